@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -166,6 +166,36 @@ class AuditFilter:
     item: str | None = None
     since: datetime | None = None
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogLimits:
+    """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
+
+    most: int
+    expires_after: timedelta
+    permanent_from: int
+    summary_words: int
+    cleanup_every: timedelta
+    audit_kept: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanedUp:
+    """What a clean-up has hidden, and how many entries of the audit trail have gone."""
+
+    expired: int
+    displaced: int
+    audit_entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedItem:
+    """An item that is ready to be stored for an agent, and the earlier ones that it takes the place of."""
+
+    item: MemoryItem
+    agent: str
+    replaced: tuple[MemoryItem, ...]
 
 
 class AuditLog(Protocol):

@@ -7,7 +7,6 @@ overrides are read and laid over the defaults in `adapters/config_files.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -15,44 +14,18 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.fields import FieldInfo
 
+from orchestra_mem.choices import (
+    CounterChoice,
+    Durability,
+    EmbedderChoice,
+    IsolationChoice,
+    RedactionChoice,
+    WatchChoice,
+)
 from orchestra_mem.core.addresses import address_fault, without_user
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
-
-
-class Durability(StrEnum):
-    """What a recorded operation survives: the end of the process (`normal`), or power loss as well (`full`)."""
-
-    NORMAL = "normal"
-    FULL = "full"
-
-
-class CounterChoice(StrEnum):
-    """Which token counter is used; `auto` takes the best that can be had."""
-
-    AUTO = "auto"
-    GGUF = "gguf"
-    TIKTOKEN = "tiktoken"
-    ESTIMATE = "estimate"
-
-
-class EmbedderChoice(StrEnum):
-    """What turns texts into vectors; off: search goes by words alone."""
-
-    WORDLLAMA = "wordllama"
-    ONNX = "onnx"
-    GGUF = "gguf"
-    HTTP = "http"
-    OFF = "off"
-
-
-class WatchChoice(StrEnum):
-    """How changed documents are seen at once: by the system's events, by looking again and again, or not at all."""
-
-    AUTO = "auto"
-    POLL = "poll"
-    OFF = "off"
 
 
 def hidden(key: str, value: object) -> object:
@@ -231,13 +204,6 @@ class ResponsesSettings(_Section):
     greeting_ttl_s: Annotated[float, _between(0, 31_536_000)] = 300.0
 
 
-class IsolationChoice(StrEnum):
-    """What agents see of each other's: all but catalog items, or nothing (`strict`)."""
-
-    CATALOG = "catalog"
-    STRICT = "strict"
-
-
 class PermissionSettings(_Section):
     """What an agent may do beyond its own items: whose it may read, and whose it may write; `*` for all agents'."""
 
@@ -272,6 +238,19 @@ class CatalogSettings(_Section):
     isolation: Annotated[IsolationChoice, _Choice] = IsolationChoice.CATALOG
     permissions: dict[Annotated[_Line, _NotEmpty], PermissionSettings] = Field(default_factory=dict)
     extraction_patterns: PatternSettings = PatternSettings()
+
+
+class SecretsSettings(_Section):
+    """What is taken out of all that comes in, before it is stored: secrets, and personal data where that is wanted."""
+
+    mode: Annotated[RedactionChoice, _Choice, _OffChoice] = RedactionChoice.MASK
+    personal: bool = False
+    add_kinds: list[_Line] = []
+    skip_kinds: list[_Line] = []
+    names: list[_Line] = []
+    allow: list[_Line] = []
+    allow_patterns: list[_Line] = []
+    patterns: dict[Annotated[_Line, _NotEmpty], _Line] = Field(default_factory=dict)
 
 
 class LlmSettings(_Section):
@@ -314,6 +293,7 @@ class Settings(BaseModel):
     llm: LlmSettings = LlmSettings()
     compression: CompressionSettings = CompressionSettings()
     catalog: CatalogSettings = CatalogSettings()
+    redaction: SecretsSettings = SecretsSettings()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property

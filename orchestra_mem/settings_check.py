@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import fsum
 
-from orchestra_mem.settings import CounterChoice, EmbedderChoice, Settings
+from orchestra_mem.choices import CounterChoice, EmbedderChoice
+from orchestra_mem.settings import Settings
 
 
 def contradictions(settings: Settings) -> list[tuple[list[str], str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +31,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
 class Clock:
-    """A clock that tests set."""
+    """A clock that tests set; where it has a step, it goes on by that with every look at it."""
 
-    def __init__(self) -> None:
-        self.now = START
+    def __init__(self, now: datetime = START, *, step_s: float = 0) -> None:
+        self.now = now
+        self.step = timedelta(seconds=step_s)
 
     def __call__(self) -> datetime:
-        """The time that was set."""
+        """The time; the next one is a step later."""
+        self.now += self.step
         return self.now
 
 
@@ -44,6 +47,15 @@ class Clock:
 def clock() -> Clock:
     """Ten o'clock."""
     return Clock()
+
+
+@pytest.fixture
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """The memory of a new project, with the `CONFIG` of the tests' module."""
+    from orchestra_mem import open_memory
+
+    with open_memory(tmp_path, config=getattr(request.module, "CONFIG", None), clock=clock) as opened:
+        yield opened
 
 
 def real_model(model: ModelFile) -> Path:

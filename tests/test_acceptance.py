@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.window import Threshold
-from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import DocumentName, OperationFilter
+from tests.conftest import Clock
+from tests.memories import everywhere, flushed, live
 
-START = datetime(2025, 1, 15, 9, tzinfo=UTC)
 NOUNS = ["login form", "token service", "password reset", "audit trail", "session store", "rate limiter", "mail queue"]
 VERBS = ["Create", "Rename", "Split", "Estimate", "Assign", "Review", "Close"]
 COUNTER = open_counter("tiktoken")
-
-
-class Clock:
-    """A clock that goes on by itself."""
-
-    def __init__(self, step: timedelta) -> None:
-        self.now = START
-        self.step = step
-
-    def __call__(self) -> datetime:
-        """A step later than the time before."""
-        self.now += self.step
-        return self.now
 
 
 def command(memory: OrchestratorContextManager, number: int, tokens: int | None = None) -> int:
@@ -42,24 +29,10 @@ def command(memory: OrchestratorContextManager, number: int, tokens: int | None 
     return memory.record_operation("nl_command", data, tokens).id
 
 
-def covered(memory: OrchestratorContextManager) -> set[int]:
-    """The operations of the live session that stand in a tier: working memory, document, standing summaries."""
-    session = memory.session_memory.session
-    path = memory.session_memory.path
-    assert session is not None
-    assert path is not None
-    found = {op.id for op in memory.working_memory.get_all_operations()}
-    found |= set(SessionDocument.parse(path.read_text(encoding="utf-8")).entries())
-    for summary in memory.losses(session.id):
-        if not summary.parent:
-            found |= {op.id for op in memory.expand(summary.id).operations}
-    return found
-
-
 def test_1_long_session_continuity(tmp_path: Path) -> None:
     """Over a hundred commands bring the window near 80 %: it is refreshed by itself, without loss, and work goes on."""
     told: list[Threshold] = []
-    with open_memory(tmp_path, clock=Clock(timedelta(minutes=2))) as memory:
+    with open_memory(tmp_path, clock=Clock(step_s=120)) as memory:
         assert memory.context_tracker.max_tokens == 128_000
         memory.context_tracker.on(Threshold.REFRESH, lambda crossing: told.append(crossing.threshold))
         for number in range(1, 151):
@@ -71,7 +44,7 @@ def test_1_long_session_continuity(tmp_path: Path) -> None:
         assert memory.context_tracker.refresh_count == 1
         assert memory.context_tracker.used_tokens() < 102_400
         assert [op.id for op in memory.operations()] == list(range(1, 151))
-        assert covered(memory) == set(range(1, 151))
+        assert everywhere(memory) == list(range(1, 151))
         assert len(memory.sessions()) == 1
         recent = memory.query_recent_operations(limit=50)
         assert [op.id for op in recent] == list(range(150, 100, -1))
@@ -79,7 +52,7 @@ def test_1_long_session_continuity(tmp_path: Path) -> None:
 
 def test_2_cross_session_continuity(tmp_path: Path) -> None:
     """What session 1 made is known the next day: in the project state, and to "what's the status of Epic 5?"."""
-    clock = Clock(timedelta(minutes=2))
+    clock = Clock(step_s=120)
     with open_memory(tmp_path, clock=clock) as memory:
         memory.record_operation(
             "nl_command",
@@ -88,8 +61,7 @@ def test_2_cross_session_continuity(tmp_path: Path) -> None:
         for story in (10, 11, 12):
             result = f"Created Story #{story} under Epic #5"
             memory.record_operation("nl_command", {"user_input": "Add a story to it", "result": result})
-        archive = memory.flush_session()
-        assert archive is not None
+        archive = flushed(memory)
         assert "Created Epic #5: User Authentication" in archive.read_text(encoding="utf-8")
     clock.now += timedelta(days=1)
     with open_memory(tmp_path, clock=clock) as memory:
@@ -124,7 +96,7 @@ def test_4_context_compression(tmp_path: Path) -> None:
         "exit code 2 in src/auth/build.py",
         "write the migration guide for issue #777",
     ]
-    with open_memory(tmp_path, clock=Clock(timedelta(seconds=20))) as memory:
+    with open_memory(tmp_path, clock=Clock(step_s=20)) as memory:
         sizes = [0]
         number = 0
         while not memory.losses():
@@ -135,15 +107,14 @@ def test_4_context_compression(tmp_path: Path) -> None:
             else:
                 command(memory, number)
             sizes.append(memory.session_memory.token_count())
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = path.read_text(encoding="utf-8")
         assert max(sizes) < 40_000 + 10_000
         assert sizes[-2] > 30_000
         assert COUNTER.count(text) <= 28_000
         assert all(said in squeeze(text) for said in words)
         assert sum(s.tokens for s in memory.losses()) <= 0.25 * sum(s.source_tokens for s in memory.losses())
-        assert covered(memory) == set(range(1, number + 1))
+        assert everywhere(memory) == list(range(1, number + 1))
         for summary in memory.losses():
             wanted = OperationFilter(after=summary.first_operation - 1, through=summary.last_operation)
             assert memory.expand(summary.id).operations == tuple(memory.operations(wanted))

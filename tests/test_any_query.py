@@ -13,7 +13,7 @@ from orchestra_mem.core.search.chunking import chunk_operation
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import SearchMode, Situation, Tier
-from orchestra_mem.types import Operation
+from tests.builders import an_operation
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SAID = {
@@ -49,12 +49,7 @@ def searchers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Searcher]:
     chunks = [
         chunk
         for number, text in enumerate(SAID.values(), 1)
-        for chunk in chunk_operation(
-            Operation(
-                id=number, session="s", type="note", data={"text": text}, timestamp=NOW, tokens=1, entry_tokens=1
-            ),
-            Tier.SESSION,
-        )
+        for chunk in chunk_operation(an_operation(number, {"text": text}), Tier.SESSION)
     ]
     index.add_vectors(embedder.model, index.add(chunks), embedder.embed([chunk.embedded_text for chunk in chunks]))
     return {"with vectors": Searcher(index, embedder, embedder), "without": Searcher(index, None, None)}

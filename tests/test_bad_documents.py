@@ -11,18 +11,19 @@ import resource
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra_mem.build import load_settings, open_memory
-from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeep
+from tests.conftest import Clock
+from tests.memories import everywhere, flushed, live, session_of
 from tests.timing import assert_quick
 
 SESSION = "session"
@@ -39,18 +40,6 @@ CONFIG: dict[str, object] = {
     "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
     "tokens": {"counter": "estimate"},
 }
-
-
-class Clock:
-    """A clock that goes on by a second with every look at it."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        """The time; the next one is later."""
-        self.now += timedelta(seconds=1)
-        return self.now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +87,16 @@ def _link_out(path: Path, text: str) -> None:
     outside.write_text(text)
     path.unlink()
     path.symlink_to(outside)
+
+
+def _link_nowhere(path: Path, text: str) -> None:
+    path.unlink()
+    path.symlink_to("/nonexist/x.md")
+
+
+def _link_to_itself(path: Path, text: str) -> None:
+    path.unlink()
+    path.symlink_to(path.name)
 
 
 def _link_inside(path: Path, text: str) -> None:
@@ -158,6 +157,8 @@ DAMAGES = {
     "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is not there", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
     "a link that leads out": Damage(do=_link_out, problem=" is a symbolic link that leads out of", served=False),
+    "a link to nowhere": Damage(do=_link_nowhere, problem=" is a symbolic link that leads", served=False),
+    "a link to itself": Damage(do=_link_to_itself, problem=" is a symbolic link", served=False),
     "a link inside": Damage(do=_link_inside, left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
 }  # fmt: skip
@@ -166,12 +167,8 @@ ALLOWED = ("headings renamed", "heading deleted", "a link inside")
 
 
 DECIDED = (
-    "buy a lathe",
-    "rent a kiln",
-    "keep the loom in the cellar",
-    "sell the printing press",
-    "oil every hinge",
-)
+    "buy a lathe", "rent a kiln", "keep the loom in the cellar", "sell the printing press", "oil every hinge",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +176,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     """A project whose documents all say something, and the time there."""
     project = tmp_path_factory.mktemp("used") / "project"
     project.mkdir()
-    clock = Clock(datetime(2025, 3, 1, 9, 0, tzinfo=UTC))
+    clock = Clock(step_s=1)
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         for number, what in enumerate(DECIDED):
             _decide(memory, what)
@@ -208,6 +205,8 @@ def _with_mine(text: str) -> str:
 
 def _holds(path: Path) -> object:
     link = os.readlink(path) if path.is_symlink() else None
+    if link and not os.path.exists(path):
+        return link
     if path.is_dir():
         return link, sorted((each.name, each.read_bytes()) for each in path.iterdir())
     return link, path.stat().st_mode, path.read_bytes()
@@ -225,17 +224,6 @@ def _problems(memory: OrchestratorContextManager) -> list[str]:
 def _standing(memory: OrchestratorContextManager) -> set[tuple[int, str]]:
     facts: list[MustKeep] = memory.facts()
     return {(fact.id, fact.text) for fact in facts if fact.operation}
-
-
-def _everywhere(memory: OrchestratorContextManager) -> list[int]:
-    """The live session's operations, from every tier in which they stand."""
-    path = memory.session_memory.path
-    assert path is not None
-    document = SessionDocument.parse(path.read_text())
-    found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
-    for number in document.summaries():
-        found += [operation.id for operation in memory.expand(f"S{number}").operations]
-    return sorted(found)
 
 
 def _mend(path: Path, text: str) -> None:
@@ -256,7 +244,7 @@ def test_damage_is_told_once_served_left_alone_and_heals(
     damage, project = DAMAGES[kind], tmp_path / "project"
     shutil.copytree(used[0], project)
     caplog.set_level(logging.WARNING, "orchestra_mem")
-    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
         live = memory.session_memory.path
         path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
         assert path is not None
@@ -303,9 +291,8 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         assert MINE in path.read_text()
         assert standing <= _standing(memory)
         if damage.left and document == SESSION:
-            session = memory.session_memory.session
-            assert session is not None
-            assert _everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
+            session = session_of(memory)
+            assert everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
 
 
 def _line(path: Path, kind: str) -> int:
@@ -330,7 +317,7 @@ def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: P
     """Its beginning is served, that is told, and context and refresh take under a second and few megabytes."""
     project = tmp_path / "project"
     shutil.copytree(used[0], project)
-    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
         live = memory.session_memory.path
         path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
         assert path is not None
@@ -374,7 +361,7 @@ def test_a_front_matter_is_mended_by_a_text_from_before(
     """As an editor's undo or `git checkout` puts it back after the machine has written; what it wrote stays."""
     project = tmp_path / "project"
     shutil.copytree(used[0], project)
-    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
         path = memory.episodic_memory.path(document)
         good = _with_mine(path.read_text())
         DAMAGES[kind].do(path, good)
@@ -398,7 +385,7 @@ def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
     path = project / ".obra" / "memory" / f"{document.value}.md"
     text = path.read_text()
     path.unlink()
-    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
         version = memory.episodic_memory.history(document.value)[-1]
         assert Path(version.path).read_text() == text
         assert path.exists()
@@ -413,10 +400,9 @@ def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, da
     """It says why; the next start records all the same, and once mended the session ends."""
     project = tmp_path / "project"
     shutil.copytree(used[0], project)
-    clock = Clock(used[1])
+    clock = Clock(used[1], step_s=1)
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = path.read_text()
         path.write_bytes(text.encode("utf-16"))
         with pytest.raises(DocumentError, match=r"is UTF-16, not UTF-8; save it as UTF-8; until then it is served"):
@@ -424,7 +410,6 @@ def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, da
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         _record(memory, "meanwhile", 3)
         path.write_text(text)
-        archive = memory.flush_session()
-        assert archive is not None
+        archive = flushed(memory)
         assert archive.read_text().startswith(text[:40])
         assert _problems(memory) == []

@@ -196,6 +196,3 @@ def test_recorded_commits_come_with_their_pauses(tmp_path: Path) -> None:
     assert [(work.data, work.seconds) for work in recorded_commits(path)] == [(lines[0], 0.0), (lines[1], 3600.0)]
     rounds = islice(again(lambda: recorded_commits(path)), 3)
     assert [work.data for work in rounds] == [*lines, {**lines[0], "round": 2}]
-
-
-# How it is measured

@@ -27,19 +27,10 @@ from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import Json, Operation
+from tests.builders import Counter, an_operation
 from tests.conftest import START, Clock
 
-
-class Words:
-    """Counts words; enough for what is tested here."""
-
-    name = "words"
-    exact = True
-    additive = True
-
-    def count(self, text: str) -> int:
-        """Count what white space separates."""
-        return len(text.split())
+WORDS = Counter("words", lambda text: len(text.split()), additive=True, exact=True)
 
 
 class Trials:
@@ -61,9 +52,7 @@ class Trials:
 def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
     """An operation, a minute after the one before."""
     time = START + timedelta(minutes=number)
-    return Operation(
-        id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1, critical=critical
-    )
+    return an_operation(number, data, type=kind, timestamp=time, critical=critical)
 
 
 def work(count: int) -> list[Operation]:
@@ -83,7 +72,7 @@ def work(count: int) -> list[Operation]:
 
 def compressor(model: ScriptedModel | None = None, trials: Trials | None = None) -> MemoryCompressor:
     """One that counts words."""
-    return MemoryCompressor(model, counter=Words(), clock=Clock(), trials=trials, timeout_s=5)
+    return MemoryCompressor(model, counter=WORDS, clock=Clock(), trials=trials, timeout_s=5)
 
 
 def test_without_a_model_it_is_extraction() -> None:
@@ -113,7 +102,7 @@ def test_critical_operations_stand_word_for_word() -> None:
         "Critical operations:\n\n- [2025-01-15 10:13] step: Status: failed Error: exit code 2 in src/a.py\n"
         in done.text
     )
-    assert done.tokens == Words().count(done.text)
+    assert done.tokens == WORDS.count(done.text)
     assert "Critical operations" not in compressor().compress_operations(operations, 60, preserve_critical=False).text
     alone = compressor().compress_operations(operations[-1:], 5)
     assert (alone.method, alone.text.count("exit code 2")) == (VERBATIM, 1)
@@ -134,7 +123,7 @@ def good() -> ScriptedModel:
 def test_what_a_good_model_finds_stands_beside_what_extraction_chose() -> None:
     """In the size that it left, each of its lines as it was; what more the model found is told."""
     material = _material(work(8))
-    base = draft_of(material, target_tokens=120, counter=Words())
+    base = draft_of(material, target_tokens=120, counter=WORDS)
     done = compressor(good()).improve(material, base, target_tokens=200, content="step")
     assert (done.method, done.verdict) == ("extractive + good", TrialVerdict.ACCEPTED)
     assert base.tokens < done.tokens <= 200
@@ -151,7 +140,7 @@ def test_a_line_that_only_tells_a_time_is_no_news() -> None:
     base = Draft.whole("2025-01-15:\n- lab_1\n", 3)
     said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
     lines = [Extract(key=1, text=each, speaker="", when="2025-01-15") for each in said]
-    done = improved(material, base, lines, target_tokens=12, counter=Words())
+    done = improved(material, base, lines, target_tokens=12, counter=WORDS)
     assert done is not None
     assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
 
@@ -166,7 +155,7 @@ def test_lines_stand_under_their_day() -> None:
     lines = [
         Extract(key=op.id, text=said[op.id], speaker="", when=day) for op, day in zip(operations, days, strict=True)
     ]
-    done = improved(material, base, lines, target_tokens=26, counter=Words())
+    done = improved(material, base, lines, target_tokens=26, counter=WORDS)
     assert done is not None
     expected = [
         f"{days[0]}:", "- lab_1", "- Ginger grows beside lab_1", f"{days[1]}:", "- Basil sways near lab_2000",
@@ -197,11 +186,11 @@ def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) ->
     told = iter(answers * 50)
     operations = [*work(5), operation(11, {"text": "We decided to use SQLite for table_4."}, "decision")]
     material = _material(operations)
-    base = draft_of(material, target_tokens=target, counter=Words())
+    base = draft_of(material, target_tokens=target, counter=WORDS)
     model = ScriptedModel(lambda messages: next(told))
     done = compressor(model).improve(material, base, target_tokens=target, content="step")
     assert done.tokens <= max(target, base.tokens)
-    assert check(material, done.text, Words()).invented == ()
+    assert check(material, done.text, WORDS).invented == ()
     assert all(squeeze(fact.text) in squeeze(done.text) for fact in material.facts)
     assert set(body_of(base.text).splitlines()) <= set(body_of(done.text).splitlines())
 
@@ -216,7 +205,7 @@ def test_a_fault_is_named_and_asked_for_once_more() -> None:
 
     model = ScriptedModel(answer)
     material = _material(work(1))
-    base = draft_of(material, target_tokens=20, counter=Words())
+    base = draft_of(material, target_tokens=20, counter=WORDS)
     done = compressor(model).improve(material, base, target_tokens=60, content="step")
     assert done.verdict is TrialVerdict.RETRIED
     assert done.fault == 'the record has no "module_77.py"'
@@ -230,7 +219,7 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
     sentences = [f"Sentence number {n} says that value_{n} was measured and written down." for n in range(60)]
     model = ScriptedModel('{"lines": []}', context_tokens=620)
     material = _material([operation(1, {"text": "\n\n".join(sentences)})])
-    base = draft_of(material, target_tokens=30, counter=Words())
+    base = draft_of(material, target_tokens=30, counter=WORDS)
     compressor(model).improve(material, base, target_tokens=300, content="step")
     read = "\n".join(prompt[3].text for prompt in model.prompts)
     assert len(model.prompts) > 1
@@ -239,21 +228,11 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
     assert all(model.count_prompt(prompt) + 220 <= 620 for prompt in model.prompts)
 
 
-def test_a_window_too_small_for_a_sentence_is_told() -> None:
-    """Nothing is cut to fit; the extract stands."""
-    model = ScriptedModel('{"lines": []}', context_tokens=300)
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=Words())
-    done = compressor(model).improve(material, base, target_tokens=90, content="step")
-    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
-    assert model.prompts == []
-
-
 def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     """What was read by then is not read again."""
     model = good()
     material = _material(work(24))
-    base = draft_of(material, target_tokens=100, counter=Words())
+    base = draft_of(material, target_tokens=100, counter=WORDS)
     made = compressor(model)
     with pytest.raises(InterruptedGenerationError):
         made.improve(material, base, target_tokens=900, content="step", cancelled=lambda: len(model.prompts) >= 2)
@@ -289,7 +268,7 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     trials = Trials()
     made = compressor(ScriptedModel("no JSON"), trials)
     material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=Words())
+    base = draft_of(material, target_tokens=40, counter=WORDS)
 
     def tried(content: str, *, insist: bool = False) -> TrialVerdict:
         return made.improve(material, base, target_tokens=90, content=content, insist=insist).verdict
@@ -306,7 +285,7 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     """It is asked as ever when its server is back; one that was too slow each time goes second."""
     trials = Trials()
     material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=Words())
+    base = draft_of(material, target_tokens=40, counter=WORDS)
 
     def tried(model: ScriptedModel, content: str) -> TrialVerdict:
         return compressor(model, trials).improve(material, base, target_tokens=90, content=content).verdict
@@ -319,13 +298,19 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     assert tried(good(), "note") is TrialVerdict.SKIPPED
 
 
-def test_where_the_extract_fills_the_size_no_model_is_asked() -> None:
-    """It would have to take something away."""
+def test_what_leaves_a_model_nothing_to_do_is_told_without_asking() -> None:
+    """The extract fills the size, or the window is too small for a sentence: nothing is cut to fit."""
     model = good()
     material = _material(work(3))
-    base = draft_of(material, target_tokens=90, counter=Words())
+    base = draft_of(material, target_tokens=90, counter=WORDS)
     done = compressor(model).improve(material, base, target_tokens=base.tokens + 15, content="step")
     assert (done.verdict, done.fault, model.prompts) == (TrialVerdict.SKIPPED, "the extract fills the size", [])
+    model = ScriptedModel('{"lines": []}', context_tokens=300)
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=40, counter=WORDS)
+    done = compressor(model).improve(material, base, target_tokens=90, content="step")
+    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
+    assert model.prompts == []
 
 
 def test_a_text_is_summarised_level_by_level() -> None:
@@ -333,7 +318,7 @@ def test_a_text_is_summarised_level_by_level() -> None:
     text = "\n\n".join(str(op.data["text"]) for op in work(8) if isinstance(op.data, dict) and "text" in op.data)
     found = compressor(FaithfulModel()).hierarchical_summarize(text, levels=4)
     assert found[0] == text
-    counts = [Words().count(each) for each in found]
+    counts = [WORDS.count(each) for each in found]
     assert len(found) == 4
     assert all(after <= before // 2 + 1 for before, after in pairwise(counts))
     assert compressor().hierarchical_summarize("", levels=3) == [""]

@@ -20,7 +20,6 @@ import json
 import shutil
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
 from tests.adapters.test_http_embedder import Server, serving
+from tests.timing import until
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -128,10 +128,7 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
             memory.search("doctor", mode=SearchMode.DENSE)
         assert len(server.requests) == asked
         server.broken = False
-        deadline = time.monotonic() + 10
-        while problems(memory) != "[]":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: problems(memory) == "[]", 10)
         assert sources(memory, "doctor")[0] == "op 3"
         assert notes(memory) == ()
 
@@ -175,19 +172,6 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
         assert "bcrypt" in memory.search_memory("bcrypt")[0]
         (tmp_path / HOME / "index").unlink()
         assert SAID[0] in memory.retriever.retrieve_context("bcrypt").text
-
-
-def test_where_search_cannot_be_imported_the_context_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line 4, the library: told by its name."""
-    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
-    with open_memory(tmp_path) as memory:
-        fill(memory)
-        (note,) = memory.retriever.retrieve_context("bcrypt").notes
-        assert "search cannot be loaded, numpy and faiss-cpu belong to it" in note
-        assert "bcrypt" in memory.search_memory("bcrypt")[0]
-
-
-# Categorisation
 
 
 # The index
@@ -236,18 +220,3 @@ def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: 
             assert [hit.chunk.source for hit in answer.hits] == before
             assert "made anew" in " ".join(answer.notes)
             assert notes(memory) == ()
-
-
-def test_what_is_recorded_while_embedding_fails_is_found_by_words_and_later_by_meaning(
-    tmp_path: Path, server: Server
-) -> None:
-    """Line 2: nothing is lost; it is embedded when the server is back."""
-    with open_memory(tmp_path, config=served(server, reset_s=0.2)) as memory:
-        fill(memory)
-        memory.update_index()
-        server.broken = True
-        memory.record_operation("note", {"text": "The lawyer has the amber key."})
-        assert sources(memory, "amber key")[0] == "op 4"
-        server.broken = False
-        time.sleep(0.3)
-        assert sources(memory, "attorney", SearchMode.DENSE)[0] == "op 4"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.work_types import WorkKind
+from tests.timing import until
 
 WINDOW = 10_000
 DUE, CRITICAL = 8_000, 9_500
@@ -150,10 +150,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
             memory.close()
         else:
             assert "part 0" in memory.get_orchestrator_context("next").render()
-        end = time.monotonic() + 30
-        while "refused" not in caplog.text and time.monotonic() < end:
-            time.sleep(0.01)
-        assert "refused" in caplog.text
+        until(lambda: "refused" in caplog.text)
         if when != "close":
             assert "refused" in str(memory.get_stats()["problems"])
         assert tracker.refresh_count == 0
@@ -165,9 +162,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         assert len(memory.facts()) == len(recorded) > 20
 
 
-def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(
-    memory: OrchestratorContextManager,
-) -> None:
+def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
     """No reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
     state = memory.state
     tracker = fill(memory)

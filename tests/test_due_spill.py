@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,15 +17,8 @@ from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.working import WorkingMemory
 from tests.conftest import Clock, record
 
-SMALL = {"orchestrator": {"working_memory": {"max_operations": 6}}}
+CONFIG = {"orchestrator": {"working_memory": {"max_operations": 6}}}
 OVER = 8
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
-    """A memory of few operations, with what it needs in pauses loaded."""
-    with open_memory(tmp_path, config=SMALL) as opened:
-        yield opened
 
 
 def standing(memory: OrchestratorContextManager) -> list[int]:
@@ -80,9 +72,9 @@ def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: Orchestr
 
 def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:
     """It is in the event log, and comes into working memory again; the other may be alive as well."""
-    killed = open_memory(tmp_path, config=SMALL)
+    killed = open_memory(tmp_path, config=CONFIG)
     record(killed, OVER)
-    with open_memory(tmp_path, config=SMALL) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
         shown = memory.get_orchestrator_context("next")
         assert standing(memory) == [1, 2, 3, 4]
         assert [operation.id for operation in memory.working_memory.get_all_operations()] == [5, 6, 7, 8]
@@ -94,7 +86,7 @@ def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks
 
 def test_what_others_have_spilled_is_not_counted_when_their_operations_come(tmp_path: Path) -> None:
     """What spills does not depend on when a process sees what another has done."""
-    with open_memory(tmp_path, config=SMALL) as one, open_memory(tmp_path, config=SMALL) as other:
+    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as other:
         record(one, 6)
         other.refresh()
         record(other, 3, first=7)
@@ -144,7 +136,7 @@ def test_the_documents_do_not_depend_on_when(tmp_path_factory: pytest.TempPathFa
     for pattern in (reads, [True] * len(reads), [False] * len(reads)):
         project = tmp_path_factory.mktemp("memory") / "project"
         project.mkdir()
-        with open_memory(project, config=SMALL, clock=Clock()) as memory:
+        with open_memory(project, config=CONFIG, clock=Clock()) as memory:
             for number, reading in enumerate(pattern, 1):
                 record(memory, 1, first=number)
                 if reading:

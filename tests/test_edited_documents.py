@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.types import DocumentName, VersionReason
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
+from tests.memories import say
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
 MINE = re.compile(r"mine\d+x")
@@ -41,10 +41,7 @@ class Life:
 
     def refresh(self, *texts: str) -> None:
         """Record, then write the documents."""
-        for text in (*texts, "It rained.", "The bell rang."):
-            self.clock.now += timedelta(minutes=1)
-            self.memory.record_operation("message", {"role": "user", "text": text})
-        self.memory.refresh()
+        say(self.memory, self.clock, *texts, "It rained.", "The bell rang.")
 
     def path(self, name: DocumentName) -> Path:
         """Where a document lies."""

@@ -7,15 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestra_mem import open_memory
+from tests.adapters.test_openai_http import Llama, serving
 
 CHECKOUT = Path(__file__).parents[1]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")}
@@ -58,44 +56,25 @@ def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_g
         assert "rye bread on Tuesdays" in memory.get_orchestrator_context("chat").render()
 
 
-class _Answering(BaseHTTPRequestHandler):
-    """An OpenAI-compatible server that repeats the last message, and counts nothing."""
-
-    prompts: list[Any]
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.prompts.append(asked["messages"])
-        body = json.dumps({"choices": [{"message": {"content": f"You said: {asked['messages'][-1]['content']}"}}]})
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *given: object) -> None:
-        """Nothing on stderr."""
-
-
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[Any]]]:
-    """Its address, and the prompts that it was sent."""
-    prompts: list[Any] = []
-    handler = type("Handler", (_Answering,), {"prompts": prompts})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.server_port}/v1", prompts
-        listening.shutdown()
-        thread.join()
+def server() -> Iterator[tuple[str, Llama]]:
+    """An OpenAI-compatible server that repeats the last message, and counts nothing."""
+    llama = Llama()
+    llama.whole, llama.served = True, set()
+    llama.answer = lambda body: f"You said: {body['messages'][-1]['content']}"
+    with serving(llama) as url:
+        yield f"{url}/v1", llama
 
 
-def test_an_agent_with_a_client_of_its_own_sends_the_memory(tmp_path: Path, server: tuple[str, list[Any]]) -> None:
+def test_an_agent_with_a_client_of_its_own_sends_the_memory(tmp_path: Path, server: tuple[str, Llama]) -> None:
     """The second session's prompt holds what was said in the first."""
-    address, prompts = server
+    address, llama = server
     first = _run("agent_server", address, "any", str(tmp_path), said="The oven key hangs behind the blue door.\n")
     assert first[:2] == (0, "You said: The oven key hangs behind the blue door.\n"), first
     assert _run("agent_server", address, "any", str(tmp_path), said="Where is the oven key?\n")[0] == 0
-    assert "behind the blue door" in json.dumps(prompts[-1][:-1])
-    assert prompts[-1][-1] == {"role": "user", "content": "Where is the oven key?"}
+    *before, last = next(body["messages"] for path, body, _ in reversed(llama.seen) if "chat" in path)
+    assert "behind the blue door" in json.dumps(before)
+    assert last == {"role": "user", "content": "Where is the oven key?"}
 
 
 def test_an_agent_whose_server_is_gone_goes_on(tmp_path: Path) -> None:

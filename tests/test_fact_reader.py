@@ -19,7 +19,8 @@ from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.conftest import START, Clock
-from tests.test_jobs import SMALL, record, standing
+from tests.memories import standing
+from tests.test_jobs import SMALL, record
 
 # What a model reads as a fact and the classifier does not find, but does not rule out either.
 OVERLOOKED = (

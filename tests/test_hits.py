@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
-
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem import OrchestratorContextManager, VectorStore
 from orchestra_mem.search_types import Hit, SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
+from tests.memories import flushed, live, say
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -23,14 +20,10 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with operations, and facts of them in documents."""
-    with open_memory(tmp_path, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.refresh()
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    return memory
 
 
 def _hit(memory: OrchestratorContextManager, query: str, source: str) -> Hit:
@@ -57,15 +50,13 @@ def test_hits_of_a_session_document_have_lines_though_a_part_of_it_alone_is_inde
     memory: OrchestratorContextManager,
 ) -> None:
     """What a person wrote between the machine's entries; in the archive as well."""
-    path = memory.session_memory.path
-    assert path is not None
+    path = live(memory)
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n## Notes\n\nThe vault key is with Grace.\n", encoding="utf-8")
     hit = _hit(memory, "who has the vault key", path.name)
     (line,) = memory.hit_lines([hit])
     assert path.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."
-    archive = memory.flush_session()
-    assert archive is not None
+    archive = flushed(memory)
     hit = _hit(memory, "who has the vault key", archive.name)
     (line,) = memory.hit_lines([hit])
     assert archive.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."
@@ -187,16 +178,3 @@ def test_similar_work_is_found_by_the_names_of_the_source_design(memory: Orchest
         store.search_similar("shop", search_mode="nearest")
     assert store.get_recommendations("deploy the shop").rules[0].text == SAID[1]
     assert store.get_stats()["available"] is True
-
-
-def test_a_pattern_is_a_condition_of_the_search_and_not_of_its_first_hits(tmp_path: Path, clock: Clock) -> None:
-    """However many others are nearer."""
-    with open_memory(tmp_path, clock=clock) as memory:
-        store = VectorStore(memory)
-        for number in range(60):
-            store.add_orchestration(f"p{number}", {"task": "Review the payment code", "pattern": "parallel"})
-        for number in range(3):
-            store.add_orchestration(f"c{number}", {"task": f"Review heron number {number}", "pattern": "consensus"})
-        store.add_orchestration("none", {"task": "Review the payment code", "pattern": 5})
-        found = store.search_similar("review the payment code", pattern="consensus")
-        assert sorted(each.operation.id for each in found) == [61, 62, 63]

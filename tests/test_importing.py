@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from orchestra_mem.build import open_memory
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.memory.importing import Imported, import_history
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import Json
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
-    """A new memory."""
-    with open_memory(tmp_path) as opened:
-        yield opened
 
 
 def _history(*data: Json, agent: str | None = None) -> History:

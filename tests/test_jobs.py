@@ -23,8 +23,9 @@ from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, St
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
-from orchestra_mem.types import Summary
 from tests.conftest import START, Clock
+from tests.memories import live, standing, text_of
+from tests.timing import until
 
 SMALL = {
     "orchestrator": {
@@ -54,26 +55,6 @@ def first_line(messages: Sequence[Message]) -> str:
     record_text = messages[-1].text
     lines = [line.removeprefix("Output: ") for line in record_text.splitlines() if "ran for" in line]
     return json.dumps({"lines": lines[-2:]})
-
-
-def text_of(memory: OrchestratorContextManager) -> str:
-    """The live document's text."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path.read_text(encoding="utf-8")
-
-
-def standing(memory: OrchestratorContextManager) -> list[Summary]:
-    """The summaries that no other covers."""
-    return [summary for summary in memory.losses() if not summary.parent]
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -134,31 +115,6 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQ
     assert again is not None
     assert (again.summary, again.attempts) == (1, 1)
     assert again.error == "it stalled, or the process that worked at it ended"
-
-
-def test_interrupted_failed_and_given_up_jobs(queue: SqliteJobQueue) -> None:
-    """An interruption costs no attempt, a failure waits, the last one ends it until it is asked for again."""
-    queue.put(1, priority=0, now=LATER, most=9)
-    job = take(queue)
-    assert job is not None
-    queue.give_back(job, due=LATER)
-    job = take(queue)
-    assert job is not None
-    assert job.attempts == 0
-    queue.fail(job, "no answer", due=LATER + timedelta(minutes=1))
-    assert take(queue) is None
-    job = take(queue, timedelta(minutes=1))
-    assert job is not None
-    assert (job.attempts, job.error) == (1, "no answer")
-    queue.fail(job, "no answer at all", due=None)
-    assert not queue.due(LATER + timedelta(days=9))
-    assert [(job.state, job.error) for job in queue.jobs()] == [(JobState.FAILED, "no answer at all")]
-    queue.put(1, priority=0, now=LATER, most=9)
-    job = take(queue)
-    assert job is not None
-    assert job.attempts == 0
-    queue.finish(job)
-    assert queue.jobs() == []
 
 
 def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueue) -> None:
@@ -287,7 +243,7 @@ def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJ
     work = BackgroundWork(queue, lambda job, cancelled: done.append(job.summary), clock=clock, owner="me")
     work._wake.set()
     work.start()
-    wait_for(lambda: len(queue.jobs()) == 1)
+    until(lambda: len(queue.jobs()) == 1)
     work.close()
     assert done == [1]
     assert [(job.summary, job.state) for job in queue.jobs()] == [(2, JobState.FAILED)]
@@ -480,11 +436,13 @@ def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
         assert model.prompts == []
 
 
-@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", ""])
+@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", "", "K7"])
 def test_what_names_no_summary_is_refused_in_words(memory: OrchestratorContextManager, reference: str) -> None:
     """Whatever was typed."""
-    with pytest.raises(NotFoundError, match=r"names no summary: give S12 or 12$"):
+    with pytest.raises(NotFoundError, match=rf"^{reference!r} names no summary: give S12 or 12$"):
         memory.compression.redo(reference)
+    with pytest.raises(NotFoundError, match="there is no summary S999"):
+        memory.compression.redo(999)
 
 
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
@@ -493,7 +451,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
     with open_memory(tmp_path, config=AUTO, clock=clock, model=model) as memory:
         record(memory, clock)
         memory.refresh()
-        wait_for(lambda: len(model.prompts) > 0)
+        until(lambda: len(model.prompts) > 0)
         time.sleep(0.1)
         for _ in range(3):
             start = time.monotonic()
@@ -504,7 +462,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
                 time.sleep(0.1)
                 assert len(model.prompts) == asked
         stories = memory.compression.stories
-        wait_for(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
+        until(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
 
 
 def test_without_a_model_nothing_waits_and_nothing_runs(tmp_path: Path, clock: Clock) -> None:
@@ -572,8 +530,7 @@ def test_a_better_summary_comes_in_at_an_epochs_border_only(memory: Orchestrator
 def test_a_persons_word_on_a_summary_counts_more(memory: OrchestratorContextManager, clock: Clock, what: str) -> None:
     """The draft is dropped, and what the person made of the document stays."""
     number = improve_all(memory)[0]
-    path = memory.session_memory.path
-    assert path is not None
+    path = live(memory)
     text = text_of(memory)
     block = text[text.index(f"### Summary S{number}:") :]
     block = block[: block.index("\n##", 5) + 1]
@@ -595,8 +552,7 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
     """Operations do not tell their words: such a summary is not bettered, and says why."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         record(memory, clock)
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = text_of(memory)
         path.write_text(text.replace("I looked at module_1.py", "I, Ann, looked at module_1.py"), encoding="utf-8")
         memory.refresh()
@@ -631,7 +587,7 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
     with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
         record(memory, clock)
         memory.refresh()
-        wait_for(lambda: len(hanging.prompts) > 0)
+        until(lambda: len(hanging.prompts) > 0)
         start = time.monotonic()
         path = memory.flush_session()
         assert time.monotonic() - start < 5
@@ -652,30 +608,15 @@ def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, 
     """Of a summary that has changed, or of one that there is not."""
     database = Database(tmp_path / ".obra" / "obra.db")
     drafts = SqliteDraftStore(database)
+    summary = 999 if missing else standing(memory)[0].id
     drafts.put(
         SummaryDraft(
-            summary=999 if missing else standing(memory)[0].id,
-            base="other",
-            text="new",
-            tokens=1,
-            method="m",
-            must_keeps=(),
-            put_back=(),
-            verdict="",
-            seconds=0.0,
-            created=START,
+            summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
+            seconds=0.0, created=START,
         )
-    )
+    )  # fmt: skip
     before = text_of(memory)
     memory.refresh()
     assert drafts.drafts() == []
     assert text_of(memory) == before
     database.close()
-
-
-def test_only_summaries_can_be_redone(memory: OrchestratorContextManager) -> None:
-    """What is none is named."""
-    with pytest.raises(NotFoundError, match=r"^'K7' names no summary: give S12 or 12$"):
-        memory.compression.redo("K7")
-    with pytest.raises(NotFoundError, match="there is no summary S999"):
-        memory.compression.redo(999)

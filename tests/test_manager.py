@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, IntEnum
@@ -15,28 +15,15 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.errors import (
-    ClosedError,
-    ConfigError,
-    InvalidOperationError,
-    NotFoundError,
-    StorageError,
-    StorageFullError,
-)
+from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, NotFoundError, StorageError
 from orchestra_mem.types import OperationFilter, SessionStatus
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.conftest import record as record_steps
+from tests.memories import flushed
 
-WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory with a window of 8K and ten operations in working memory."""
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as opened:
-        yield opened
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step") -> None:
@@ -65,7 +52,7 @@ def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: Orchestrator
     assert memory.expand("op 1").operations == (operation,)
     assert memory.query_recent_operations() == [operation]
     memory.close()
-    with open_memory(tmp_path, config=WINDOW) as again:
+    with open_memory(tmp_path, config=CONFIG) as again:
         assert again.query_recent_operations() == [operation]
 
 
@@ -79,7 +66,7 @@ def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp
     memory.flush_session()
     assert memory.record_operation("b", 2, idempotency_key="k") == first
     memory.close()
-    with open_memory(tmp_path, config=WINDOW) as again:
+    with open_memory(tmp_path, config=CONFIG) as again:
         assert again.record_operation("b", 2, idempotency_key="k") == first
         assert len(again.operations()) == 1
 
@@ -141,24 +128,6 @@ def test_ten_megabytes_are_recorded_whole_and_shown_short(memory: OrchestratorCo
 # The window
 
 
-def test_thresholds_are_told_to_listeners_and_refresh_happens_by_itself(
-    memory: OrchestratorContextManager,
-) -> None:
-    """Warning, then refresh; afterwards the tracker stands at what the new context holds, not at zero."""
-    told: list[Threshold] = []
-    for threshold in Threshold:
-        memory.context_tracker.on(threshold, lambda crossing: told.append(crossing.threshold))
-    memory.record_operation("x", {"text": "a"}, int(8_192 * 0.72))
-    assert told == [Threshold.WARNING]
-    memory.record_operation("x", {"text": "b"}, int(8_192 * 0.10))
-    assert told[1] == Threshold.REFRESH
-    assert memory.context_tracker.refresh_count == 1
-    assert memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens > 0
-    window = memory.get_stats()["context_window"]
-    assert isinstance(window, dict)
-    assert window["refresh_count"] == 1
-
-
 def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: OrchestratorContextManager) -> None:
     """Its figures say what was spilled, compacted and is in use."""
     assert memory.refresh() is None
@@ -173,26 +142,13 @@ def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: Orchestrat
 
 def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -> None:
     """The tracker says that it is time, and nothing happens until the caller refreshes."""
-    orchestrator = {**WINDOW["orchestrator"], "auto_refresh_enabled": False}
+    orchestrator = {**CONFIG["orchestrator"], "auto_refresh_enabled": False}
     with open_memory(tmp_path, config={"orchestrator": orchestrator}, clock=clock) as memory:
         memory.record_operation("x", {"text": "a"}, 8_000)
         assert memory.context_tracker.should_refresh()
         assert memory.context_tracker.used_tokens() == 8_000
         memory.refresh()
         assert not memory.context_tracker.should_refresh()
-
-
-def test_working_memory_goes_on_where_it_was_after_a_restart(tmp_path: Path, clock: Clock) -> None:
-    """The unfinished session is resumed with the operations that had not spilled."""
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
-        record(memory, 27)
-        session = memory.sessions()[0]
-        here = ids(memory.working_memory.get_all_operations())
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
-        assert ids(memory.working_memory.get_all_operations()) == here
-        record(memory, 1, 28)
-        assert [s.id for s in memory.sessions()] == [session.id]
-        assert memory.query_recent_operations(limit=1)[0].session == session.id
 
 
 # Context
@@ -206,13 +162,8 @@ def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManage
     context = memory.get_orchestrator_context("nl_command")
     found = context.as_dict()
     assert list(found) == [
-        "working_memory",
-        "session_summary",
-        "project_state",
-        "work_plan",
-        "recent_decisions",
-        "decision_history",
-    ]
+        "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
+    ]  # fmt: skip
     operations = found["working_memory"]
     assert isinstance(operations, list)
     assert [op["id"] for op in operations if isinstance(op, dict)] == ids(
@@ -283,8 +234,7 @@ def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memor
     assert memory.flush_session() is None
     memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
     record(memory, 30, 2)
-    path = memory.flush_session()
-    assert path is not None
+    path = flushed(memory)
     assert path.is_file()
     assert memory.working_memory.get_all_operations() == []
     assert memory.session_memory.session is None
@@ -301,8 +251,17 @@ def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memor
 def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) -> None:
     """In words; closing twice is no fault."""
     record(memory, 3)
+    retriever, cache, state = memory.retriever, memory.response_cache, memory.state
+    retriever.retrieve_context("kept")
     memory.close()
     memory.close()
+    parts: list[Callable[[], object]] = [
+        lambda: retriever.retrieve_context("kept"), lambda: cache.get("x"), lambda: cache.put("x", "y"),
+        state.items, state.counts, lambda: state.create(WorkKind.TASK, "x"),
+    ]  # fmt: skip
+    for call in parts:
+        with pytest.raises(ClosedError):
+            call()
     calls: list[Callable[[], object]] = [
         lambda: memory.record_operation("x", 1),
         lambda: memory.get_orchestrator_context("x"),
@@ -316,6 +275,7 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
         lambda: memory.expand(1),
         memory.losses,
         memory.get_stats,
+        lambda: memory.retriever,
         memory.__enter__,
     ]
     for call in calls:
@@ -337,7 +297,7 @@ def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
 
 def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
     """Nothing lost, nothing twice, every context within its budget."""
-    with open_memory(tmp_path, config=WINDOW) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
 
         def work(thread: int) -> list[int]:
             made = []
@@ -380,8 +340,8 @@ def assert_whole(memory: OrchestratorContextManager) -> None:
 def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, clock: Clock) -> None:
     """As two processes would: one session, one document, each operation once in both contexts."""
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         for number in range(1, 41):
             record(one if number % 3 else two, 1, number)
@@ -399,8 +359,8 @@ def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, 
 def test_a_flush_by_one_ends_the_session_for_the_other(tmp_path: Path, clock: Clock) -> None:
     """The other begins a new one with its next operation."""
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         record(one, 5)
         record(two, 5, 6)
@@ -424,8 +384,8 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
             flusher.pop().flush_session()
 
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         record(one, 10)
         flusher.append(two)
@@ -440,7 +400,7 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
 
 def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
     """Again and again, in two threads with a memory each: nothing lost, nothing twice."""
-    with open_memory(tmp_path, config=WINDOW) as one, open_memory(tmp_path, config=WINDOW) as two:
+    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as two:
         ended = threading.Event()
 
         def flush() -> int:
@@ -464,29 +424,6 @@ def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
 # Failures
 
 
-def test_a_disk_that_is_full_is_told_and_recording_goes_on_when_there_is_room(tmp_path: Path, clock: Clock) -> None:
-    """An operation is acknowledged only when it is in the event log; what the documents lack comes later."""
-    full: list[str] = []
-
-    def point(name: str) -> None:
-        if any(name.startswith(part) for part in full) and name.endswith(".before"):
-            raise OSError(28, "No space left on device")
-
-    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
-        record(memory, 9)
-        full.append("spill")
-        record(memory, 20, 10)
-        assert [p["subject"] for p in memory.get_stats()["problems"]] == ["session document"]  # type: ignore[index, call-overload, union-attr]
-        assert len(memory.operations()) == 29
-        with pytest.raises(StorageFullError, match="No space left on device; free some space, then go on"):
-            memory.refresh()
-        full.clear()
-        record(memory, 30, 30)
-        assert memory.refresh() is not None
-        assert memory.get_stats()["problems"] == []
-        assert_whole(memory)
-
-
 def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tmp_path: Path, clock: Clock) -> None:
     """It is in the event log; the caller is not told otherwise, and records it once."""
     failing = ["resume.write.before"]
@@ -495,7 +432,7 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
         if name in failing:
             raise OSError(28, "No space left on device")
 
-    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         operation = memory.record_operation("x", {"text": "first"})
         assert operation.id == 1
         assert len(memory.get_stats()["problems"]) == 1  # type: ignore[arg-type]
@@ -516,8 +453,7 @@ def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextMa
     memory.refresh()
     context = memory.get_orchestrator_context("x")
     assert not any(placement.pinned for placement in context.placements)
-    path = memory.flush_session()
-    assert path is not None
+    path = flushed(memory)
     document = SessionDocument.parse(path.read_text(encoding="utf-8"))
     assert not any(part.block.pinned for part in document.parts)
     assert memory.expand("op 1").operations[0].data == data

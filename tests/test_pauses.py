@@ -16,7 +16,7 @@ from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from tests.conftest import Clock
-from tests.test_jobs import wait_for
+from tests.timing import until
 
 CONFIG: dict[str, object] = {
     "orchestrator": {"working_memory": {"max_operations": 6}, "session_compression_threshold": 4_000},
@@ -46,7 +46,7 @@ def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
     monkeypatch.setattr("orchestra_mem.tiers.session_compaction.draft_of", noting)
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         fill(memory, clock)
-        wait_for(lambda: len(drafted) > 3)
+        until(lambda: len(drafted) > 3)
         time.sleep(0.2)
         ahead = len(drafted)
         refreshed = memory.refresh()
@@ -79,7 +79,7 @@ def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypa
         with monkeypatch.context() as patch:
             patch.setattr(FactExtractor, "extract", refuse)
             fill(memory, clock, 20)
-            wait_for(lambda: "no space" in str(memory.get_stats()["problems"]))
+            until(lambda: "no space" in str(memory.get_stats()["problems"]))
         memory.refresh()
         assert len(memory.facts()) >= 20
 
@@ -95,9 +95,9 @@ def test_a_memory_that_is_closed_or_forgotten_leaves_no_thread(tmp_path: Path, c
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         fill(memory, clock, 4)
         assert helpers()
-    wait_for(lambda: not helpers())
+    until(lambda: not helpers())
     forgotten = open_memory(tmp_path, config=CONFIG, clock=clock)
     fill(forgotten, clock, 4)
     forgotten._parts.close()
     del forgotten
-    wait_for(lambda: not helpers())
+    until(lambda: not helpers())

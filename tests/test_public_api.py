@@ -12,13 +12,7 @@ import pytest
 
 import orchestra_mem
 from orchestra_mem import errors, open_memory
-from orchestra_mem.core.context.rendered import OrchestratorContext
-from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.memory.agents import AgentCalls
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.state import StateManager
-from orchestra_mem.tiers.working import WorkingMemory
 
 PACKAGE = Path(orchestra_mem.__file__).parent
 
@@ -115,33 +109,6 @@ def test_a_memory_is_opened_like_this() -> None:
     assert list(parameters) == ["project", "config", "clock", "counter", "write_point", "model"]
     assert parameters["project"].default == "."
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
-
-
-@pytest.mark.parametrize(
-    ("owner", "names"),
-    [
-        (WorkingMemory, "get_recent_operations get_operations add_operation search clear get_stats"),
-        (SessionMemoryManager, "get_summary generate_summary search get_current_state compress archive get_stats"),
-        (
-            EpisodicMemoryManager,
-            "get_project_state get_work_plan get_recent_decisions update_project_state search history diff restore "
-            "get_stats",
-        ),
-        (
-            ContextWindowTracker,
-            "add_usage set_usage reset should_refresh used_tokens available_tokens history on get_stats",
-        ),
-        (OrchestratorContext, "render as_messages as_dict explain"),
-        (
-            StateManager,
-            "create set_status change note undo together item items events counts progress blockers",
-        ),
-    ],
-)
-def test_what_the_manager_hands_out_can_do_this(owner: type, names: str) -> None:
-    """The tiers and the tracker hang on the manager and are part of what users call."""
-    for name in names.split():
-        assert inspect.isfunction(getattr(owner, name, None)), f"{owner.__name__}.{name}"
 
 
 # The command line's libraries, tokenizers, the packages that tests use, and what only opening, locking, compacting and

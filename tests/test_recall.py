@@ -41,42 +41,12 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorCon
         yield opened
 
 
-def test_every_summary_of_every_level_expands_to_its_originals(memory: OrchestratorContextManager) -> None:
-    """Exactly the operations that it covers, of its own session, as they were recorded."""
-    recorded = {op.id: op for op in memory.operations()}
-    losses = memory.losses()
-    assert {s.level for s in losses} >= {1, 2}
-    for summary in losses:
-        expansion = memory.expand(f"S{summary.id}")
-        assert expansion.reference == f"S{summary.id}"
-        assert expansion.summary is not None
-        assert expansion.summary.text == summary.text
-        wanted = range(summary.first_operation, summary.last_operation + 1)
-        assert expansion.operations == tuple(recorded[n] for n in wanted)
-        assert {op.session for op in expansion.operations} == {summary.session}
-
-
-def test_a_fact_and_an_operation_expand_to_where_they_came_from(memory: OrchestratorContextManager) -> None:
-    """By the numbers that documents show."""
-    decision = next(op for op in memory.operations() if op.type == "decision")
-    fact = next(
-        memory.expand(f"K{n}").fact for n in range(1, 99) if memory.expand(f"K{n}").operations[0].id == decision.id
-    )
-    assert fact is not None
-    assert "use store 0" in fact.text
-    assert memory.expand(f"op {decision.id}").operations == (decision,)
-
-
-@pytest.mark.parametrize("reference", ["S1", "s1", " S 1 ", "1", 1])
-def test_a_summary_is_named_in_any_of_these_ways(memory: OrchestratorContextManager, reference: str | int) -> None:
-    """A mere number is a summary's."""
-    assert memory.expand(reference).reference == "S1"
-
-
-@pytest.mark.parametrize("reference", ["op 2", "op2", "OP 2", "O2", "#2"])
-def test_an_operation_is_named_in_any_of_these_ways(memory: OrchestratorContextManager, reference: str) -> None:
-    """As headings and the command line write it."""
-    assert [op.id for op in memory.expand(reference).operations] == [2]
+def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: OrchestratorContextManager) -> None:
+    """As headings and the command line write it; a mere number is a summary's."""
+    for summary in ("S1", "s1", " S 1 ", "1", 1):
+        assert memory.expand(summary).reference == "S1"
+    for operation in ("op 2", "op2", "OP 2", "O2", "#2"):
+        assert [op.id for op in memory.expand(operation).operations] == [2]
 
 
 NAMES_NOTHING = (

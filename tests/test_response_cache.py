@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.responses import ResponseKind, difference
 from tests.conftest import Clock
@@ -26,12 +25,11 @@ ANSWER = "Because the auditors know it."
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager) -> OrchestratorContextManager:
     """A memory that has something to answer from."""
-    with open_memory(tmp_path, clock=clock) as opened:
-        opened.record_operation("message", {"text": "We decided on bcrypt for passwords, as the auditors know it."})
-        opened.record_operation("message", {"text": "Never deploy the shop on a Friday."})
-        yield opened
+    memory.record_operation("message", {"text": "We decided on bcrypt for passwords, as the auditors know it."})
+    memory.record_operation("message", {"text": "Never deploy the shop on a Friday."})
+    return memory
 
 
 def test_two_calls_are_enough(memory: OrchestratorContextManager) -> None:
@@ -227,13 +225,3 @@ def test_difference_takes_any_strings(one: str, other: str) -> None:
     """Either way round it comes to the same, and a text does not differ from itself."""
     assert difference(one, one) == ""
     assert bool(difference(one, other)) == bool(difference(other, one))
-
-
-def test_a_closed_memory_answers_nothing(memory: OrchestratorContextManager) -> None:
-    """It is a mistake of the host's, and told as one."""
-    cache = memory.response_cache
-    memory.close()
-    with pytest.raises(ClosedError):
-        cache.get(QUESTION)
-    with pytest.raises(ClosedError):
-        cache.put(QUESTION, ANSWER)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
+from tests.memories import say
+from tests.timing import until
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -30,19 +31,14 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with facts in its documents."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.record_operation(
-            "task_execution", {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"},
-            agent="lin",
-        )  # fmt: skip
-        opened.refresh()
-        time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    failed = {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"}
+    memory.record_operation("task_execution", failed, agent="lin")
+    memory.refresh()
+    time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
+    return memory
 
 
 def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextManager) -> None:
@@ -143,24 +139,10 @@ def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorC
     memory.record_operation("note", {"text": "The shop has a blue door now, to be deployed with care."})
     time.sleep(0.06)
     retriever.retrieve_context("something else")
-    deadline = time.monotonic() + 30
-    while not retriever.get_stats()["prefetched"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert retriever.get_stats()["prefetched"] == 1
+    until(lambda: retriever.get_stats()["prefetched"] == 1)
     hits = retriever.get_stats()["hits"]
     assert "blue door" in retriever.retrieve_context("deploy the shop").text
     assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]
-
-
-def test_a_closed_memory_retrieves_nothing(memory: OrchestratorContextManager) -> None:
-    """Also where the answer had been kept."""
-    retriever = memory.retriever
-    retriever.retrieve_context("bcrypt")
-    memory.close()
-    with pytest.raises(ClosedError):
-        retriever.retrieve_context("bcrypt")
-    with pytest.raises(ClosedError):
-        _ = memory.retriever
 
 
 def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:

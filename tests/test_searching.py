@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
+from tests.memories import edit, say
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -34,14 +35,10 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with operations in working memory and in the session's document, and facts in the documents."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.refresh()
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    return memory
 
 
 def _sources(memory: OrchestratorContextManager, query: str, **options: object) -> list[str]:
@@ -55,10 +52,7 @@ def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock)
         "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
     }
     with open_memory(tmp_path, config=small, clock=clock) as memory:
-        for text in (*SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14))):
-            clock.now += timedelta(minutes=1)
-            memory.record_operation("message", {"role": "user", "text": text})
-        memory.refresh()
+        say(memory, clock, *SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14)))
         assert any("bcrypt" in summary.text for summary in memory.losses())
         told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
         assert any(source.startswith("S") for source in told), told
@@ -79,12 +73,6 @@ def test_a_question_finds_the_operation_the_fact_and_the_document(memory: Orches
     assert memory.expand("op 1").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
 
 
-def test_what_was_just_recorded_is_found(memory: OrchestratorContextManager) -> None:
-    """By the search right after it, without a refresh."""
-    number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
-    assert _sources(memory, "saffron gateway")[0] == f"op {number}"
-
-
 def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: OrchestratorContextManager) -> None:
     """Without any command in between."""
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
@@ -95,8 +83,14 @@ def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: Orches
     assert "work_plan.md" not in _sources(memory, "vault key")
 
 
-def test_a_fact_that_holds_no_more_is_not_found(memory: OrchestratorContextManager) -> None:
-    """A person took it out of the document; the operation that said it is still there."""
+def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory: OrchestratorContextManager) -> None:
+    """Reworded or taken out by a person, from the first answer on; the operation that said it is still there."""
+    assert "K2" in _sources(memory, "deploy on Friday")
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+    edit(path, ("Never deploy the shop on a Friday.", "Never open the shop in a storm."))
+    told = {hit.chunk.source: hit.chunk.text for hit in memory.search("shop on a Friday").hits}
+    assert told["K2"] == "Never open the shop in a storm."
+    assert "K2" in _sources(memory, "storm")
     assert "K2" in _sources(memory, "deploy on Friday")
     path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -104,19 +98,6 @@ def test_a_fact_that_holds_no_more_is_not_found(memory: OrchestratorContextManag
     found = _sources(memory, "deploy on Friday")
     assert "K2" not in found
     assert "op 2" in found
-
-
-def test_a_fact_that_was_reworded_says_what_it_says_now(memory: OrchestratorContextManager) -> None:
-    """In the first answer after the edit, and is found by its new words from then on."""
-    assert "K2" in _sources(memory, "deploy on Friday")
-    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(
-        text.replace("Never deploy the shop on a Friday.", "Never open the shop in a storm."), encoding="utf-8"
-    )
-    told = {hit.chunk.source: hit.chunk.text for hit in memory.search("shop on a Friday").hits}
-    assert told["K2"] == "Never open the shop in a storm."
-    assert "K2" in _sources(memory, "storm")
 
 
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
@@ -130,23 +111,6 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     clock.now += timedelta(hours=1)
     memory.record_operation("note", {"text": "A new day."})
     assert f"op {number}" in _sources(memory, "saffron")
-
-
-def test_filters_leave_out_what_does_not_pass(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """By agent, kind and time."""
-    memory.record_operation("decision", {"text": "We decided to move the shop to Riga."}, agent="lin")
-    assert _sources(memory, "shop", where=SearchFilter(agent="lin")) == ["op 9"]
-    assert _sources(memory, "shop", where=SearchFilter(kinds=("decision",)))[0] == "op 9"
-    assert set(_sources(memory, "shop", where=SearchFilter(since=clock.now))) <= {"op 8", "op 9"}
-
-
-def test_with_the_embedder_off_words_answer(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """Nothing is loaded for meaning, and nothing complained of: it was asked for."""
-    memory.close()
-    with open_memory(tmp_path, config={**CONFIG, "search": {"embedder": "off"}}) as again:
-        found = again.search("bcrypt")
-        assert found.hits[0].chunk.text.count("bcrypt")
-        assert found.notes == ()
 
 
 def test_a_model_that_is_not_there_is_told(tmp_path: Path, memory: OrchestratorContextManager) -> None:
@@ -203,19 +167,6 @@ def test_two_processes_share_one_index(tmp_path: Path, memory: OrchestratorConte
     assert _sources(memory, "saffron")[0] == f"op {number}"
 
 
-def test_a_large_backlog_is_taken_in_behind_the_answer(tmp_path: Path) -> None:
-    """The answer tells what is missing, and after `update_index` nothing is."""
-    with open_memory(tmp_path, config={"orchestrator": {"auto_refresh_enabled": False}}) as memory:
-        for number in range(6_000):
-            memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
-        memory.search("walnuts")
-        told: list[int] = []
-        memory.update_index(lambda left: told.append(left.operations + left.vectors))
-        found = memory.search("box 5999")
-        assert found.notes == ()
-        assert found.hits[0].chunk.source == "op 6000"
-
-
 def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: Path, clock: Clock) -> None:
     """Of summaries only those that stand answer, beside the operations that they cover."""
     config = {
@@ -229,10 +180,7 @@ def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: P
         },
     }  # fmt: skip
     with open_memory(tmp_path, config=config, clock=clock) as memory:
-        for number in range(120):
-            clock.now += timedelta(minutes=1)
-            memory.record_operation("note", {"text": f"The walnut press made {number} bottles of oil in the old yard."})
-        memory.refresh()
+        say(memory, clock, *(f"The walnut press made {n} bottles of oil in the old yard." for n in range(120)))
         standing = {f"S{summary.id}" for summary in memory.losses() if not summary.parent}
         merged = {f"S{summary.id}" for summary in memory.losses() if summary.parent}
         assert standing
@@ -284,29 +232,6 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
         assert list(index.models()) == [_Shorter.model]
         index.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("移行", 1), ("データベース いつ", 1), ("存储会话", 2), ("PostgreSQL", 2), ("화요일 배포", 3), ("วันศุกร์", 4),
-        ("läuft", 5), ("#42", 5), ("src/db/pool.py", 5), ("pool.py", 5), ("parse config", 6), ("parse_config", 6),
-        ("camel case name", 6),
-    ],
-)  # fmt: skip
-def test_other_scripts_and_names_are_found_whole_and_in_part(tmp_path: Path, query: str, wanted: int) -> None:
-    """Languages without spaces between words, numbers of issues, paths, names of code."""
-    with open_memory(tmp_path) as memory:
-        for text in (
-            "データベースの移行は金曜日に行わない。",
-            "我们决定使用 PostgreSQL 存储会话。",
-            "배포는 매주 화요일에 합니다.",
-            "ห้ามปรับใช้ในวันศุกร์",
-            "Die Datenbank läuft auf Port 5433 in src/db/pool.py, siehe #42.",
-            "The parse_config function fails for CamelCaseName.",
-        ):
-            memory.record_operation("message", {"role": "user", "text": text})
-        assert _sources(memory, query)[0] == f"op {wanted}"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.config_files import default_config_text, load_settings, template_files
+from orchestra_mem.choices import Durability
 from orchestra_mem.errors import ConfigError
-from orchestra_mem.settings import Durability, Settings, schema, sections
+from orchestra_mem.settings import Settings, schema, sections
 
 Load = Callable[..., Settings]
 
@@ -263,10 +264,7 @@ def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     assert _faults(load, content) == [f".obra/config.yaml:{line}: {fault}"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["http://[::1", "http://", "http://host:99999", "ftp://host", "localhost:8080"],
-)
+@pytest.mark.parametrize("address", ["http://[::1", "http://", "http://host:99999", "ftp://host", "localhost:8080"])
 def test_address_of_no_server_is_named_with_its_line(load: Load, address: str) -> None:
     """Nothing that cannot be called is in order."""
     assert _faults(load, f"llm:\n  model_path: ''\n  base_url: '{address}'\n") == [
@@ -361,16 +359,6 @@ def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, conten
     assert _faults(load, content) == [f".obra/config.yaml{fault}"]
 
 
-def test_a_folder_in_the_place_of_the_file_and_a_file_in_that_of_the_folder_are_faults(load: Load) -> None:
-    """What cannot be read is said, not taken for missing."""
-    Path(".obra/config.yaml").mkdir()
-    assert _faults(load) == [".obra/config.yaml: cannot be read: Is a directory"]
-    Path(".obra/config.yaml").rmdir()
-    Path(".obra").rmdir()
-    Path(".obra").write_text("")
-    assert _faults(load) == [".obra/config.yaml: cannot be read: Not a directory"]
-
-
 # Impossible combinations
 
 _LIMIT = "must be below session_compression_threshold 1500: nothing could be compacted"
@@ -396,6 +384,8 @@ _LIMIT = "must be below session_compression_threshold 1500: nothing could be com
          ["1: llm.model_path: llm.model_path and llm.base_url both name a model: give one of them"]),
         ("search: {embedder: onnx}\n",
          ["1: search.embedder: search.embedder onnx needs search.model_path, which is empty"]),
+        ("search: {embedder: gguf}\n",
+         ["1: search.embedder: search.embedder gguf needs search.model_path, which is empty"]),
         ("search: {embedder: http}\n",
          ["1: search.embedder: search.embedder http needs search.model, the name that the server has for it, which is "
           "empty"]),
@@ -452,7 +442,7 @@ def test_any_overrides_give_settings_or_a_configuration_error(
         for key, value in settings.flat().items():
             kind = schema()[key].annotation
             kind = getattr(kind, "__origin__", kind)
-            assert type(value) is (kind if kind in (int, float, bool, dict) else str)
+            assert type(value) is (kind if kind in (int, float, bool, dict, list) else str)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
@@ -467,7 +457,14 @@ def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest
         assert all(fault.source.endswith("config.yaml") for fault in error.faults)
 
 
-def test_a_named_pipe_in_the_files_place_is_told(load: Load) -> None:
-    """To open one is to wait for ever for whoever writes into it."""
+def test_what_cannot_be_read_is_a_fault_and_not_taken_for_missing(load: Load) -> None:
+    """A folder or a named pipe in the file's place, a file in the folder's; to open a pipe is to wait for ever."""
     os.mkfifo(Path(".obra/config.yaml"))
     assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, no file"]
+    Path(".obra/config.yaml").unlink()
+    Path(".obra/config.yaml").mkdir()
+    assert _faults(load) == [".obra/config.yaml: cannot be read: Is a directory"]
+    Path(".obra/config.yaml").rmdir()
+    Path(".obra").rmdir()
+    Path(".obra").write_text("")
+    assert _faults(load) == [".obra/config.yaml: cannot be read: Not a directory"]

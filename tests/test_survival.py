@@ -6,40 +6,22 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from benchmarks._crash_points import kinds_in_code, known_points
 from benchmarks._survival import NOTE, Violation, draft_for, examine
 from orchestra_mem.build import open_memory
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from tests.conftest import Clock
+from tests.memories import SMALL
 
-CONFIG = {
-    "orchestrator": {
-        "context_window": {"max_tokens": 4_096},
-        "working_memory": {"max_operations": 6, "max_tokens": 600},
-        "session_compression_threshold": 900,
-    },
-    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
-    "tokens": {"counter": "estimate"},
-}
-
-
-class Clock:
-    """Goes on by some seconds with every look at it."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """The time; the next one is later."""
-        self.now += timedelta(seconds=3)
-        return self.now
+CONFIG = {**SMALL, "tokens": {"counter": "estimate"}}
 
 
 def _open(project: Path) -> OrchestratorContextManager:
-    return open_memory(project, config=CONFIG, clock=Clock())
+    return open_memory(project, config=CONFIG, clock=Clock(step_s=3))
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +161,14 @@ def test_operation_in_two_tiers_is_found(lived_in: tuple[Path, dict[str, int]]) 
         found = examine(project, memory, acknowledged=acknowledged)
     assert [v.kind for v in found] == ["duplicated"]
     assert re.search(rf"operation {spilled.id} stands in working memory and (the document|S\d+)$", found[0].text)
+
+
+# It waits for the disk at each write.
+@pytest.mark.timeout(600)
+def test_every_kind_of_write_has_known_points(tmp_path: Path) -> None:
+    """What the code calls its writes is what some lives pass; the same points each time."""
+    known = known_points("full", str(tmp_path))
+    points = {*known.names, *known.at_birth}
+    assert {point.partition(".")[0] for point in points} == kinds_in_code()
+    again = known_points("full", str(tmp_path))
+    assert {*again.names, *again.at_birth} == points

@@ -16,11 +16,13 @@ from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import JobState
 from orchestra_mem.model_types import Message
-from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
+from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_summary import with_lines
 from orchestra_mem.types import Summary
 from tests.conftest import Clock
-from tests.test_jobs import AUTO, SMALL, record, wait_for
+from tests.memories import flushed
+from tests.test_jobs import AUTO, SMALL, record
+from tests.timing import until
 
 SECTION = "Architecture"
 PARTS = 60
@@ -63,12 +65,11 @@ def whole(memory: OrchestratorContextManager) -> list[Summary]:
     return [summary for summary in memory.losses() if not summary.level]
 
 
-def flushed(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summary]:
+def ended(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summary]:
     """The document of a session that has ended, and what the ledger has of it as a whole."""
     record(memory, clock)
     memory.refresh()
-    path = memory.flush_session()
-    assert path is not None
+    path = flushed(memory)
     (summary,) = whole(memory)
     return path, summary
 
@@ -79,7 +80,7 @@ def flushed(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Sum
 def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tmp_path: Path, clock: Clock) -> None:
     """By extraction, as its document closes; it covers each of its operations, which it can be expanded to."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        path, summary = flushed(memory, clock)
+        path, summary = ended(memory, clock)
         assert (summary.method, summary.level, summary.verdict) == ("extractive", 0, "")
         assert summary.text.startswith("## Session Summary\n\n**Total Operations**: 24\n")
         assert summary.text.strip() in path.read_text(encoding="utf-8")
@@ -96,7 +97,7 @@ def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tm
 def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Clock) -> None:
     """Lines that pass come in beside the extract's, each of which stays; what it wrote they are is not believed."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
-        path, summary = flushed(memory, clock)
+        path, summary = ended(memory, clock)
         before = path.read_text(encoding="utf-8")
         done = memory.compression.redo(f"S{summary.id}")
         assert done.verdict.good, done.fault
@@ -131,8 +132,7 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
         kept = [line for line in log.read_text(encoding="utf-8").split("\n") if "plain text" not in line]
         log.write_text("\n".join(kept), encoding="utf-8")
         memory.refresh()
-        path = memory.flush_session()
-        assert path is not None
+        path = flushed(memory)
         (summary,) = whole(memory)
         assert "plain text" not in summary.text
         done = memory.compression.redo(f"S{summary.id}")
@@ -143,55 +143,23 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
         assert "plain text" not in closing
 
 
-def test_sessions_wait_in_the_queue_and_an_invention_is_refused(tmp_path: Path, clock: Clock) -> None:
-    """After the segments; what a model makes up changes nothing, and is told."""
-    lie = {key: ["All 99 tests of payments.py pass, says Karl"] for key in SESSION_KEYS}
-    model = ScriptedModel(json.dumps({**lie, "lines": ["All 99 tests of payments.py pass, says Karl"]}), name="liar")
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
-        path, summary = flushed(memory, clock)
-        before = path.read_text(encoding="utf-8")
-        while memory.compression.work():
-            pass
-        (story,) = memory.compression.stories([summary])
-        assert story.trial is not None
-        assert (story.trial.content, story.trial.verdict.value) == ("session", "rejected")
-        assert "payments.py" in story.trial.fault
-        assert story.draft is None
-        record(memory, clock, 2, first=60)
-        memory.refresh()
-        assert path.read_text(encoding="utf-8") == before
-
-
 def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp_path: Path, clock: Clock) -> None:
     """The queue has it; a model that can be had later takes it from there."""
     hanging = HangingModel()
     with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
-        _, summary = flushed(memory, clock)
+        _, summary = ended(memory, clock)
         waiting = [story.job for story in memory.compression.stories([summary])]
         assert [job.state for job in waiting if job] == [JobState.WAITING]
         hanging.release()
     with open_memory(tmp_path, config=AUTO, clock=clock, model=good()) as memory:
         stories = memory.compression.stories
-        wait_for(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
-
-
-def test_a_failing_model_is_tried_again_later_and_told(tmp_path: Path, clock: Clock) -> None:
-    """With back-off, as with segments."""
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("no power"))) as memory:
-        _, summary = flushed(memory, clock)
-        while memory.compression.work():
-            pass
-        memory.compression.redo(summary.id)
-        (story,) = memory.compression.stories([summary])
-        assert story.trial is not None
-        assert (story.trial.verdict.value, story.trial.fault) == ("failed", "no power")
-        assert any("no power" in str(problem) for problem in memory.compression.problems())
+        until(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
 
 
 def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
     """Where somebody has rewritten what the archived document closes with, the model's version is dropped."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
-        path, summary = flushed(memory, clock)
+        path, summary = ended(memory, clock)
         assert memory.compression.redo(summary.id).verdict.good
         edited = path.read_text(encoding="utf-8").replace("**Next Steps**:\n- None", "**Next Steps**:\n- Sleep.")
         path.write_text(edited, encoding="utf-8")
@@ -205,7 +173,7 @@ def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
 def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Clock) -> None:
     """The next border does the second half."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
-        path, summary = flushed(memory, clock)
+        path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
     database = Database(tmp_path / ".obra" / "obra.db")
     drafts = SqliteDraftStore(database)
@@ -374,7 +342,7 @@ def test_what_is_pinned_or_fits_is_shown_as_it_is(
 def test_what_a_kill_in_the_middle_of_a_better_archive_left_is_taken_away(tmp_path: Path, clock: Clock) -> None:
     """The half-written file beside the archived document is gone with the next start, and the write is done again."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
-        path, summary = flushed(memory, clock)
+        path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
         record(memory, clock, 2, first=60)
 

@@ -39,6 +39,15 @@ def _pace() -> float:
     return max(1.0, now) * (_TRACED if sys.gettrace() is not None else 1.0)
 
 
+def until(holds: Callable[[], object], within_s: float = 30.0) -> float:
+    """Wait until something holds; how many seconds that took."""
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() < start + within_s, f"not within {within_s} s"
+        time.sleep(0.01)
+    return time.monotonic() - start
+
+
 def assert_quick(seconds: float, work: Callable[[], object], *, tries: int = _TRIES) -> None:
     """`work` takes at most these seconds of a processor as fast as the one of reference, in one of a few tries."""
     told: list[str] = []

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.adapters.watcher import DocumentWatcher
+    from orchestra_mem.choices import WatchChoice
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
-    from orchestra_mem.settings import WatchChoice
 
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
@@ -179,7 +179,7 @@ def open_watcher(
     """
     from orchestra_mem.adapters import watcher
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.settings import WatchChoice
+    from orchestra_mem.choices import WatchChoice
 
     folder = Path(project).resolve()
     settings = load_settings(folder, os.environ, config or {})

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
 from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
-from orchestra_mem.catalog_types import MemoryItem
+from orchestra_mem.catalog_types import CatalogLimits, MemoryItem
+from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.settings import IsolationChoice, Settings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.audit import AuditTrail
-from orchestra_mem.tiers.catalog import CatalogLimits, MemoryCatalog
+from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
@@ -29,8 +31,12 @@ def open_catalog(
     counter: TokenCounter,
     clock: Clock,
     redacted: Callable[[str], str],
+    lock: AbstractContextManager[None],
 ) -> CatalogParts:
-    """Open the catalog of a database, with its documents in a folder; `redacted` takes secrets out of a text."""
+    """Open the catalog of a database, with its documents in a folder.
+
+    `redacted` takes secrets out of a text; `lock` is the memory's.
+    """
     wanted, store = settings.catalog, SqliteCatalogStore(database)
     grants = {
         agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
@@ -54,7 +60,7 @@ def open_catalog(
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
         catalog, store, ledger=ledger, documents=documents, clock=clock, folder=folder,
-        keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent,
+        keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
     return CatalogParts(
         catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown, hooks=wanted.hooks

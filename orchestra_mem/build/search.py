@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
@@ -19,7 +20,7 @@ from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder, Gua
 from orchestra_mem.retrieval.indexer import Indexer, Memories
 from orchestra_mem.retrieval.search import MemorySearch
 from orchestra_mem.search_types import Embedder
-from orchestra_mem.settings import EmbedderChoice, Settings
+from orchestra_mem.settings import Settings
 
 
 def open_search(

@@ -20,24 +20,25 @@ from orchestra_mem.adapters.database import (
     SqliteLedger,
     SqliteTrialLog,
     SqliteWorkStore,
+    project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.prompted_model import language_model
-from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build.catalog_parts import open_catalog
+from orchestra_mem.build.own_models import open_models
+from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
 from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.compression.service import Compression
-from orchestra_mem.core.context.calibration import Calibration
-from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
+from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import ModelError, storage_error
+from orchestra_mem.errors import OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -46,7 +47,7 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.model_types import AnyModel, LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.settings import CounterChoice, Durability, Settings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -57,11 +58,9 @@ from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import DocumentName, Operation
+from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
-    from orchestra_mem.adapters.llama import LlamaModel
-    from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
     from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
@@ -101,83 +100,6 @@ class Place:
         if count:
             found.append(f"{count:,} {'document' if count == 1 else 'documents'} of sessions")
         return found
-
-
-# The memory's signals hold its method weakly.
-@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
-class Models:
-    """The model, in this process or behind a server, None where none is set, and the counter, which may be its own.
-
-    `counts` is the counter where a server counts, or may; contexts are assembled by it. `calibration` learns from what
-    the model reports for texts that the counter has counted.
-    """
-
-    model: LlamaModel | OpenAiModel | None
-    counter: TokenCounter
-    calibration: Calibration
-    counts: ServerCounts | None = None
-
-    def operation_recorded(self, memory: object, operation: Operation) -> None:
-        """Learn from the tokens that were reported with an operation."""
-        if operation.tokens != operation.entry_tokens:
-            self.calibration.report(operation.entry_tokens, operation.tokens)
-
-    def busy(self) -> bool:
-        """Return whether the model answers somebody outside of this program, as far as it can be seen."""
-        return self.model is not None and self.model.busy()
-
-    def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
-        """Have a context built, with exact counts where the server counts; see `ServerCounts.assemble`."""
-        return self.counts.assemble(build) if self.counts is not None else build(0)
-
-    def doubts(self) -> list[str]:
-        """Return what is not as it should be with the model, as far as was seen; in words."""
-        return [*(self.model.doubts if self.model else []), *(self.counts.doubts if self.counts else [])]
-
-    def close(self) -> None:
-        """Let go of the model's memory."""
-        if self.model is not None:
-            self.model.close()
-
-
-def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | None = None) -> Models:
-    """Open the model and the token counter that the settings name; neither is loaded before its first use.
-
-    Args:
-        folder: the project's, from which a relative `llm.model_path` goes.
-        settings: those in force.
-        counter: one that is used in place of the settings' own.
-
-    Raises:
-        TokenizerError: the counter that is asked for by name cannot be had.
-        ModelError: a server is named, and what speaks to it is not installed.
-    """
-    llm, choice, calibration = settings.llm, settings.tokens.counter, Calibration()
-    model: LlamaModel | OpenAiModel | None = None
-    vocabulary = counts = None
-    entries = settings.tokens.cache_entries
-    # Adapters of models are imported here, as they are needed by those alone who have one.
-    if llm.base_url:
-        try:
-            from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
-        except ImportError as error:
-            raise ModelError(f"llm.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
-        server = Server(llm.base_url, api_key=llm.api_key)
-        wanted = settings.orchestrator.context_window.max_tokens
-        model = OpenAiModel(server, model=llm.model, context_tokens=llm.context_tokens, wanted_tokens=wanted)
-        if choice is CounterChoice.AUTO and counter is None:
-            near = open_counter(choice.value, calibration=calibration, cache_entries=entries)
-            counter = counts = ServerCounts(server, model=llm.model, near=near)
-    elif llm.model_path:
-        from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
-
-        vocabulary = GgufVocabulary(folder / Path(llm.model_path).expanduser())
-        model = LlamaModel(
-            vocabulary, context_tokens=llm.context_tokens, threads=llm.threads, idle_unload_s=llm.idle_unload_s
-        )
-    if counter is None:
-        counter = open_counter(choice.value, own=vocabulary, calibration=calibration, cache_entries=entries)
-    return Models(model=model, counter=counter, calibration=calibration, counts=counts)
 
 
 class Wiring:
@@ -253,7 +175,10 @@ class Wiring:
         settings, database = self.settings, self.database
         place = SessionPlace(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
-        state = StateManager(store=SqliteWorkStore(database), clock=clock, lock=self.lock)
+        redactor = Redactor(key=project_key(database), **settings.redaction.model_dump())
+        state = StateManager(
+            store=SqliteWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
+        )  # fmt: skip
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
@@ -264,9 +189,11 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
+        for fault in redactor.faults():
+            reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
             database, settings, ledger=ledger, documents=store, folder=self.place.memory / "catalog", counter=counter,
-            clock=clock, redacted=str,
+            clock=clock, redacted=redactor.text, lock=self.lock,
         )  # fmt: skip
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
@@ -285,7 +212,8 @@ class Wiring:
                 clock=clock,
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
-            search=search, agents=self.agents, open_responses=self._open_responses, assemble=self.models.assemble,
+            search=search, agents=self.agents, redactor=redactor,
+            open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression),
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, text_faults
+from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.settings import Settings
 
 # Larger ones are not looked through: no person edits such a document, somebody has pasted something.
@@ -66,8 +68,21 @@ def check_document(path: Path, project: Path, settings: Settings) -> list[Docume
     """Find every problem of one document; where it lies is told first, then what it holds, line by line."""
     place = Place.of(project, settings)
     link = _link_fault(path, place) if path.is_symlink() else None
-    faults = [link] if link else _faults(path, place)
+    faults = [link] if link else [*_faults(path, place), *_secrets(path, settings)]
     return [DocumentProblem(path, line, problem, meanwhile) for line, problem, meanwhile in faults]
+
+
+def _secrets(path: Path, settings: Settings) -> Iterator[tuple[int, str, str]]:
+    """Find what looks like a secret in what a person wrote: the machine writes none."""
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for line, kind in Redactor(key=b"", **settings.redaction.model_dump()).places(text):
+                yield (
+                    line,
+                    f"holds what looks like a secret ({kind})",
+                    "a person's words stay as they are; take it out",
+                )
 
 
 def _link_fault(path: Path, place: Place) -> tuple[int, str, str] | None:

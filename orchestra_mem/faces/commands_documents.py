@@ -151,7 +151,7 @@ def watch(
     Example: orchestra-mem watch
     """
     from orchestra_mem.build import load_settings, open_watcher
-    from orchestra_mem.settings import WatchChoice
+    from orchestra_mem.choices import WatchChoice
 
     run.require_memory()
     settings = load_settings(run.project, os.environ)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
+from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
@@ -102,6 +103,7 @@ class MemoryParts:
     reporter: Reporter
     search: LazySearch
     agents: CatalogParts
+    redactor: Redactor
     open_responses: Callable[[], ResponseStore]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]

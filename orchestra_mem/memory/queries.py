@@ -92,7 +92,11 @@ class QueryService:
 
             parts = self._parts
             self._responses = ResponseCache(
-                parts.open_responses, parts.search, clock=parts.clock, settings=parts.settings.responses
+                parts.open_responses,
+                parts.search,
+                clock=parts.clock,
+                settings=parts.settings.responses,
+                has_secrets=lambda text: bool(parts.redactor.places(text)),
             )
         return self._responses
 

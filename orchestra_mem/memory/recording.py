@@ -57,7 +57,7 @@ def make_draft(
     name = _name("operation_type", kind)
     reported = _tokens(tokens)
     time = parts.clock().astimezone(UTC) if timestamp is None else _time(timestamp)
-    checked = checked_json(data)
+    checked = parts.redactor.value(checked_json(data))
     agent = None if agent is None else _name("agent", agent)
     if critical is not None and not isinstance(critical, bool):
         problem = f"{critical!r} is no truth value; give True or False, or None to have it judged"

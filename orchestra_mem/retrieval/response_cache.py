@@ -85,8 +85,15 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
     """
 
     def __init__(
-        self, open_store: Callable[[], ResponseStore], search: LazySearch, *, clock: Clock, settings: ResponsesSettings
+        self,
+        open_store: Callable[[], ResponseStore],
+        search: LazySearch,
+        *,
+        clock: Clock,
+        settings: ResponsesSettings,
+        has_secrets: Callable[[str], bool] = lambda text: False,
     ) -> None:
+        self._has_secrets = has_secrets
         self._open_store = open_store
         self._search = search
         self._clock = clock
@@ -147,6 +154,8 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         """
         kind = ResponseKind(kind)
         if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._settings.max_entries:
+            return False
+        if self._has_secrets(question) or self._has_secrets(answer):  # without them it would be another answer
             return False
         now = self._clock()
         try:

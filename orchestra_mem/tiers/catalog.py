@@ -6,19 +6,22 @@ Nothing is deleted but by a purge: what has expired, was displaced, superseded o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING
 
 from orchestra_mem.catalog_types import (
     GLOBAL,
     MAX_PRIORITY,
+    CatalogLimits,
     CatalogStatistics,
     CatalogStore,
+    CleanedUp,
     ItemFilter,
     ItemStatus,
     MemoryItem,
+    PreparedItem,
 )
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import (
@@ -38,27 +41,6 @@ if TYPE_CHECKING:
 
 _STRENGTHENED = 1  # by each second saying
 _FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogLimits:
-    """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
-
-    most: int
-    expires_after: timedelta
-    permanent_from: int
-    summary_words: int
-    cleanup_every: timedelta
-    audit_kept: timedelta
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedUp:
-    """What a clean-up has hidden, and how many entries of the audit trail have gone."""
-
-    expired: int
-    displaced: int
-    audit_entries: int
 
 
 class MemoryCatalog:
@@ -121,16 +103,33 @@ class MemoryCatalog:
 
     def put(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> MemoryItem:
         """Store what a draft says; see `store`."""
+        return self.commit(self.prepare(draft, agent=agent, author=author))
+
+    def prepare(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> PreparedItem:
+        """Make the item of a draft, and find which earlier ones it takes the place of; nothing is stored.
+
+        Raises:
+            AccessDeniedError: this agent may not write there.
+        """
         whose = draft.ci_source or agent or GLOBAL
         self._check_write(agent, "store", whose)
-        new = self._made(draft, whose, author)
+        item = self._made(draft, whose, author)
+        earlier = self._store.items(ItemFilter(agents=[whose], limit=_REACH))
+        return PreparedItem(item=item, agent=agent, replaced=tuple(self._superseded(item, earlier)))
+
+    def commit(self, prepared: PreparedItem) -> MemoryItem:
+        """Store a prepared item; what says the same as one that is there by now strengthens that one."""
+        new, agent = prepared.item, prepared.agent
         with self._store.changing():
-            if same := self._store.same(whose, content_digest(new.content)):
+            if same := self._store.same(new.ci_source, content_digest(new.content)):
                 return self._strengthened(same, new, agent)
             stored = self._add(new)
             self.audit.changed(agent, "store", (stored.id,), f"{stored.type}: {stored.summary}")
-            self._supersede(stored, agent)
-            self._displace(whose, agent)
+            for old in self._store.by_number([each.number for each in prepared.replaced]):
+                if old.status is ItemStatus.LIVE:
+                    self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=stored.id))
+                    self.audit.changed(agent, "supersede", (old.id, stored.id), f"{old.summary} -> {stored.summary}")
+            self._displace(new.ci_source, agent)
         return stored
 
     def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
@@ -183,14 +182,6 @@ class MemoryCatalog:
         said = self._replace(said)
         self.audit.changed(agent, "store", (said.id,), f"said again, {said.said} times by now")
         return said
-
-    def _supersede(self, item: MemoryItem, agent: str) -> None:
-        """Let a new item take the place of those of its agent that it revokes or settles."""
-        live = self._store.items(ItemFilter(agents=[item.ci_source], limit=_REACH))
-        earlier = [each for each in live if each.number != item.number]
-        for old in self._superseded(item, earlier):
-            self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=item.id))
-            self.audit.changed(agent, "supersede", (old.id, item.id), f"{old.summary} -> {item.summary}")
 
     def _displace(self, whose: str, agent: str) -> int:
         gone = self._store.excess(whose, self._limits.most, self._limits.permanent_from)

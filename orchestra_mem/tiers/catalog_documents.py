@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ class CatalogDocuments:
         folder: where the documents lie.
         keep_versions: so many of the machine's own versions stay.
         permanent_from: the priority of a pinned line, at least.
+        lock: taken before documents are, by whoever takes both; for any number of times.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class CatalogDocuments:
         folder: Path,
         keep_versions: int,
         permanent_from: int,
+        lock: AbstractContextManager[None],
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -71,7 +73,7 @@ class CatalogDocuments:
         self._through = 0
         self._seen: Mapping[str, FileState | None] = {}
         self._taken: Mapping[str, str] = {}
-        self._lock = threading.RLock()
+        self._lock = lock
 
     def path(self, name: str) -> Path:
         """Where the document of a name lies; see `name_of`."""
@@ -99,10 +101,10 @@ class CatalogDocuments:
         Raises:
             StorageError: a document cannot be read, or the catalog not be written.
         """
+        states = {name: self._documents.state(self.path(name)) for name in self._names()}
+        if states == self._seen:
+            return 0
         with self._lock:
-            states = {name: self._documents.state(self.path(name)) for name in self._names()}
-            if states == self._seen:
-                return 0
             self._taken, unread = self._texts.digests()
             changed = self._read() if unread else 0
             self._seen = states

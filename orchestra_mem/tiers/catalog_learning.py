@@ -11,7 +11,7 @@ from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.types import Author, Json
+from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
@@ -105,12 +105,14 @@ class CatalogLearner:
         patterns, self.faults = read_patterns(self._patterns)
         said: Json = self._echoes.without(without_recalled(messages_of(exchange)), _SINCE)
         drafts = find_items(exchange, said, patterns)
+        # All that takes long before the transaction: a record would wait for it.
+        prepared = [self._catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
         with self._store.changing():
             if not self._store.exchange_done(exchange):  # another process has learnt from it meanwhile
                 return 0
-            for draft in drafts:
-                self._catalog.put(draft, agent=exchange.agent, author=Author.MACHINE)
-        return len(drafts)
+            for each in prepared:
+                self._catalog.commit(each)
+        return len(prepared)
 
     def problems(self) -> list[str]:
         """Say what could not be learnt from, and which of the user's patterns are of no use."""

@@ -5,7 +5,7 @@ The rules of single changes live in `core/work`, what must hold between items in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -49,12 +49,21 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
         clock: gives the present time.
         lock: taken before the store is held for longer, by whoever else takes it before the store; for any number of
             times.
+        redacted: takes secrets out of what the machine says; what a person writes stays as it is.
     """
 
-    def __init__(self, *, store: WorkStore, clock: Clock, lock: AbstractContextManager[None] = _NO_LOCK) -> None:
+    def __init__(
+        self,
+        *,
+        store: WorkStore,
+        clock: Clock,
+        lock: AbstractContextManager[None] = _NO_LOCK,
+        redacted: Callable[[str], str] = str,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._lock = lock
+        self._redacted = redacted
 
     # Changing
 
@@ -78,18 +87,19 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             InvalidChangeError: no title, a priority not from 1 to 5, or a parent of the wrong kind or that is closed.
             NotFoundError: there is no such parent, or nothing that it could depend on.
         """
+        clean = self._redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
             draft = WorkItem(
                 id=0,
                 kind=WorkKind(kind),
-                title=kept_title(title),
-                description=kept_text(description),
+                title=kept_title(clean(title)),
+                description=kept_text(clean(description)),
                 parent=parent or None,
                 priority=checked_priority(priority),
                 rank=self._store.last_rank(priority) + 1.0,
                 depends_on=tuple(sorted(set(depends_on))),
                 assignee=kept_name(assignee),
-                acceptance=kept_notes(acceptance),
+                acceptance=kept_notes([*map(clean, acceptance)]),
                 created=change.now,
                 changed=change.now,
             )
@@ -158,20 +168,21 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             InvalidChangeError: a value that cannot be, or a parent of the wrong kind or that is closed.
             NotFoundError: there is no such item, no such parent, or nothing that it could depend on.
         """
+        clean = self._redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
             item = self._store.item(item_id)
             if rank is None and priority is not None and priority != item.priority:
                 rank = self._store.last_rank(checked_priority(priority)) + 1.0
             after = replace(
                 item,
-                title=item.title if title is None else kept_title(title),
-                description=item.description if description is None else kept_text(description),
+                title=item.title if title is None else kept_title(clean(title)),
+                description=item.description if description is None else kept_text(clean(description)),
                 parent=item.parent if parent is None else parent or None,
                 priority=item.priority if priority is None else checked_priority(priority),
                 rank=item.rank if rank is None else checked_rank(rank),
                 depends_on=item.depends_on if depends_on is None else tuple(sorted(set(depends_on))),
                 assignee=item.assignee if assignee is None else kept_name(assignee),
-                acceptance=item.acceptance if acceptance is None else kept_notes(acceptance),
+                acceptance=item.acceptance if acceptance is None else kept_notes([*map(clean, acceptance)]),
             )
             return change.replace(item, after)
 
@@ -182,7 +193,7 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             InvalidChangeError: it says nothing.
             NotFoundError: there is no such item.
         """
-        kept = kept_text(text)
+        kept = kept_text(self._redacted(text) if author is Author.MACHINE else text)
         if not kept:
             raise InvalidChangeError("the note says nothing; give it at least one visible character")
         with self._changing(author, operation) as change:
@@ -241,6 +252,7 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
     @contextmanager
     def _changing(self, author: Author, operation: int, reason: str = "") -> Iterator[StateChange]:
         with self._store.changing("work"):
+            reason = self._redacted(reason) if author is Author.MACHINE else reason
             change = StateChange(self._store, self._clock(), author, operation, kept_text(reason))
             yield change
             change.check()

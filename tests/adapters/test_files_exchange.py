@@ -269,6 +269,15 @@ _KILLED = (
 )
 
 
+def _killed_at(folder: Path, point: str, saved: str) -> Path:
+    """A document whose replacing was killed at a point, after somebody had saved a text at the last instant."""
+    path = folder / "a.md"
+    path.write_text("old")
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(folder), point, saved], check=False, timeout=60)
+    assert ended.returncode == -9
+    return path
+
+
 @pytest.mark.usefixtures("can_exchange")
 @pytest.mark.parametrize(
     ("point", "saved", "left", "mended"),
@@ -276,6 +285,7 @@ _KILLED = (
         ("x.rename.before", "", "old", "old"),
         ("x.rename.after", "", "new", "new"),
         ("x.rename.after", "saved by a person", "new", "saved by a person"),
+        ("x.back.before", "saved by a person", "new", "saved by a person"),
         ("x.back.after", "saved by a person", "saved by a person", "saved by a person"),
     ],
 )
@@ -283,10 +293,7 @@ def test_process_killed_in_that_instant_takes_no_text_along(
     tmp_path: Path, point: str, saved: str, left: str, mended: str
 ) -> None:
     """The next start removes what was left, and puts back what somebody had saved."""
-    path = tmp_path / "a.md"
-    path.write_text("old")
-    ended = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), point, saved], check=False, timeout=60)
-    assert ended.returncode == -9
+    path = _killed_at(tmp_path, point, saved)
     assert path.read_text() == left
     assert len(_leftovers(tmp_path)) == 1
     store = _store(tmp_path)
@@ -294,6 +301,18 @@ def test_process_killed_in_that_instant_takes_no_text_along(
     assert path.read_text() == mended
     assert store.versions("a") == []
     assert _leftovers(tmp_path) == []
+
+
+@pytest.mark.usefixtures("can_exchange")
+def test_what_was_saved_since_stands_and_what_was_saved_over_is_a_version(tmp_path: Path) -> None:
+    """Nothing that a person saved after the kill is replaced by what they saved before it."""
+    path = _killed_at(tmp_path, "x.back.before", "saved by a person")
+    path.write_text("saved later")
+    store = _store(tmp_path)
+    assert store.sweep((tmp_path,)) == 1
+    assert path.read_text() == "saved later"
+    (version,) = store.versions("a")
+    assert (version.reason, store.read_version(version)) == (VersionReason.CONFLICT, "saved by a person")
 
 
 # Waiting for the disk

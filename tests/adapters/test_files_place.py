@@ -147,15 +147,22 @@ def test_what_is_no_text_is_not_changed_by_the_machine(
     assert store.read_to_change(path) == store.read_settled(path) == TEXT
 
 
-def test_what_is_neither_file_nor_folder_is_not_waited_for(store: FileDocumentStore, path: Path) -> None:
-    """A pipe would hold up who opens it."""
-    os.mkfifo(path)
-    words = f"{path} is no file, a document is expected there; move it away"
+@pytest.mark.parametrize(
+    ("make", "what"), [(os.mkfifo, "is no file, {}; move it away"), (os.mkdir, "is a folder, {}; move the folder away")]
+)
+def test_what_is_no_file_is_left_alone_and_not_waited_for(
+    store: FileDocumentStore, path: Path, make: Callable[[Path], None], what: str
+) -> None:
+    """A pipe would hold up who opens it; a folder stays as well."""
+    make(path)
+    words = f"{path} {what.format('a document is expected there')}"
     for call in (lambda: store.read(path), lambda: store.read_shown(path), *_changes(store, path, None)):
         with pytest.raises(StorageError) as refused:
             call()
         assert str(refused.value) == words
     assert store.read_settled(path) is None
+    assert path.exists()
+    assert not path.is_file()
 
 
 def test_what_is_not_there_has_no_fault(store: FileDocumentStore, path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.llama.embedder import GgufEmbedder
-from orchestra_mem.errors import ConfigError, EmbedderError
+from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import Embedder, SearchMode
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
@@ -59,9 +59,3 @@ def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"nothing of it")
     with pytest.raises(EmbedderError, match=r"is no GGUF: it begins with b'noth'"):
         GgufEmbedder(path)
-
-
-def test_settings_without_a_file_are_a_fault(tmp_path: Path) -> None:
-    """Told before anything is opened."""
-    with pytest.raises(ConfigError, match=r"search\.embedder gguf needs search\.model_path"):
-        open_memory(tmp_path, config={"search": {"embedder": "gguf"}})

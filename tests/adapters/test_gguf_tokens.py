@@ -125,20 +125,6 @@ def test_a_tool_speaks_no_special_token(qwen: GgufVocabulary) -> None:
     assert len(spelled) == len(plain) + 6
 
 
-def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) -> None:
-    """The vocabulary has nothing to do with the weights."""
-    vocabulary = GgufVocabulary(smollm_gguf)
-    model = LlamaModel(vocabulary, context_tokens=512, threads=1)
-    text = "one two three\nfour " * 20
-    alone = vocabulary.count(text)
-    said = model.generate([Message(role=Role.USER, text=text)], max_tokens=1)
-    assert said.prompt_tokens == model.count_prompt([Message(role=Role.USER, text=text)])
-    assert vocabulary.count(text) == alone
-    model.close()
-    assert vocabulary.count(text) == alone
-    vocabulary.close()
-
-
 @SHARED
 @given(st.lists(PIECES.map("".join)))
 def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]) -> None:

@@ -140,19 +140,22 @@ def test_a_merge_names_its_parents_and_repeats_no_files(repository: Repository) 
 
 
 def test_the_users_own_settings_change_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Colours, signatures, formats, hidden first commits, another repository in the environment: all overridden."""
-    repository.commit("one", {"a": b"1\n"})
-    plain = _read(repository.path)
+    """Colours, signatures, formats, context, prefixes, another repository in the environment: all overridden."""
+    repository.commit("one", {"a.txt": b"".join(b"%d\n\n" % number for number in range(30))})
+    repository.commit("two", {"a.txt": b"".join(b"%d\n\n" % (number + (number in (5, 9))) for number in range(30))})
+    plain = _read(repository.path), _changes(repository.path)
     for name, value in {
-        "color.ui": "always", "log.showSignature": "true", "log.showRoot": "false", "format.pretty": "oneline",
-        "diff.noprefix": "true", "log.date": "relative", "core.quotePath": "true", "log.abbrevCommit": "true",
-        "core.pager": "false", "i18n.logOutputEncoding": "latin1", "diff.external": "false",
+        "color.ui": "always", "color.diff": "always", "log.showSignature": "true", "log.showRoot": "false",
+        "log.date": "relative", "log.abbrevCommit": "true", "log.diffMerges": "separate", "core.quotePath": "true",
+        "core.pager": "false", "i18n.logOutputEncoding": "latin1", "format.pretty": "fuller", "diff.noprefix": "true",
+        "diff.external": "false", "diff.context": "0", "diff.interHunkContext": "9", "diff.wordRegex": ".",
+        "diff.srcPrefix": "x/", "diff.renames": "copies",
     }.items():  # fmt: skip
         repository.git("config", name, value)
     other = Repository(repository.path.parent / "other")
     other.commit("another repository's")
     monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
-    assert _read(repository.path) == plain
+    assert (_read(repository.path), _changes(repository.path)) == plain
 
 
 def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repository, tmp_path: Path) -> None:
@@ -298,20 +301,6 @@ def test_renames_links_submodules_and_merges_have_patches_too(repository: Reposi
         "new": "@@ -0,0 +1 @@\n+1", "old": "@@ -1 +0,0 @@\n-1", "s": "@@ -0,0 +1 @@\n+s",
         "sub": f"@@ -0,0 +1 @@\n+Subproject commit {pinned}",
     }  # fmt: skip
-
-
-def test_the_users_own_settings_change_no_patch(repository: Repository) -> None:
-    """Context, prefixes, order of words, colours, conversions: all overridden."""
-    repository.commit("one", {"a.txt": b"".join(b"%d\n\n" % number for number in range(30))})
-    repository.commit("two", {"a.txt": b"".join(b"%d\n\n" % (number + (number in (5, 9))) for number in range(30))})
-    plain = _changes(repository.path)
-    for name, value in {
-        "color.ui": "always", "color.diff": "always", "diff.noprefix": "true", "diff.context": "0",
-        "diff.interHunkContext": "9", "diff.external": "false", "diff.wordRegex": ".", "log.diffMerges": "separate",
-        "diff.srcPrefix": "x/", "diff.renames": "copies", "format.pretty": "fuller", "log.showSignature": "true",
-    }.items():  # fmt: skip
-        repository.git("config", name, value)
-    assert _changes(repository.path) == plain
 
 
 def test_reading_patches_may_stop_half_way_and_tells_gits_failures(repository: Repository) -> None:

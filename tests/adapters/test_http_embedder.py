@@ -20,8 +20,9 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.openai_http.embedder import HttpEmbedder
-from orchestra_mem.errors import ClosedError, ConfigError, EmbedderError
+from orchestra_mem.errors import ClosedError, EmbedderError
 from orchestra_mem.search_types import Embedder
+from tests.timing import until
 
 TABLE = WordLlamaEmbedder()
 
@@ -190,12 +191,6 @@ def test_without_the_extra_the_line_that_installs_it_is_told(tmp_path: Path, mon
     assert "search.base_url needs `pip install 'orchestra-mem[http]'`: " in note
 
 
-def test_a_server_without_a_model_is_a_fault_of_the_settings(tmp_path: Path) -> None:
-    """Told before anything is opened."""
-    with pytest.raises(ConfigError, match=r"search\.embedder http needs search\.model"):
-        open_memory(tmp_path, config={"search": {"embedder": "http"}})
-
-
 def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Not by the settings, not in the log."""
     from orchestra_mem.build import load_settings
@@ -221,10 +216,7 @@ def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path:
 
     asked = threading.Thread(target=ask)
     asked.start()
-    deadline = time.monotonic() + 30
-    while not server.requests:
-        assert time.monotonic() < deadline, "it was never asked"
-        time.sleep(0.01)
+    until(lambda: server.requests)
     start = time.monotonic()
     memory.close()
     assert time.monotonic() - start < 10

@@ -18,6 +18,7 @@ import pytest
 from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, trial
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, LanguageModel, Message, Role
+from tests.timing import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
 
@@ -275,21 +276,13 @@ def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None
     wide.close()
 
 
-def until_let_go(model: LlamaModel) -> None:
-    """Wait until it is idle."""
-    deadline = time.monotonic() + 30
-    while model.loaded:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path) -> None:
     """Counts go on as if nothing were."""
     model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1, idle_unload_s=0.3)
     expected = model.count_prompt(COLOURS)
     for _ in range(2):
         assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-        until_let_go(model)
+        until(lambda: not model.loaded)
         assert model.count_prompt(COLOURS) == expected
     model.close()
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
@@ -305,7 +298,7 @@ def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
     expected = model.count_prompt(COLOURS)
     path.unlink()
-    until_let_go(model)
+    until(lambda: not model.loaded)
     assert model.count_prompt(COLOURS) == expected
     with pytest.raises(ModelError, match=r"^there is no file "):
         model.generate(COLOURS, max_tokens=2)
@@ -318,9 +311,7 @@ def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
     """As cancelled, and soon."""
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(small.generate, [Message(role=Role.USER, text=SENTENCE * 40)], max_tokens=500)
-        deadline = time.monotonic() + 30
-        while not small.loaded and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: small.loaded)
         time.sleep(0.1)
         small.close()
         assert running.result().finish is Finish.CANCELLED

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
@@ -21,6 +20,7 @@ from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
 from orchestra_mem.errors import ClosedError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.search_types import SearchMode
+from tests.timing import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
 
@@ -54,14 +54,6 @@ def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
             return Slow(path) if options.get("buffering") == 0 else path_open(path, *arguments, **options)
 
         patch.setattr(Path, "open", slowly)
-
-
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
-    """Wait for it."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.01)
 
 
 def gone(mark: Path) -> bool:

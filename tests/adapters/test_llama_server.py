@@ -6,8 +6,7 @@ import json
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -21,6 +20,7 @@ from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message, Role
 from tests.conftest import record
+from tests.timing import until
 from tools.llama_server import default_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
@@ -60,14 +60,6 @@ class Running:
         """End it as a crash does."""
         self.process.kill()
         self.process.wait(30)
-
-
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

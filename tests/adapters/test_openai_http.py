@@ -22,6 +22,7 @@ from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.types import Json
+from tests.timing import until
 
 ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What? \ud800")]
 
@@ -41,6 +42,7 @@ class Llama:
         self.ends = "well"
         self.body: Any = None
         self.whole = False
+        self.answer: Callable[[Any], str] = lambda body: "".join(self.pieces)
         self.takes_schema = True
         self.refuse: Callable[[str, Any], int] = lambda path, body: 0
         self.seen: list[tuple[str, Any, str]] = []
@@ -133,7 +135,7 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
             if "response_format" in body and not llama.takes_schema:
                 return self._send(400, {}, b'{"error": "response_format is not supported"}')
             if llama.whole:
-                message = {"role": "assistant", "content": "".join(llama.pieces)}
+                message = {"role": "assistant", "content": llama.answer(body)}
                 choice = {"index": 0, "message": message, "finish_reason": llama.finish}
                 return self._send(200, {}, json.dumps({"choices": [choice]}).encode())
             if llama.ends == "hang":
@@ -226,13 +228,8 @@ def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> N
     assert model.name == "qwen"
     ((path, body, key),) = llama.seen
     assert (path, key) == ("/v1/chat/completions", "")
-    assert [body[name] for name in ("model", "max_tokens", "temperature", "seed", "stream")] == [
-        "qwen",
-        9,
-        0.5,
-        7,
-        True,
-    ]
+    asked = [body[name] for name in ("model", "max_tokens", "temperature", "seed", "stream")]
+    assert asked == ["qwen", 9, 0.5, 7, True]
     assert body["messages"] == [{"role": "system", "content": "You answer."}, {"role": "user", "content": "What? ?"}]
     assert body["response_format"]["json_schema"]["schema"] == notes_schema()
 
@@ -523,9 +520,7 @@ def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel,
     llama.pieces, llama.pause_s = ["word "] * 40, 0.02
     first = threading.Thread(target=model.generate, args=(ASKED,), kwargs={"max_tokens": 99})
     first.start()
-    deadline = time.monotonic() + 10
-    while not llama.seen and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: llama.seen)
     assert fault(model, timeout_s=0.1) == "qwen was given up: 0 tokens of an answer in 0.1 s"
     assert model.generate(ASKED, max_tokens=99, cancelled=lambda: True).finish is Finish.CANCELLED
     first.join()

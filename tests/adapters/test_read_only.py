@@ -19,8 +19,9 @@ from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteEventLog
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.doctor import Health, diagnose
-from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
+from orchestra_mem.errors import ClosedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
+from tests.memories import problems_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
@@ -64,8 +65,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
         for call in (lambda: memory.record_operation("note", 1), memory.refresh, memory.flush_session):
             with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
                 call()
-        problems = memory.get_stats()["problems"]
-        assert isinstance(problems, list)
+        problems = problems_of(memory)
         (problem,) = problems
         assert isinstance(problem, dict)
         assert problem["subject"] == "read-only"
@@ -89,8 +89,7 @@ def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, cap
     with open_memory(closed, config=config) as memory:
         for _ in range(2):
             assert memory.get_orchestrator_context("x").render().count("The oven is hot.") == 2
-            problems = memory.get_stats()["problems"]
-            assert isinstance(problems, list)
+            problems = problems_of(memory)
             assert len(problems) == 1
         assert len(caplog.messages) == 1
     assert _files(closed) == before
@@ -186,12 +185,3 @@ def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeyp
     connection.close()
     with pytest.raises(StorageReadOnlyError, match=r"has schema 0, this program reads schema \d+; open it once where"):
         Database(path, read_only=True)
-
-
-def test_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
-    """As where it may be written."""
-    path = tmp_path / "obra.db"
-    path.write_bytes(b"no database at all, " * 500)
-    for read_only in (False, True):
-        with pytest.raises(DatabaseDamagedError, match="file is not a database; move the file away and put back"):
-            Database(path, read_only=read_only)

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -267,17 +268,7 @@ def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -
 def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     """No call fails, and nothing is lost."""
     index = DiskSearchIndex(tmp_path, analyse)
-    errors: list[BaseException] = []
     stop = threading.Event()
-
-    def guarded(work: Callable[[], None]) -> threading.Thread:
-        def run() -> None:
-            try:
-                work()
-            except BaseException as error:
-                errors.append(error)
-
-        return threading.Thread(target=run)
 
     def write(first: int) -> None:
         for number in range(first, first + 40):
@@ -295,16 +286,14 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
             index.maintain()
             time.sleep(0.001)
 
-    writers = [guarded(lambda first=first: write(first)) for first in (0, 1000, 2000)]  # type: ignore[misc]
-    readers = [guarded(search), guarded(search)]
-    for thread in writers + readers:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    stop.set()
-    for thread in readers:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(5) as pool:
+        readers = [pool.submit(search) for _ in range(2)]
+        try:
+            list(pool.map(write, (0, 1000, 2000)))
+        finally:
+            stop.set()
+        for reader in readers:
+            reader.result()
     assert index.count() == 120
     assert inspect(tmp_path, thorough=True).fault is None
     index.close()

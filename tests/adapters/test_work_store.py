@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem import StorageReadOnlyError, open_memory
+from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteWorkStore
 from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
@@ -172,30 +172,6 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
         assert (state.progress(1).done, state.progress(1).total) == (50, 50)
         titles = {item.title for item in state.items(WorkFilter(parent=1))}
         assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
-
-
-# Where nothing may be written
-
-
-def test_where_nothing_may_be_written_work_can_be_read(tmp_path: Path, database: Database) -> None:
-    """And a change is refused in words."""
-    state = _state(database)
-    item = state.create(WorkKind.TASK, "Öffnen")
-    reading = Database(tmp_path / "obra.db", read_only=True)
-    try:
-        same = _state(reading)
-        assert same.items(WorkFilter(text="öffnen")) == [item]
-        assert same.events() == state.events()
-        assert same.counts() == state.counts()
-        with pytest.raises(StorageReadOnlyError) as caught:
-            same.set_status(item.id, WorkStatus.DONE)
-        assert str(caught.value) == (
-            f"work: {tmp_path / 'obra.db'}: this memory may be read and not be written; "
-            "give this user the right to write there, then open it again"
-        )
-    finally:
-        reading.close()
-    assert state.item(item.id).status is WorkStatus.PENDING
 
 
 def test_a_long_text_is_kept_and_found(database: Database) -> None:

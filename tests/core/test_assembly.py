@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -25,25 +24,7 @@ from orchestra_mem.core.context.items import (
     operation_key,
 )
 from orchestra_mem.ports import TokenCounter
-
-
-class Counter:
-    """Counts by any function of the text."""
-
-    def __init__(self, name: str, count: Callable[[str], int], *, additive: bool = False) -> None:
-        self.name = name
-        self.exact = False
-        self.additive = additive
-        self.asked = 0
-        self._count = count
-
-    def count(self, text: str) -> int:
-        """Count."""
-        self.asked += 1
-        return self._count(text)
-
-    def __repr__(self) -> str:
-        return self.name
+from tests.builders import Counter
 
 
 def _hashed(text: str) -> int:
@@ -329,18 +310,6 @@ def test_nobody_is_deepened_while_a_shortest_form_would_have_fitted(begun: list[
             assert all(len(neutralise(form)) > left + p.tokens for form in deeper)
 
 
-def test_pinned_items_enter_first_and_in_full() -> None:
-    """A pinned item goes before a higher priority, and in full; what it leaves the others share."""
-    begun = [
-        of(Part.WORK_PLAN, "loud", "x" * 49, "x" * 149, priority=100),
-        of(Part.WORK_PLAN, "pinned", "y" * 49, "y" * 149, pinned=True),
-    ]
-    epoch = begin_epoch(begun, number=1, budget_tokens=26 + 220, counter=LETTERS, shares={Part.WORK_PLAN: 1.0})
-    assert (placement(epoch, "pinned").form, placement(epoch, "loud").form) == (1, 0)
-    assert placement(epoch, "pinned").reason == "pinned: in full"
-    assert shown(epoch, Part.WORK_PLAN) == ["loud", "pinned"]
-
-
 def test_pinned_items_that_do_not_fit_are_told() -> None:
     """A pinned item larger than the budget shrinks or stays out, with the figures, and nothing is raised."""
     begun = [
@@ -370,21 +339,6 @@ def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
 
 
 # Growing
-
-
-def test_new_operations_are_appended_behind_the_old_bytes() -> None:
-    """Each context of an epoch begins with the bytes of the one before, until the budget asks for a new epoch."""
-    epoch = begin_epoch([of(Part.SESSION, "s", "so far")], number=1, budget_tokens=2_000, counter=LETTERS)
-    texts = [epoch.render()]
-    number = 0
-    while (longer := epoch.extended([op(number := number + 1, "x" * 99)])) is not None:
-        epoch = longer
-        texts.append(epoch.render())
-    assert len(texts) > 15
-    assert all(after.startswith(before) for before, after in pairwise(texts))
-    assert 2_000 - 100 < epoch.tokens <= 2_000
-    assert texts[1] == texts[0] + '<memory part="working_memory">\n' + "x" * 99 + "\n"
-    assert texts[2] == texts[1] + "x" * 99 + "\n"
 
 
 def test_the_first_text_of_an_empty_epoch_is_introduced() -> None:

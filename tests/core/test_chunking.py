@@ -18,7 +18,8 @@ from orchestra_mem.core.search.chunking import (
     passages_of,
 )
 from orchestra_mem.search_types import Tier
-from orchestra_mem.types import Json, Operation, Summary
+from orchestra_mem.types import Json, Operation
+from tests.builders import a_summary, an_operation
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
@@ -54,10 +55,7 @@ x = 1
 
 def operation(data: Json, *, number: int = 12, kind: str = "message", critical: bool = False) -> Operation:
     """Make an operation of a session."""
-    return Operation(
-        id=number, session="s1", type=kind, data=data, timestamp=NOW, tokens=1, entry_tokens=1, agent="Ann",
-        critical=critical,
-    )  # fmt: skip
+    return an_operation(number, data, session="s1", type=kind, timestamp=NOW, agent="Ann", critical=critical)
 
 
 def keys(text: str) -> list[str]:
@@ -159,21 +157,6 @@ def test_an_operation_is_one_chunk() -> None:
     assert chunk.importance == 0.5
 
 
-def test_a_long_operation_is_several_chunks_in_order() -> None:
-    """A log of hundreds of lines is found by what stands in its middle."""
-    data: Json = {
-        "tool": "bash",
-        "output": "\n".join(f"step {n} of the build took {n * 31 % 97} ms" for n in range(400)),
-    }
-    chunks = chunk_operation(operation(data, kind="tool_call"), Tier.SESSION)
-    assert len(chunks) > 5
-    assert len({chunk.key for chunk in chunks}) == len(chunks)
-    assert [chunk.position for chunk in chunks] == sorted({chunk.position for chunk in chunks})
-    (next_one, *_) = chunk_operation(operation(data, number=13, kind="tool_call"), Tier.SESSION)
-    assert next_one.position > chunks[-1].position
-    assert "step 399" in chunks[-1].text
-
-
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
 def test_any_operation_has_chunks(data: Json) -> None:
     """Keys are distinct, texts visible."""
@@ -185,13 +168,8 @@ def test_any_operation_has_chunks(data: Json) -> None:
 
 def test_a_summary_is_cut_as_a_document() -> None:
     """Its source is its number, its time the end of what it covers."""
-    summary = Summary(
-        id=3, session="s1", level=1, first_operation=1, last_operation=9, operation_count=9, children=(),
-        text="We began.\n\n- It works\n", method="extractive", tokens=5, source_tokens=50, must_keeps=(), dropped=(),
-        put_back=(), since=NOW, until=NOW, created=NOW,
-    )  # fmt: skip
-    chunks = chunk_summary(summary)
+    chunks = chunk_summary(a_summary(3, 1, 9, text="We began.\n\n- It works\n"))
     assert [(chunk.source, chunk.kind, chunk.session, chunk.text) for chunk in chunks] == [
-        ("S3", "summary", "s1", "We began."),
-        ("S3", "summary", "s1", "- It works"),
+        ("S3", "summary", "s", "We began."),
+        ("S3", "summary", "s", "- It works"),
     ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, m
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+from tests.builders import a_summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -50,39 +52,14 @@ def material(text: str, tokens: int, facts: Sequence[MustKeep] = ()) -> Material
 def fact(number: int, text: str, *, status: MustKeepStatus = MustKeepStatus.STANDING, by: int = 0) -> MustKeep:
     """A decision found in the operation of the same number."""
     return MustKeep(
-        id=number,
-        kind=MustKeepKind.DECISION,
-        text=text,
-        operation=number,
-        timestamp=START,
-        status=status,
+        id=number, kind=MustKeepKind.DECISION, text=text, operation=number, timestamp=START, status=status,
         superseded_by=by,
-    )
+    )  # fmt: skip
 
 
-def summary(
-    number: int, first: int, last: int, *, level: int = 1, tokens: int = 400, text: str = "- Text.\n"
-) -> Summary:
+def summary(number: int, first: int, last: int, *, tokens: int = 400, **given: Any) -> Summary:
     """A summary of a run of operations."""
-    return Summary(
-        id=number,
-        session="s",
-        level=level,
-        first_operation=first,
-        last_operation=last,
-        operation_count=last - first + 1,
-        children=(),
-        text=text,
-        method="extractive",
-        tokens=tokens,
-        source_tokens=tokens * 5,
-        must_keeps=(number,),
-        dropped=(),
-        put_back=(),
-        since=START,
-        until=START,
-        created=START,
-    )
+    return a_summary(number, first, last, tokens=tokens, source_tokens=tokens * 5, must_keeps=(number,), **given)
 
 
 # What is due
@@ -92,31 +69,31 @@ ENTRIES = st.lists(st.tuples(st.integers(1, 3_000), st.integers(0, 600)), max_si
 )
 
 
-def test_nothing_is_due_while_all_is_young_and_small() -> None:
-    """An hour stays word for word."""
-    entries = [(n, 500, START + timedelta(minutes=n)) for n in range(1, 60)]
-    assert due(entries, document_tokens=29_500, window=HOUR, limits=LIMITS) == 0
-    assert due([], document_tokens=99_000, window=HOUR, limits=LIMITS) == 0
+def _minutes(*minutes: int) -> list[tuple[int, int, datetime]]:
+    """Entries of 500 tokens at these minutes."""
+    return [(n, 500, START + timedelta(minutes=minute)) for n, minute in enumerate(minutes, 1)]
 
 
-def test_what_is_older_than_the_window_is_due() -> None:
-    """Counted back from the newest time, its border included in the window."""
-    entries = [(n, 500, START + timedelta(minutes=10 * n)) for n in range(1, 21)]
-    assert due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS) == 13
-
-
-def test_what_is_too_little_for_a_summary_waits() -> None:
-    """Less than a segment is due only where the document is over its threshold."""
-    entries = [(1, 1_900, START), *((n, 500, START + 3 * HOUR) for n in range(2, 12))]
-    assert due(entries, document_tokens=7_000, window=HOUR, limits=LIMITS) == 0
-    assert due(entries, document_tokens=40_001, window=HOUR, limits=LIMITS) > 0
-
-
-def test_a_clock_that_jumped_back_does_not_hold_all_up() -> None:
-    """One operation with a time ahead of the others does not keep what is hours old word for word."""
-    times = [START + 9 * HOUR, *(START + timedelta(minutes=10 * n) for n in range(40))]
-    entries = [(n + 1, 500, time) for n, time in enumerate(times)]
-    assert due(entries, document_tokens=20_500, window=HOUR, limits=LIMITS) > 0
+@pytest.mark.parametrize(
+    ("entries", "document_tokens", "count"),
+    [
+        # An hour stays word for word.
+        (_minutes(*range(1, 60)), 29_500, 0),
+        ([], 99_000, 0),
+        # Counted back from the newest time, its border included in the window.
+        (_minutes(*range(10, 201, 10)), 10_000, 13),
+        # Less than a segment is due only where the document is over its threshold.
+        ([(0, 1_900, START), *_minutes(*[180] * 10)], 7_000, 0),
+        ([(0, 1_900, START), *_minutes(*[180] * 10)], 40_001, 7),
+        # One operation with a time ahead of the others does not keep what is hours old word for word.
+        (_minutes(540, *range(0, 400, 10)), 20_500, 34),
+    ],
+)
+def test_what_is_older_than_the_window_is_due_where_it_is_enough(
+    entries: list[tuple[int, int, datetime]], document_tokens: int, count: int
+) -> None:
+    """The oldest, so many; a clock that jumped back does not hold all up."""
+    assert due(entries, document_tokens=document_tokens, window=HOUR, limits=LIMITS) == count
 
 
 @given(ENTRIES, st.integers(0, 200_000))
@@ -366,15 +343,8 @@ def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
             assert [t.level for t in taken] == [taken[0].level] * len(taken)
             assert all(a.last_operation + 1 == b.first_operation for a, b in pairwise(taken))
             standing = [s for s in standing if s not in taken]
-            standing.append(
-                summary(
-                    number,
-                    taken[0].first_operation,
-                    taken[-1].last_operation,
-                    level=taken[0].level + 1,
-                    tokens=bounds.summary,
-                )
-            )
+            first, last, level = taken[0].first_operation, taken[-1].last_operation, taken[0].level + 1
+            standing.append(summary(number, first, last, level=level, tokens=bounds.summary))
             standing.sort(key=lambda s: s.first_operation)
             assert merged <= number
     return standing, merged

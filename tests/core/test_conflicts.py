@@ -55,21 +55,13 @@ def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
     return found
 
 
-def test_a_conflict_reads_well() -> None:
-    """The person's lines stand, and right below is what the machine would write, quoted."""
+def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
+    """Where it stands, what the machine would write, and how many lines above it are meant; taken, it is gone."""
     assert MARKED == SHOWN
-
-
-def test_a_block_tells_all_that_is_needed_to_decide() -> None:
-    """Where it stands, what the machine would write, and how many lines above it are meant."""
+    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
     assert find_conflicts(SHOWN) == (
         ConflictBlock(
-            id="eb46a5",
-            line=6,
-            last_line=8,
-            machine="- b by the machine -->\n",
-            person_lines=2,
-            unchanged=True,
+            id="eb46a5", line=6, last_line=8, machine="- b by the machine -->\n", person_lines=2, unchanged=True
         ),
     )
 
@@ -93,33 +85,20 @@ def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -
 
 
 @given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_without_its_blocks_a_document_is_the_merged_text(merged: Merged) -> None:
-    """Byte for byte, and nothing is wrong with the markers, whatever lines they stand between."""
+def test_a_block_can_be_left_out_taken_or_thrown_away(merged: Merged) -> None:
+    """Byte for byte: without its blocks a document is the merged text; taken, the machine's lines stand there."""
     text = mark(merged)
-    assert len(find_conflicts(text)) == len(merged.conflicts)
+    blocks, conflict = find_conflicts(text), merged.conflicts[0]
+    assert len(blocks) == len(merged.conflicts)
     assert without_conflicts(text) == merged.text
     assert all("conflict" not in problem or "3f9a1c" in text for _, problem in faults(text))
-
-
-@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_accepting_puts_the_machines_lines_in_the_place_of_the_persons(merged: Merged) -> None:
-    """Byte for byte as if the machine's had stood there."""
-    conflict = merged.conflicts[0]
     place = len("".join(merged.text.splitlines(keepends=True)[: conflict.line - 1]))
-    text = mark(merged)
-    block = find_conflicts(text)[0]
-    assert block.unchanged
-    resolved = accept(text, block.id)
+    assert blocks[0].unchanged
+    resolved = accept(text, blocks[0].id)
     expected = merged.text[:place] + conflict.machine + merged.text[place + len(conflict.person) :]
     assert without_conflicts(resolved.text) == expected
     assert resolved.replaced
-
-
-@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_rejecting_takes_the_block_out(merged: Merged) -> None:
-    """The person's lines stand as they did."""
-    text = mark(merged)
-    for block in find_conflicts(text):
+    for block in blocks:
         text = reject(text, block.id).text
     assert text == merged.text
 
@@ -170,11 +149,6 @@ def test_a_rejected_conflict_does_not_come_back() -> None:
     left = reject(MARKED, ID).text
     machine = MACHINE.replace("- x\n", "- x\n- y\n")
     assert mark(merge(MACHINE, machine, without_conflicts(left)), left) == left.replace("- x\n", "- x\n- y\n")
-
-
-def test_an_accepted_conflict_is_no_change_of_the_machines_text() -> None:
-    """The document says what the machine said."""
-    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
 
 
 def test_equal_conflicts_have_ids_of_their_own() -> None:

@@ -8,43 +8,19 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.context.assembly import PREAMBLE, begin_epoch
+from orchestra_mem.core.context.assembly import begin_epoch
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
-
-
-class Letters:
-    """One token a character; `surplus` more for any text breaks the law of addition."""
-
-    name, exact = "letters", True
-
-    def __init__(self, surplus: int = 0) -> None:
-        self._surplus = surplus
-
-    @property
-    def additive(self) -> bool:
-        """Whether counts of pieces add up."""
-        return not self._surplus
-
-    def count(self, text: str) -> int:
-        """Count characters."""
-        return len(text) + self._surplus if text else 0
+from tests.builders import Counter, an_operation, letters
 
 
 def operation(number: int) -> Operation:
     """An operation at a fixed time."""
-    return Operation(
-        id=number,
-        session="s1",
-        type="nl_command",
-        data={"did": number},
-        timestamp=datetime(2025, 1, 15, 12, number, tzinfo=UTC),
-        tokens=7,
-        entry_tokens=9,
-        agent="planner" if number == 2 else None,
-        critical=number == 2,
-    )
+    return an_operation(
+        number, {"did": number}, type="nl_command", timestamp=datetime(2025, 1, 15, 12, number, tzinfo=UTC), tokens=7,
+        agent="planner" if number == 2 else None, critical=number == 2,
+    )  # fmt: skip
 
 
 def of(part: Part, key: str, *forms: str, pinned: bool = False) -> Item:
@@ -62,24 +38,12 @@ ITEMS = [
 ]
 
 
-def context(counter: Letters | None = None, budget_tokens: int = 2_000) -> OrchestratorContext:
+def context(counter: Counter | None = None, budget_tokens: int = 2_000) -> OrchestratorContext:
     """A context of `ITEMS`, with a third operation added in its epoch."""
-    epoch = begin_epoch(ITEMS, number=4, budget_tokens=budget_tokens, counter=counter or Letters())
+    epoch = begin_epoch(ITEMS, number=4, budget_tokens=budget_tokens, counter=counter or letters())
     epoch = epoch.extended([of(Part.OPERATIONS, operation_key(3), "did 3")]) or epoch
     candidates = [operation(n) for n in (1, 2, 3, 9)]
     return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
-
-
-def test_it_renders_to_one_text() -> None:
-    """The text is preamble, stable parts and timeline in their order; figures and operations go with it."""
-    made = context()
-    assert (made.tokens, made.prefix_tokens, made.counter) == (len(made.render()), len(made.prefix), "letters")
-    assert [o.id for o in made.operations] == [1, 2, 3]
-    assert context().render() == (
-        f'{PREAMBLE}<memory part="project_state">\n## Active Work\n- Epic #5\n'
-        '<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'
-        '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
-    )
 
 
 def test_messages_are_the_stable_part_and_the_timeline() -> None:
@@ -92,7 +56,7 @@ def test_messages_are_the_stable_part_and_the_timeline() -> None:
 @given(st.integers(0, 2_000), st.integers(0, 3))
 def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: int) -> None:
     """For any budget no message is empty, and joined they are the text."""
-    whole = context(Letters(surplus), budget_tokens)
+    whole = context(letters(surplus), budget_tokens)
     messages = whole.as_messages()
     assert all(message["content"] for message in messages)
     assert "".join(message["content"] for message in messages) == whole.render()
@@ -106,7 +70,7 @@ def test_the_dictionary_has_the_keys_of_the_source_design() -> None:
         "working_memory": [
             {
                 "id": n,
-                "session": "s1",
+                "session": "s",
                 "type": "nl_command",
                 "data": {"did": n},
                 "timestamp": f"2025-01-15T12:0{n}:00+00:00",
@@ -160,7 +124,7 @@ def test_it_explains_itself() -> None:
 
 def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
     """Where counts do not add up, both figures are told."""
-    lines = context(Letters(surplus=3)).explain().splitlines()
-    whole = context(Letters(surplus=3))
+    lines = context(letters(3)).explain().splitlines()
+    whole = context(letters(3))
     assert lines[-1].startswith("The pieces count ")
     assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")

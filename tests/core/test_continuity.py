@@ -37,12 +37,8 @@ def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None
 
 
 def test_only_the_last_three_messages_count() -> None:
-    """What was said before them is another topic's."""
+    """Where there are fewer, or no embedder, the usual number stands, and it is told why."""
     assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
-
-
-def test_fewer_than_three_messages_or_no_embedder_are_six_turns_with_the_reason() -> None:
-    """Where nothing can be measured the usual number stands, and it is told why."""
     assert turn_window(EAST, [EAST, EAST]) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
     assert turn_window(None, None) == TurnWindow(turns=6, reason="there is no embedder to compare messages with")
     zero = np.zeros(2, dtype=np.float32)

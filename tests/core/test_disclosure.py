@@ -14,7 +14,7 @@ from orchestra_mem.core.search.disclosure import Disclosure, RetrievedPassage, d
 from orchestra_mem.core.search.echoes import MARK, fenced, without_recalled
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
-from tests.core.test_context import Letters
+from tests.builders import letters
 
 TIKTOKEN = open_counter("tiktoken")
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ def recollections() -> st.SearchStrategy[list[RetrievedPassage]]:
     return pairs.map(lambda found: [memory(n, passage, passage + more) for n, (passage, more) in enumerate(found)])
 
 
-@pytest.mark.parametrize("counter", [TIKTOKEN, Letters(), Letters(surplus=7)], ids=lambda each: each.name)
+@pytest.mark.parametrize("counter", [TIKTOKEN, letters(), letters(7)], ids=lambda each: each.name)
 @given(found=recollections(), budget=st.integers(0, 1_200))
 def test_the_budget_holds_and_no_entry_takes_more_than_twice_its_share(
     counter: TokenCounter, found: list[RetrievedPassage], budget: int
@@ -138,13 +138,9 @@ def test_what_was_rendered_is_left_out_when_it_comes_back(found: list[RetrievedP
     assert without_recalled({"prompt": prompt, "n": 1}) == {"prompt": "You are a planner.\nWhat is next?", "n": 1}
 
 
-def test_a_whole_context_is_left_out_to_its_end() -> None:
-    """Nothing tells where it ends; what stands before it stays."""
+def test_nothing_but_what_was_recalled_is_left_out() -> None:
+    """Nothing tells where a context ends; a field that the program showed counts at the top alone."""
     text = f'Be brief.\n{PREAMBLE}<memory part="work_plan">\n- x\n'
     assert without_recalled([text]) == ["Be brief.\n"]
-
-
-def test_what_the_program_showed_is_left_out_and_a_field_of_that_name_deeper_down_is_not() -> None:
-    """At the top it holds an answer from the memory, below it is what a user recorded."""
     data: Json = {"shown": "an answer", "page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
     assert without_recalled(data) == {"page": {"shown": "three adverts"}, "list": [{"shown": 4}]}

@@ -101,10 +101,7 @@ def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_bac
 
 def test_the_decision_log_marks_what_was_taken_back() -> None:
     """The decision stays, with the number of the one that took its place."""
-    facts = [
-        fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=2),
-        fact(2, "Use\n  SQLite."),
-    ]
+    facts = [fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=2), fact(2, "Use\n  SQLite.")]
     text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}))
     assert text.endswith(
         "\n## Decisions\n\n### [2025-01-15 14:31:15] Use MySQL. (K1)\n\n*Superseded by K2.*\n\n"

@@ -46,9 +46,12 @@ def test_an_entry_reads_as_the_source_design_shows_it() -> None:
 
 
 def test_an_entry_of_another_day_has_its_date() -> None:
-    """Times alone would be ambiguous in a session over midnight."""
+    """Times alone would be ambiguous in a session over midnight; so too where a clock jumped back."""
     entry = make_entry(operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)
     assert entry.text.startswith("### [2025-01-15 14:30:15] NL Command (op 12)\n")
+    early = Operation(id=1, session="s", type="x", data=1, timestamp=WHEN - timedelta(days=9), tokens=1, entry_tokens=1)
+    entry = make_entry(early, started=date(2025, 1, 15), max_chars=4_000)
+    assert entry.text == "### [2025-01-06 14:30:15] X (op 1)\n**Data**: 1\n\n"
 
 
 def test_lines_of_a_text_are_quoted() -> None:
@@ -220,10 +223,3 @@ def test_titles_are_one_line_and_bounded() -> None:
 def test_json_reads_as_text_of_few_symbols(value: Json, text: str) -> None:
     """Words for truth values, commas in lists, names before values."""
     assert flat(value, 1_000) == text
-
-
-def test_times_before_the_session_do_not_break_an_entry() -> None:
-    """A clock that jumped back gives an entry with its date."""
-    early = Operation(id=1, session="s", type="x", data=1, timestamp=WHEN - timedelta(days=9), tokens=1, entry_tokens=1)
-    entry = make_entry(early, started=date(2025, 1, 15), max_chars=4_000)
-    assert entry.text == "### [2025-01-06 14:30:15] X (op 1)\n**Data**: 1\n\n"

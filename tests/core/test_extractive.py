@@ -172,18 +172,15 @@ def test_nothing_is_quoted_that_was_not_said_in_one_piece(texts: list[str]) -> N
     assert all(any(name in text for text in said) for name in quoted_names(render(found)))
 
 
-def test_nothing_fits_into_nothing() -> None:
-    """A budget of 0, and a source without a word, give an empty summary."""
+def test_the_budget_is_used_and_nothing_fits_into_nothing() -> None:
+    """What is estimated is corrected by the true size until nothing more fits; the same source gives the same."""
     assert extract(_passages(), budget=0) == ()
     assert extract([], budget=100) == ()
     assert extract([Passage(key=1, text="... --- \n\n???")], budget=100) == ()
-
-
-def test_the_budget_is_used() -> None:
-    """What is estimated is corrected by the true size until nothing more fits."""
     source = _passages(tuple(TALK) * 3 + (("Ana", "The ferry to the island leaves at noon from the old pier."),))
     size = sum(len(passage.text) for passage in source) // 6
     assert 0.75 * size <= len(render(extract(source, budget=size))) <= size
+    assert extract(_passages(), budget=200) == extract(_passages(), budget=200)
 
 
 def test_no_sentence_is_chosen_twice() -> None:
@@ -196,11 +193,6 @@ def test_no_sentence_is_chosen_twice() -> None:
     for budget in range(60, 400):
         found = [each.text for each in extract(source, budget=budget)]
         assert len(found) == len(set(found)), budget
-
-
-def test_the_same_source_gives_the_same_summary() -> None:
-    """Nothing depends on hashing or chance."""
-    assert extract(_passages(), budget=200) == extract(_passages(), budget=200)
 
 
 @pytest.mark.parametrize(

@@ -21,34 +21,14 @@ from tests.timing import assert_linear
 
 LINES = st.sampled_from(
     [
-        "---",
-        "--- ",
-        "format: 1",
-        "no field",
-        "# One",
-        "## Two ##",
-        "### [10:00:00] X (op 3)",
-        "#no heading",
-        "####### seven",
-        "    # code",
-        "```",
-        "```python",
-        "~~~~",
-        "``` a ` b",
-        "> # quoted",
-        "",
-        "text",
-        PIN,
-        "\ufeff",
-        "\u2028",
-        "\x00",
-        "a\rb",
+        "---", "--- ", "format: 1", "no field", "# One", "## Two ##", "### [10:00:00] X (op 3)", "#no heading",
+        "####### seven", "    # code", "```", "```python", "~~~~", "``` a ` b", "> # quoted", "", "text", PIN, "\ufeff",
+        "\u2028", "\x00", "a\rb",
     ]
-)
+)  # fmt: skip
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n", ""])
 DOCUMENTS = st.one_of(
-    st.text(),
-    st.lists(st.tuples(LINES, ENDS)).map(lambda pairs: "".join(line + end for line, end in pairs)),
+    st.text(), st.lists(st.tuples(LINES, ENDS)).map(lambda pairs: "".join(line + end for line, end in pairs))
 )
 
 
@@ -65,25 +45,15 @@ def outline(text: str) -> list[tuple[int, str, int]]:
 @example("# Head")
 @example("```\n# code\n")
 def test_any_text_is_the_same_after_cutting_and_joining(text: str) -> None:
-    """Cutting and joining gives back every byte, whatever the text."""
+    """Cutting and joining gives back every byte; each block knows its line, and the first alone is front matter."""
     blocks = split_blocks(text)
     assert join_blocks(blocks) == text
-    assert all(block.text for block in blocks)
-
-
-@given(DOCUMENTS)
-def test_a_block_says_on_which_line_it_begins(text: str) -> None:
-    """`line` is one more than the line feeds before the block."""
     before = ""
-    for block in split_blocks(text):
+    for block in blocks:
+        assert block.text
         assert block.line == before.count("\n") + 1
+        assert not (block.front and before)
         before += block.text
-
-
-@given(DOCUMENTS)
-def test_at_most_the_first_block_is_front_matter(text: str) -> None:
-    """Front matter stands at the very beginning or nowhere."""
-    assert not any(block.front for block in split_blocks(text)[1:])
 
 
 def test_a_block_is_a_heading_with_what_follows_it() -> None:
@@ -108,6 +78,7 @@ def test_a_block_is_a_heading_with_what_follows_it() -> None:
         ("##", (2, "")),
         ("# A #b", (1, "A #b")),
         ("# A\r", (1, "A")),
+        ("\ufeff# A", (1, "A")),
         ("### C# (op 3)", (3, "C# (op 3)")),
     ],
 )
@@ -116,8 +87,9 @@ def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: tuple[int, s
     assert [block[:2] for block in outline(f"{line}\n")] == [found]
 
 
-def test_a_fence_that_is_never_closed_hides_nothing() -> None:
-    """A forgotten fence does not take the rest of the document into one block."""
+def test_what_is_never_closed_hides_nothing() -> None:
+    """A forgotten fence or half a comment does not take the rest of the document into one block."""
+    assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
     assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
 
 
@@ -164,23 +136,12 @@ def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> 
     assert headings(text) == commonmark_headings(text)
 
 
-def test_a_byte_order_mark_hides_no_heading() -> None:
-    """The mark that some editors write belongs to the first block."""
-    assert split_blocks("\ufeff# A\n") == (Block(text="\ufeff# A\n", level=1, title="A", line=1),)
-
-
 @pytest.mark.parametrize(
-    ("text", "lines"),
-    [("# A\nb\n", "# A\n"), ("A\r\nB\r\n---\r\nc", "A\r\nB\r\n---\r\n"), ("# A", "# A"), ("a\n", "")],
+    ("text", "lines"), [("# A\nb\n", "# A\n"), ("A\r\nB\r\n---\r\nc", "A\r\nB\r\n---\r\n"), ("# A", "# A"), ("a\n", "")]
 )
 def test_a_block_knows_the_lines_of_its_heading(text: str, lines: str) -> None:
     """The underline is one of them."""
     assert split_blocks(text)[0].heading == lines
-
-
-def test_a_comment_that_is_never_closed_hides_nothing() -> None:
-    """Half a comment does not take the rest of the document into one block."""
-    assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
 
 
 def test_a_pin_holds_for_its_block_alone() -> None:
@@ -224,24 +185,10 @@ def test_front_matter_that_is_closed_at_the_end_of_the_text_counts() -> None:
 
 PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) | st.sampled_from(
     [
-        "no",
-        "Null",
-        "~",
-        "a: b",
-        "a #b",
-        "- x",
-        "'",
-        '"',
-        "\\",
-        "two\nlines",
-        "tab\there",
-        " x ",
-        "a\\nb",
-        "{",
-        "y",
+        "no", "Null", "~", "a: b", "a #b", "- x", "'", '"', "\\", "two\nlines", "tab\there", " x ", "a\\nb", "{", "y",
         "\r\n",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), PLAIN, min_size=1, max_size=4))

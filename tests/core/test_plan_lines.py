@@ -26,6 +26,7 @@ from orchestra_mem.core.documents.plan_lines import (
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+from tests.memories import edited
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN = """# Work Plan
@@ -156,16 +157,10 @@ def test_what_people_write(row: str, number: int, title: str, ticked: bool, stru
 @pytest.mark.parametrize(
     "row",
     [
-        "- plain",
-        "- #12 waits for Bob",
-        "- [ ] a fact (K5)",
-        "",
-        "- [ ]",
-        "[x] no item",
-        "- [y] what",
+        "- plain", "- #12 waits for Bob", "- [ ] a fact (K5)", "", "- [ ]", "[x] no item", "- [y] what",
         "- [x](https://a.b/#2)",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_line_of_work(row: str) -> None:
     """A list item without a box is a note, one with the number of a fact that fact."""
     assert parse_row(row) is None
@@ -180,11 +175,7 @@ def test_lines_know_under_whom_they_stand() -> None:
 
 
 def _edits(*changes: tuple[str, str], text: str = PLAN) -> dict[int, LineEdit]:
-    now = text
-    for old, new in changes:
-        assert now.count(old) == 1, old
-        now = now.replace(old, new)
-    return {edit.number: edit for edit in plan_edits(text, now).changed}
+    return {edit.number: edit for edit in plan_edits(text, edited(text, *changes)).changed}
 
 
 @pytest.mark.parametrize(
@@ -209,12 +200,6 @@ def test_a_change_of_a_line_says_one_thing(old: str, new: str, number: int, fiel
     assert _edits((old, new)) == {number: LineEdit(number=number, was=_edits((old, new))[number].was, **{field: value})}
 
 
-def test_what_brackets_lack_says_nothing_where_they_are_gone() -> None:
-    """Who writes a title anew has not changed priority, status and all that."""
-    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
-    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
-
-
 def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     """Whatever its brackets say."""
     row = "- [ ] #13 Dark mode (task, deferred)\n"
@@ -225,19 +210,6 @@ def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     assert [(edit.number, edit.status) for edit in deferred.changed] == [(12, WorkStatus.DEFERRED)]
     assert not taken_up.removed
     assert not deferred.removed
-
-
-def test_new_lines_stand_where_they_were_written() -> None:
-    """Under an item with a number, under a new one, or alone."""
-    now = PLAN.replace(
-        "- [ ] #12", "  - [ ] Reset a password (high)\n    - [ ] Write the mail\n- [ ] Buy a bell\n- [ ] #12"
-    )
-    edits = plan_edits(PLAN, now)
-    first, below, alone = edits.added
-    assert (first.title, first.parent, first.priority) == ("Reset a password", 5, 2)
-    assert (below.title, below.parent, below.under) == ("Write the mail", None, first.place)
-    assert (alone.title, alone.parent) == ("Buy a bell", 0)
-    assert [order.moved for order in edits.orders] == [frozenset({-1 - alone.place})]
 
 
 def test_a_line_that_is_gone_was_taken_out() -> None:
@@ -253,47 +225,27 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "  - [-] #10 Login form (story)",
-        "  - [x] `#10` Login form (story)",
-        "  - [x] [#10](https://tracker.example/10) Login form (story)",
-        "  - [x] (#10) Login form",
-        "  - [ ] <del>#10 Login form</del> (story)",
-        "  - [ ] ~~#10 Login form~~ not needed (story)",
-        "> - [x] #10 Login form (story)",
-        "  [x] #10 Login form",
-        "  - ☑ #10 Login form",
-        "  - [x] ＃10 Login form",
+        "  - [-] #10 Login form (story)", "  - [x] `#10` Login form (story)",
+        "  - [x] [#10](https://tracker.example/10) Login form (story)", "  - [x] (#10) Login form",
+        "  - [ ] <del>#10 Login form</del> (story)", "  - [ ] ~~#10 Login form~~ not needed (story)",
+        "> - [x] #10 Login form (story)", "  [x] #10 Login form", "  - ☑ #10 Login form", "  - [x] ＃10 Login form",
     ],
-)
+)  # fmt: skip
 def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
     """It is neither taken out nor new: whoever wrote it is told."""
     edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))
     assert (edits.unread, edits.changed, edits.added, edits.removed) == ((10,), (), (), ())
 
 
-def test_a_line_without_its_title_keeps_it() -> None:
-    """A tick counts all the same, also in a text from before."""
+def test_a_line_without_its_title_or_brackets_keeps_them() -> None:
+    """A tick counts all the same, also in a text from before; a title written anew changes nothing else."""
     now = PLAN.replace("- [ ] #12 Tidy up (task)", "- [x] #12")
     (edit,) = plan_edits(PLAN, now).changed
     assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
     person = brought_forward(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
     assert "- [x] #12 Sweep up (task)\n" in person
-
-
-def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
-    """Though they now stand below another one."""
-    text = PLAN.replace("- [ ] #12 Tidy up (task)\n", "- [ ] #12 Tidy up (epic)\n  - [ ] #14 Sweep (task)\n")
-    edits = plan_edits(text, text.replace("- [ ] #12 Tidy up (epic)\n", ""))
-    assert [line.number for line in edits.removed] == [12]
-    assert edits.changed == ()
-
-
-def test_the_order_tells_which_lines_moved() -> None:
-    """As few as can be; moving one tells of one."""
-    row = "- [ ] #12 Tidy up (task)\n"
-    (order,) = plan_edits(PLAN, PLAN.replace(row, "").replace("- [ ] #5", f"{row}- [ ] #5")).orders
-    assert order.order == (12, 5)
-    assert len(order.moved) == 1
+    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
+    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
 
 
 def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:
@@ -370,25 +322,6 @@ def test_next_steps_are_told_anew() -> None:
     assert (
         "can be started, under #5, ask Bob\n" in merged(PLAN, PLAN, PLAN.replace("under #5", "under #5, ask Bob")).text
     )
-
-
-def test_the_first_work_takes_over_the_backlog() -> None:
-    """What stood under the old heading stands under the new one."""
-    before = "# Work Plan\n\n## Backlog\n\n- TODO: this (K1)\n\n## Future Work\n\n- None\n"
-    machine = before.replace("## Backlog\n\n", "## Prioritized Backlog\n\n- [ ] #1 Login (task)\n")
-    text = merged(before, machine, before.replace("(K1)\n", "(K1)\n- Mine\n")).text
-    assert text == machine.replace("(K1)\n", "(K1)\n- Mine\n")
-
-
-def test_an_old_text_changes_only_what_was_changed_in_it() -> None:
-    """Word by word: the new title is the person's, the tick that came since stays."""
-    left = _machine(PLAN)
-    person = PLAN.replace("#10 Login form", "#10 Sign-in form").replace("- [ ] #12", "- [x] #12")
-    said = brought_forward(PLAN, left, person)
-    lines = {line.number: line for line in plan_lines(said)}
-    assert (lines[10].title, lines[10].ticked) == ("Sign-in form", True)
-    assert lines[12].ticked
-    assert lines[5].progress == "2 of 3 done"
 
 
 def test_a_deferred_item_is_said_to_be_so_by_its_section() -> None:

@@ -18,8 +18,9 @@ from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, ch
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier, WordEmbedder
+from orchestra_mem.search_types import Chunk, Hit, SearchMode, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
+from tests.builders import an_operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
@@ -43,10 +44,8 @@ DOCUMENT = (
 
 def operation(number: int, agent: str, data: Json, *, session: str = "s1", days: float = 0) -> Operation:
     """Make an operation `days` after the start."""
-    return Operation(
-        id=number, session=session, type="message", data=data, timestamp=START + timedelta(days=days), tokens=1,
-        entry_tokens=1, agent=agent,
-    )  # fmt: skip
+    time = START + timedelta(days=days)
+    return an_operation(number, data, session=session, type="message", timestamp=time, agent=agent)
 
 
 def index_of(chunks: list[Chunk], words: WordEmbedder | None = EMBEDDER) -> DiskSearchIndex:
@@ -106,14 +105,6 @@ def test_what_stands_around_helps() -> None:
     assert "Because one file is easier to back up than a server." in found
 
 
-@pytest.mark.parametrize("query", ["#12", "what about src/deploy.py in the database of the deployment service?"])
-def test_an_exact_name_comes_first(query: str) -> None:
-    """Whatever else speaks for others."""
-    first, *_ = SEARCHER.search(query, NOW)
-    assert first.chunk.operation == 106
-    assert first.reasons.identifiers == (("#12",) if query == "#12" else ("src/deploy.py",))
-
-
 def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     """No malus for likeness puts one behind what has not got the name."""
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
@@ -158,15 +149,7 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
     assert dict(first.reasons.shares)["period"] > 0
 
 
-# Filters, modes, limits
-
-
-def test_filters_hold_for_all_hits() -> None:
-    """Neighbours lend their scores, but are no hits where they do not pass."""
-    where = SearchFilter(agent="Ben", tiers=(Tier.SESSION,))
-    hits = SEARCHER.search("why was the database moved", NOW, where=where, limit=20)
-    assert {hit.chunk.agent for hit in hits} == {"Ben"}
-    assert SEARCHER.search("database", NOW, where=SearchFilter(session="no such")) == []
+# Modes, limits
 
 
 def test_modes_leave_the_other_search_out() -> None:
@@ -189,16 +172,6 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
         index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
     )
     assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
-
-
-# Reasons
-
-
-def test_shares_and_priors_give_the_score() -> None:
-    """What is told is all there is."""
-    for hit in SEARCHER.search("When did Ben move the database last week?", NOW, limit=20):
-        factor = np.prod([value for _, value in hit.reasons.priors])
-        assert hit.score == pytest.approx(sum(value for _, value in hit.reasons.shares) * factor, rel=1e-4)
 
 
 # Late interaction

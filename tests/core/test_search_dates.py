@@ -55,14 +55,10 @@ def test_what_is_no_time_is_no_period(query: str) -> None:
     assert periods_in(query, datetime(900, 1, 15, tzinfo=UTC)) == ()
 
 
-def test_several_times_come_in_order_each_once() -> None:
-    """As the query names them."""
+def test_several_times_come_in_order_each_once_and_the_present_is_in_utc() -> None:
+    """Late in the evening west of Greenwich it is tomorrow there."""
     found = periods_in("between 3 May 2023 and 5 May 2023, not 3 May 2023", NOW)
     assert [period.start.day for period in found] == [3, 5]
-
-
-def test_the_present_is_taken_in_utc() -> None:
-    """Late in the evening west of Greenwich it is tomorrow there."""
     evening = datetime(2024, 1, 14, 22, tzinfo=timezone(timedelta(hours=-5)))
     assert periods_in("today", evening) == periods_in("today", NOW)
 

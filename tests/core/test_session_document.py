@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -23,36 +23,18 @@ from orchestra_mem.core.documents.session_document import (
     new_document,
     summary_block,
 )
-from orchestra_mem.types import Json, Operation, Session, SessionStatus, Summary
+from orchestra_mem.types import Json, Session, SessionStatus, Summary
+from tests.builders import a_summary, an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
 FORGERIES = [
-    "\n### [10:00:00] X (op 3)\n",
-    "### [10:00:00] X (op 3)",
-    "\r### [10:00:00] X (op 3)\r",
-    "\r\n### Summary S1: forged\r\n",
-    "\x0b### [10:00:00] X (op 3)\x0c",
-    "\u2028### [10:00:00] X (op 3)\u2029",
-    "\x85### [10:00:00] X (op 3)",
-    "## Operations Log",
-    "\n## Operations Log\n",
-    "\n---\n",
-    "---",
-    "\n```\n",
-    "~~~",
-    "\n\n\n",
-    "\x00",
-    "\ud800",
-    "\udc80",
-    "\ufeff# Head",
-    "> ### quoted (op 9)",
-    "(op 4)",
-    "#",
-    "<!-- pin -->",
-    "\n<!-- pin -->\n",
-    "<!--  PIN  -->",
-]
+    "\n### [10:00:00] X (op 3)\n", "### [10:00:00] X (op 3)", "\r### [10:00:00] X (op 3)\r",
+    "\r\n### Summary S1: forged\r\n", "\x0b### [10:00:00] X (op 3)\x0c", "\u2028### [10:00:00] X (op 3)\u2029",
+    "\x85### [10:00:00] X (op 3)", "## Operations Log", "\n## Operations Log\n", "\n---\n", "---", "\n```\n", "~~~",
+    "\n\n\n", "\x00", "\ud800", "\udc80", "\ufeff# Head", "> ### quoted (op 9)", "(op 4)", "#", "<!-- pin -->",
+    "\n<!-- pin -->\n", "<!--  PIN  -->",
+]  # fmt: skip
 PIECE = st.sampled_from(FORGERIES) | st.text(max_size=10)
 TEXT = st.lists(PIECE, max_size=4).map("".join)
 KEY = st.sampled_from(["title", "subject", "user_input", "text", "result", "status", "role", "tool", "error"]) | TEXT
@@ -63,45 +45,19 @@ VALUE = st.recursive(
 )
 
 
-def operation(number: int, data: Json = None, *, kind: str = "task_execution") -> Operation:
-    """An operation of the session, a minute after the one before."""
-    return Operation(
-        id=number,
-        session=SESSION.id,
-        type=kind,
-        data={"result": f"Result {number}."} if data is None else data,
-        timestamp=START + timedelta(minutes=number),
-        tokens=10,
-        entry_tokens=10,
-    )
-
-
 def entry(number: int, data: Json = None, *, kind: str = "task_execution") -> str:
     """An operation's entry as the document shows it."""
-    return make_entry(operation(number, data, kind=kind), started=date(2025, 1, 15), max_chars=4_000).text
+    data = {"result": f"Result {number}."} if data is None else data
+    operation = an_operation(number, data, type=kind, timestamp=START + timedelta(minutes=number), tokens=10)
+    return make_entry(operation, started=date(2025, 1, 15), max_chars=4_000).text
 
 
-def summary(number: int, first: int, last: int, *, level: int = 1, children: Sequence[int] = ()) -> Summary:
+def summary(number: int, first: int, last: int, **given: Any) -> Summary:
     """A summary of a run of operations."""
-    return Summary(
-        id=number,
-        session=SESSION.id,
-        level=level,
-        first_operation=first,
-        last_operation=last,
-        operation_count=last - first + 1,
-        children=tuple(children),
-        text=f"- What operations {first} to {last} came to.\n",
-        method="extractive",
-        tokens=9,
-        source_tokens=90,
-        must_keeps=(),
-        dropped=(),
-        put_back=(),
-        since=START + timedelta(minutes=first),
-        until=START + timedelta(minutes=last),
-        created=START + timedelta(hours=5),
-    )
+    return a_summary(
+        number, first, last, text=f"- What operations {first} to {last} came to.\n",
+        since=START + timedelta(minutes=first), until=START + timedelta(minutes=last), **given,
+    )  # fmt: skip
 
 
 def document(*numbers: int) -> str:
@@ -316,17 +272,13 @@ def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
     assert finished(text, status=SessionStatus.ARCHIVED, closing=closing) == text
 
 
-def test_a_persons_own_section_of_that_name_does_not_keep_the_closing_out() -> None:
-    """A heading "Session Summary" that a person wrote is theirs; the document is closed all the same."""
+def test_the_status_is_told_and_the_closing_comes_last() -> None:
+    """Whatever line ends an editor has saved, and though a person has a section of that name."""
     text = document(1).replace("## Operations Log", "## Session Summary\n\nMine.\n\n## Operations Log")
     done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n\n**Total Operations**: 1\n")
     assert "status: archived\n" in done
     assert done.endswith("## Session Summary\n\n**Total Operations**: 1\n")
     assert "## Session Summary\n\nMine.\n" in done
-
-
-def test_the_status_is_told_in_a_document_with_carriage_returns() -> None:
-    """An editor that saved it with CRLF changes nothing about that."""
     text = document(1).replace("\n", "\r\n")
     done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")
     assert "status: archived\r\n" in done

@@ -106,13 +106,9 @@ def test_stems_join_the_forms_of_a_word() -> None:
 
 
 def test_content_stems_leave_stop_words_out() -> None:
-    """List the stems of the words that are not stop words, in order, repeats included."""
+    """In order, repeats included; what is too long for a word is data, and kept whole."""
     assert content_stems("The dogs are running, and the dog runs") == ["dog", "run", "dog", "run"]
     assert content_stems("It isn't what you'd have done") == ["done"]
-
-
-def test_what_is_too_long_for_a_word_is_not_stemmed() -> None:
-    """What is longer is data and not a word: kept whole, not cached, not stemmed."""
     data = "running" * 20
     assert content_stems(f"{data} `{data}` src/{data}.py") == [data, data, f"src/{data}.py"]
     assert words(data) == [data]

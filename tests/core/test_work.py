@@ -167,32 +167,6 @@ def _event(field: str, before: str | None, after: str | None, item: int = 11) ->
     return WorkEvent(id=0, item=item, time=NOON, author=Author.MACHINE, field=field, before=before, after=after)
 
 
-def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
-    """What came to nothing and notes are left out; what was begun last comes first."""
-    found = net_changes(
-        [
-            _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
-            _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
-        ]
-    )  # fmt: skip
-    assert [(change.item, change.field, change.before, change.after) for change in found] == [
-        (12, "title", "x", "y"),
-        (11, "title", "a", "c"),
-    ]
-
-
-def test_what_has_been_changed_again_is_not_taken_back() -> None:
-    """The message says from what to what."""
-    changes = net_changes([_event("title", "Log in", "Sign in")])
-    assert taken_back(_item(title="Sign in"), changes, LATER).title == "Log in"
-    with pytest.raises(InvalidChangeError) as caught:
-        taken_back(_item(), changes, LATER)
-    assert str(caught.value) == (
-        "Story #11 \"Sign up\" has been changed again since: title was made 'Sign in' and is now 'Sign up'; "
-        "undo the later change first"
-    )
-
-
 def test_what_was_created_is_cancelled_once() -> None:
     """In whatever state it has come to that may be; what is done may not."""
     changes = net_changes([_event("created", None, "Sign up"), _event("status", "pending", "in progress")])

@@ -38,7 +38,8 @@ READING = [
     ("facts",), ("search", "x"), ("index",),
     ("history", "project_state"), ("diff", "project_state"), ("restore", "project_state", "1"), ("doctor",),
     ("edit", "project_state"), ("blame", "work_plan"), ("check",),
-    ("conflicts",), ("accept", "abcdef"), ("reject", "abcdef"), ("watch",),
+    ("conflicts",), ("accept", "abcdef"), ("reject", "abcdef"), ("watch",), ("work",), ("work", "show", "1"),
+    ("work", "set", "1", "done"),
 ]  # fmt: skip
 
 
@@ -98,6 +99,8 @@ def test_errors_are_words_on_stderr_and_a_document_with_json(
         ("record", "x", "1", "--tokens", "-1"), ("record", "x", "1", "--timestamp", "noon"), ("ops", "--since", "noon"),
         ("context", "--max-tokens", "-1"), ("restore", "work_plan", "first"), ("status", "-C", "nowhere"),
         ("demo", "--limit", "0"), ("search", "x", "--tier", "nowhere"), ("facts", "--limit", "many"),
+        ("work", "--status", "begun"), ("work", "set", "1", "begun"), ("work", "add", "saga", "x"),
+        ("work", "add", "task", "x", "--priority", "9"),
     ],
 )  # fmt: skip
 def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: tuple[str, ...]) -> None:
@@ -259,5 +262,8 @@ def test_the_project_may_be_named_before_the_command(run: Any, tmp_path: Path) -
     run("-C", here, "import", "jsonl", here / "one.jsonl")
     assert [op["data"] for op in run.json("ops", "-C", here)] == [{"text": "one"}]
     assert run("-C", here, "config", "check").startswith(f"valid: {here}")
+    run("work", "-C", here, "add", "epic", "Bake")
+    shown = run("work", "-C", here, "show", "1")
+    assert shown == run("-C", here, "work", "show", "1") == run("work", "show", "1", "-C", here)
     run("-C", here / "nowhere", "status", exit_code=2)
     assert "is not a folder" in run.errors

@@ -18,7 +18,6 @@ from orchestra_mem.types import DocumentName, VersionReason
 from tests.faces.conftest import CHECKOUT, start
 
 PLAN = DocumentName.WORK_PLAN
-EDITORS = ("VISUAL", "EDITOR")
 
 
 def _document(run: Any, name: str) -> Path:
@@ -335,40 +334,6 @@ def test_check_tells_what_a_document_holds_wrong(run: Any, content: bytes, line:
     assert any(each["words"].startswith(place) for each in run.json("doctor", exit_code=1)["findings"])
     plan.write_bytes(sound)
     run("check")
-
-
-def test_check_tells_what_stands_in_a_documents_place(run: Any, tmp_path: Path) -> None:
-    """A folder, nothing, links that lead out or nowhere, what may not be written; a session's document too."""
-    run("init")
-    run("record", "note", '"x"')
-    state, plan, log = (_document(run, name) for name in ("project_state", "work_plan", "decision_log"))
-    session = Path(run.json("status")["documents"]["session"])
-    outside = tmp_path / "outside.md"
-    plan.rename(outside)
-    plan.symlink_to(outside)
-    log.unlink()
-    state.unlink()
-    state.mkdir()
-    session.chmod(0o444)
-    found = {each["path"]: each["problem"] for each in run.json("check", exit_code=1)["problems"]}
-    assert found == {
-        str(state): "is a folder",
-        str(plan): f"is a symbolic link that leads out of .obra, to {outside}",
-        str(log): "is not there",
-        str(session): "is marked as read-only",
-    }
-    assert not log.exists(), "only looked"
-    outside.rename(plan.with_name("inside.md"))
-    plan.unlink()
-    plan.symlink_to("inside.md")
-    state.rmdir()
-    state.symlink_to("gone.md")
-    session.chmod(0o644)
-    found = {each["path"]: each["problem"] for each in run.json("check", exit_code=1)["problems"]}
-    assert found == {
-        str(state): f"is a symbolic link to {state.with_name('gone.md')}, which is not there",
-        str(log): "is not there",
-    }
 
 
 def test_check_needs_neither_database_nor_lock(run: Any) -> None:

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.testing import ScriptedModel
+from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import Program
 from tests.test_jobs import first_line
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers prompts as a good model does, all at once."""
-
-    model = ScriptedModel(first_line)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        """Tell nothing of the server itself."""
-        self.send_error(404)
-
-    def do_POST(self) -> None:
-        """Answer a prompt."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        messages = [Message(role=Role(each["role"]), text=each["content"]) for each in body["messages"]]
-        said = self.model.generate(messages, max_tokens=body["max_tokens"]).text
-        answer = {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
 
 
 @pytest.fixture
@@ -61,17 +37,19 @@ def printing(run: Program) -> Program:
 
 @pytest.fixture
 def served(printing: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    """A compacted project whose model is the server."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", f"http://127.0.0.1:{server.server_address[1]}")
-    monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL", "good")
-    monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
-    yield printing
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    """A compacted project whose model is a server that answers as a good model does, all at once."""
+    llama, model = Llama(), ScriptedModel(first_line)
+
+    def answer(body: Any) -> str:
+        messages = [Message(role=Role(each["role"]), text=each["content"]) for each in body["messages"]]
+        return model.generate(messages, max_tokens=body["max_tokens"]).text
+
+    llama.whole, llama.served, llama.answer = True, set(), answer
+    with serving(llama) as url:
+        monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", url)
+        monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL", "good")
+        monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
+        yield printing
 
 
 def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
@@ -133,12 +111,3 @@ def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
     done = served.json("summaries", "redo", f"S{whole['id']}")
     assert (done["verdict"], done["text"]) == ("rejected", whole["text"])
     assert done["fault"].startswith("the answer must be a JSON object with lists of texts under key_accomplishments")
-
-
-def test_a_key_is_not_shown(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in the table nor in JSON."""
-    monkeypatch.setenv("ORCHESTRA_MEM__LLM__API_KEY", "sesame-7")
-    assert "sesame" not in run("config", "show")
-    shown = run("config", "show", "--json")
-    assert "sesame" not in shown
-    assert "(set, not shown)" in shown

@@ -126,31 +126,3 @@ def test_what_cannot_be_exits_with_1_and_says_why(working: Any, arguments: tuple
     assert working("work", *arguments, exit_code=1) == ""
     assert told in working.errors
     assert told in working.json("work", *arguments, exit_code=1)["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("--status", "begun"), ("set", "1", "begun"), ("add", "saga", "x"), ("add", "task", "x", "--priority", "9")],
-)
-def test_wrong_usage_exits_with_2(run: Any, arguments: tuple[str, ...]) -> None:
-    """And makes no memory."""
-    run("work", *arguments, exit_code=2)
-    assert list(run.folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("arguments", [(), ("show", "1"), ("set", "1", "done")])
-def test_without_a_memory_nothing_is_made(run: Any, arguments: tuple[str, ...]) -> None:
-    """Only `work add` makes one."""
-    run("work", *arguments, exit_code=4)
-    assert f"no memory in {run.folder}" in run.errors
-    assert list(run.folder.iterdir()) == []
-
-
-def test_a_project_can_be_named_before_each_word(working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the group, before the command, behind it."""
-    monkeypatch.chdir("/")
-    folder = str(working.folder)
-    shown = working("work", "show", "1", "-C", folder)
-    assert working("-C", folder, "work", "show", "1") == shown
-    assert working("work", "-C", folder, "show", "1") == shown
-    assert working("-C", folder, "work") == working("work", "-C", folder)

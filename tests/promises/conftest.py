@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from tests.conftest import Clock
+from tests.memories import SMALL as SMALL
 
-SMALL: dict[str, Any] = {
-    "orchestrator": {
-        "context_window": {"max_tokens": 4_096},
-        "working_memory": {"max_operations": 6, "max_tokens": 600},
-        "session_compression_threshold": 900,
-    },
-    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
-}
 PLACES = ["login form", "token service", "audit trail", "mail queue", "rate limiter"]
 Open = Callable[..., OrchestratorContextManager]
 
 
-class Clock:
+def slow_clock() -> Clock:
     """Twenty seconds pass between two looks at it."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2025, 3, 1, 9, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """The time; the next one is later."""
-        self.now += timedelta(seconds=20)
-        return self.now
+    return Clock(datetime(2025, 3, 1, 9, tzinfo=UTC), step_s=20)
 
 
 @pytest.fixture
 def open_project(tmp_path: Path) -> Open:
     """Open the memory of one folder, as often as is wanted; more settings may be given as `config`."""
-    clock = Clock()
+    clock = slow_clock()
 
     def opened(config: dict[str, Any] | None = None, **given: Any) -> OrchestratorContextManager:
         return open_memory(tmp_path, config={**SMALL, **(config or {})}, clock=clock, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestra_mem import OrchestratorContextManager
+from tests.memories import live
 from tests.promises.conftest import Open, operation, work
 
 
@@ -23,8 +24,7 @@ def test_what_is_no_longer_shown_is_summarised(memory: OrchestratorContextManage
     """Each operation stands in working memory, in the session's document, or under a summary of it."""
     work(memory, 150)
     memory.refresh()
-    path = memory.session_memory.path
-    assert path is not None
+    path = live(memory)
     shown = {op.id for op in memory.working_memory.get_all_operations()}
     document = path.read_text(encoding="utf-8")
     shown |= {number for number in range(1, 151) if f"(op {number})" in document}

@@ -12,7 +12,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.testing import EndlessModel, FailingModel, FaithfulModel, HangingModel, ScriptedModel
-from tests.promises.conftest import SMALL, Clock, work
+from tests.promises.conftest import SMALL, slow_clock, work
 
 LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."
 MODELS: dict[str, Callable[[], ScriptedModel]] = {
@@ -30,7 +30,7 @@ MODELS: dict[str, Callable[[], ScriptedModel]] = {
 
 def _with_model(folder: Path, model: ScriptedModel | None) -> OrchestratorContextManager:
     folder.mkdir()
-    return open_memory(folder, config={**SMALL, "llm": {"timeout_s": 1}}, clock=Clock(), model=model)
+    return open_memory(folder, config={**SMALL, "llm": {"timeout_s": 1}}, clock=slow_clock(), model=model)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -6,7 +6,7 @@ import gc
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server, serving
 from tests.conftest import record
+from tests.timing import until
 
 OFF = "search by meaning is off, words alone answer: "
 BREAD = (
@@ -52,15 +53,6 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
-def until(holds: Callable[[], bool], within_s: float) -> float:
-    """Wait until something holds; how many seconds that took."""
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() < start + within_s, f"not within {within_s} s"
-        time.sleep(0.02)
-    return time.monotonic() - start
-
-
 # Filters
 
 
@@ -73,6 +65,7 @@ def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) ->
     said = "\n\n".join(f"The login module was reviewed, its form {n} by hand. " + f"field{n} " * 150 for n in range(20))
     for number in range(8):
         store.add_orchestration(f"c{number}", {"task": f"login {number}", "result": said, "pattern": "consensus"})
+    store.add_orchestration("none", {"task": "Review the login module", "pattern": 5})
     found = store.search_similar("Review the login module", pattern="consensus", limit=8)
     assert len({similar.operation.id for similar in found}) == 8
     assert {similar.operation.data["pattern"] for similar in found} == {"consensus"}  # type: ignore[index, call-overload]
@@ -192,7 +185,8 @@ def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
         assert str(told.value) == (
             "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
         )
-        assert memory.search("step").notes == ()
+        found = memory.search("step number 3")
+        assert (found.hits[0].chunk.source, found.notes) == ("op 3", ())
 
 
 # The window of a talk

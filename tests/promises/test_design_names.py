@@ -16,7 +16,6 @@ from orchestra_mem import (
     MemoryCompressor,
     Orchestrator,
     OrchestratorContextManager,
-    VectorStore,
     WorkingMemory,
     open_memory,
 )
@@ -309,13 +308,6 @@ def test_work_is_done_without_memory_where_that_is_asked(memory: OrchestratorCon
         assert memory.expand(f"op {result.operation}").operations[0]["data"]["task_id"] == item
     assert "bake bread 1" in given[0]
     assert given[1] == ""
-
-
-def test_the_vector_store_stands_over_the_memory(memory: OrchestratorContextManager) -> None:
-    """One argument, the memory, in place of the design's two."""
-    store = VectorStore(memory)
-    assert store.add_orchestration("orch-1", {"task": "mend the garnet parser", "result_summary": "mended"})
-    assert store.search_similar("garnet parser")[0].operation["data"]["task"] == "mend the garnet parser"
 
 
 def test_the_table_of_names_has_each_of_them() -> None:

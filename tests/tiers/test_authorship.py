@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,31 +12,25 @@ from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
+from tests.memories import edit, live, say
 
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 2}}}
 PLAN = DocumentName.WORK_PLAN
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory whose work plan has two items of the machine's."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        _go_on(opened, clock, "TODO: write the migration guide.", "TODO: rotate the signing keys.")
-        yield opened
+    _go_on(memory, clock, "TODO: write the migration guide.", "TODO: rotate the signing keys.")
+    return memory
 
 
 def _go_on(memory: OrchestratorContextManager, clock: Clock, *texts: str) -> None:
-    for said in (*texts, "Tea was had.", "It rained."):
-        clock.now += timedelta(minutes=1)
-        memory.record_operation("message", {"role": "user", "text": said}, agent="planner")
-    memory.refresh()
+    say(memory, clock, *texts, "Tea was had.", "It rained.", agent="planner")
 
 
 def _edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
-    path = memory.episodic_memory.path(PLAN)
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    edit(memory.episodic_memory.path(PLAN), (old, new))
 
 
 def _writers(memory: OrchestratorContextManager, *words: str, document: str = "work_plan") -> list[Writer]:
@@ -90,8 +83,7 @@ def test_the_live_session_tells_agents_compactor_and_persons_apart(tmp_path: Pat
         clock.now += timedelta(minutes=2)
         for number in range(3):
             memory.record_operation("message", {"text": f"The kiln number {number} cracked."})
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = path.read_text(encoding="utf-8")
         assert "Summary S1" in text
         path.write_text(text.replace("The kiln number 0 cracked.", "The kiln was fine."), encoding="utf-8")

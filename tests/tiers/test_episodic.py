@@ -19,7 +19,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import NotFoundError, StorageError
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -128,18 +128,6 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
     assert all(f"person {number}\n" in texts for number in range(8))
 
 
-def test_a_persons_edit_between_two_machine_writes_survives(shelf: Shelf) -> None:
-    """The machine's change and the person's both stand; the text before either and the person's are versions."""
-    shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
-    shelf.person("# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n")
-    assert shelf.machine("# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nnone\n")
-    assert shelf.text() == "# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
-    assert [author for author, _, _ in shelf.versions()] == [Author.MACHINE, Author.PERSON]
-    assert shelf.machine("# Plan\n\n- two\n- three\n\n## Notes\n\nnone\n")
-    assert shelf.text() == "# Plan\n\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
-    assert shelf.ledger.notices() == []
-
-
 def test_a_conflict_is_shown_below_the_persons_lines(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     """The person's words stand in place, the machine's are in a marked block; the model is given the person's alone."""
     shelf.machine("a\nb\nc\n")
@@ -154,16 +142,6 @@ def test_a_conflict_is_shown_below_the_persons_lines(shelf: Shelf, caplog: pytes
     shelf.machine("a\nmachine\nc\nd\ne\n")
     assert without_conflicts(shelf.text()) == "a\nperson\nc\nd\ne\n"
     assert [again.id for again in find_conflicts(shelf.text())] == [block.id]
-
-
-def test_a_conflict_whose_machine_side_changes_each_time_stays_one(shelf: Shelf) -> None:
-    """A line that a person has taken over has one block below it, which tells the machine's present words."""
-    shelf.machine("a\ncount 0\nc\n")
-    shelf.person("a\nmy count\nc\n")
-    for number in range(1, 30):
-        shelf.machine(f"a\ncount {number}\nc\n")
-    assert without_conflicts(shelf.text()) == "a\nmy count\nc\n"
-    assert [block.machine for block in find_conflicts(shelf.text())] == ["count 29\n"]
 
 
 TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
@@ -302,29 +280,6 @@ def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path)
     assert shelf.text() == "a\nd\n"
     assert shelf.ledger.notices() == []
     assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
-    shelf.database.close()
-
-
-def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> None:
-    """And the next write brings it up to date."""
-    failing = [""]
-
-    def point(name: str) -> None:
-        if name == failing[0]:
-            raise OSError(28, "No space left on device")
-
-    shelf = Shelf(tmp_path)
-    shelf.machine("one\n")
-    shelf.store._write_point = point
-    for name in ("version.write.before", "document.write.after", "document.rename.before"):
-        failing[0] = name
-        with pytest.raises(StorageError, match="No space left on device"):
-            shelf.machine("two\n")
-        assert shelf.text() == "one\n"
-    failing[0] = ""
-    assert shelf.machine("two\n")
-    assert shelf.text() == "two\n"
-    assert list(tmp_path.glob("memory/.*")) == []
     shelf.database.close()
 
 
@@ -507,29 +462,3 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
     assert [author for author, _, _ in shelf.versions(STATE)][-1] is Author.PERSON
     shelf.database.close()
-
-
-def test_a_damaged_front_matter_is_told_and_the_text_is_served(shelf: Shelf) -> None:
-    """With the line; what the person wrote stays when the machine writes again."""
-    shelf.memory.update(view([]), VersionReason.REFRESH)
-    shelf.person(shelf.text().replace("format: 1\n", "format one\n").replace("- None", "- Mine", 1))
-    assert [(f.line, f.problem) for f in shelf.memory.faults()] == [(2, "'format one' is no `key: value`")]
-    assert "- Mine" in shelf.memory.get_work_plan(1_000)
-    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
-    shelf.memory.update(view(facts), VersionReason.REFRESH)
-    assert "format one\n" in shelf.text()
-    assert "- Mine\n" in shelf.text()
-    assert "- We defer it. (K1)\n" in shelf.text()
-
-
-def test_documents_are_bounded_however_many_facts_there_are(shelf: Shelf) -> None:
-    """A thousand facts of each kind fit the size that was set."""
-    facts = [
-        MustKeep(id=n, kind=kind, text=f"Fact {n} about the part that matters.", operation=n, timestamp=START)
-        for kind in MustKeepKind
-        for n in range(1, 1_001)
-    ]
-    shelf.memory.update(view(facts, size=2_000), VersionReason.REFRESH)
-    for name in DocumentName:
-        assert COUNTER.count(shelf.text(name)) <= 2_400
-    assert shelf.memory.get_stats()["version_count"] == 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,53 +11,21 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.errors import DocumentError
-from orchestra_mem.types import OperationFilter, SessionStatus
+from orchestra_mem.types import SessionStatus
 from tests.conftest import START, Clock, record
+from tests.memories import live, session_of
 from tests.timing import assert_quick
 
-QUIET = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
+# Spills after four operations and compacts nothing.
+CONFIG = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
 
 
 COUNTER = open_counter("tiktoken")
 
 
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory that spills after four operations and compacts nothing."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as opened:
-        yield opened
-
-
-def live(memory: OrchestratorContextManager) -> Path:
-    """The live document."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path
-
-
 def entries(memory: OrchestratorContextManager) -> list[int]:
     """The operations that stand in the live document."""
     return list(SessionDocument.parse(live(memory).read_text(encoding="utf-8")).entries())
-
-
-def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
-    """No session, no document, and every question has its empty answer."""
-    session = memory.session_memory
-    assert session.session is None
-    assert session.path is None
-    assert session.get_summary(1_000) == ""
-    assert session.generate_summary() == {}
-    assert session.search("x") == []
-    assert session.token_count() == 0
-    assert session.get_current_state() == {
-        "session_id": None,
-        "operation_count": 0,
-        "tokens_used": 0,
-        "started_at": None,
-        "duration_seconds": 0.0,
-    }
-    assert list(memory.session_memory.place.folder.glob("*.md")) == []
 
 
 def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorContextManager) -> None:
@@ -71,29 +37,9 @@ def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorC
     assert [op.id for op in memory.working_memory.get_all_operations()] == [7, 8, 9, 10]
 
 
-def test_figures_of_the_session(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Its id, operations of all tiers, tokens of the document and age."""
-    record(memory, 10)
-    clock.now += timedelta(minutes=5)
-    session = memory.session_memory.session
-    assert session is not None
-    stats = memory.session_memory.get_stats()
-    assert stats == {
-        "session_id": session.id,
-        "operation_count": 10,
-        "current_tokens": memory.session_memory.token_count(),
-        "session_age_seconds": 300.0,
-    }
-    assert memory.session_memory.get_current_state()["started_at"] == "2025-01-15T10:00:00+00:00"
-    counter = memory.context_tracker
-    assert counter.used_tokens() > 0
-    clock.now = START - timedelta(hours=1)
-    assert memory.session_memory.get_stats()["session_age_seconds"] == 0.0
-
-
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
     """Nothing of the document is read again: the last thousand of ten thousand take no longer than the first."""
-    config = {**QUIET, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
+    config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
     took: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         record(memory, 20)
@@ -108,7 +54,7 @@ def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clo
 @pytest.mark.parametrize("cut", [1, 2, 20, 40, 61])
 def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, cut: int) -> None:
     """A process killed in the middle of an append leaves a piece: it goes, and the entry is appended whole, once."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 5)
         path = live(memory)
         spilled = len(entries(memory))
@@ -118,13 +64,30 @@ def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, 
     torn = after[: len(after) - cut]
     path.write_bytes(torn)
     undo_spill(tmp_path, spilled)
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 8, first=9)
         numbers = entries(memory)
         text = path.read_text(encoding="utf-8")
         assert numbers == list(range(1, len(numbers) + 1))
         assert all(text.count(f"Step number {number} was taken.") == 1 for number in numbers)
         assert [op.id for op in memory.working_memory.get_all_operations()] == list(range(len(numbers) + 1, 17))
+
+
+def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
+    """Within a heading, at the end of a line, or a few characters into a line of its body."""
+    with open_memory(tmp_path, config=CONFIG) as memory:
+        for number in range(7):
+            memory.record_operation("task", {"title": f"task {number}", "a": "b", "status": "completed"})
+        path = memory.session_memory.path
+        entry = memory.working_memory.entries()[0].text
+    assert path is not None
+    whole = path.read_text(encoding="utf-8")
+    lines = [place for place, character in enumerate(entry) if character == "\n"]
+    ends = {1, 2, 5, 6, 7, 20, *(line + more for line in lines[:-1] for more in range(8) if line + more < len(entry))}
+    for end in sorted(ends):
+        path.write_text(whole + entry[:end], encoding="utf-8")
+        open_memory(tmp_path, config=CONFIG).close()
+        assert path.read_text(encoding="utf-8") == whole, f"an entry cut after {end} of {len(entry)} characters stands"
 
 
 def undo_spill(project: Path, through: int) -> None:
@@ -135,24 +98,9 @@ def undo_spill(project: Path, through: int) -> None:
     connection.close()
 
 
-def test_a_deleted_document_is_written_again(tmp_path: Path, clock: Clock) -> None:
-    """From the event log: the same text as before."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
-        record(memory, 10)
-        path = live(memory)
-    before = path.read_text(encoding="utf-8")
-    path.unlink()
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
-        assert path.read_text(encoding="utf-8") == before
-        path.unlink()
-        record(memory, 5, first=11)
-        assert path.read_text(encoding="utf-8").startswith(before)
-        assert entries(memory) == list(range(1, len(entries(memory)) + 1))
-
-
 def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> None:
     """A person may empty it; what is recorded afterwards stands there, what was there does not come back."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 10)
         live(memory).write_text("", encoding="utf-8")
         record(memory, 4, first=11)
@@ -192,22 +140,11 @@ def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
     path = live(memory)
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{heading}\n\nSee above.\n", encoding="utf-8")
     record(memory, 10, first=11)
-    spilled = memory.session_memory.session
-    assert spilled is not None
+    spilled = session_of(memory)
     text = path.read_text(encoding="utf-8")
     for number in range(1, spilled.spilled_through + 1):
         assert text.count(f"Step number {number} was taken.") == 1
     assert f"{heading}\n\nSee above.\n" in text
-
-
-def test_a_number_too_long_to_be_one_does_no_harm(memory: OrchestratorContextManager) -> None:
-    """A person's heading with five thousand digits is text."""
-    record(memory, 10)
-    path = live(memory)
-    path.write_text(f"{path.read_text(encoding='utf-8')}### x (op {'9' * 5_000})\n", encoding="utf-8")
-    record(memory, 10, first=11)
-    assert memory.refresh() is not None
-    assert memory.get_stats()["problems"] == []
 
 
 @pytest.mark.parametrize("budget", [0, 1, 40, 200, 100_000])
@@ -227,7 +164,7 @@ def test_a_summary_of_so_many_tokens(memory: OrchestratorContextManager, budget:
 def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clock) -> None:
     """Choosing what fits is no search over all of it again and again."""
     with open_memory(
-        tmp_path, config={**QUIET, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
+        tmp_path, config={**CONFIG, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
     ) as memory:
         record(memory, 1_500)
         assert memory.session_memory.get_summary(20_000)
@@ -244,13 +181,9 @@ def test_the_structured_summary_has_the_source_designs_keys(memory: Orchestrator
     record(memory, 3)
     summary = memory.session_memory.generate_summary()
     assert list(summary) == [
-        "total_operations",
-        "key_accomplishments",
-        "decisions_made",
-        "issues_encountered",
-        "project_state_changes",
+        "total_operations", "key_accomplishments", "decisions_made", "issues_encountered", "project_state_changes",
         "recommended_next_steps",
-    ]
+    ]  # fmt: skip
     assert summary["total_operations"] == 6
     assert any("SQLite" in str(text) for text in as_list(summary["decisions_made"]))
     assert any("exit code 2" in str(text) for text in as_list(summary["issues_encountered"]))
@@ -279,8 +212,7 @@ def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> Non
 def test_an_archive_is_named_by_start_and_id(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """The live document moves there, closed, and nothing of it is left behind."""
     record(memory, 10)
-    session = memory.session_memory.session
-    assert session is not None
+    session = session_of(memory)
     path = memory.flush_session()
     assert path == tmp_path / ".obra" / "sessions" / "archive" / f"session_20250115_100000_{session.id[:8]}.md"
     text = path.read_text(encoding="utf-8")
@@ -302,12 +234,11 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
             failing.clear()
             raise OSError(28, "No space left on device")
 
-    with open_memory(tmp_path, config=QUIET, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         for name in ("flush.rename.before", "archive.rename.before", "document.rename.before"):
             record(memory, 6)
             memory.record_operation("decision", {"decision": f"We decided {name}."})
-            session = memory.session_memory.session
-            assert session is not None
+            session = session_of(memory)
             failing.append(name)
             try:
                 path = memory.flush_session()
@@ -320,26 +251,3 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
             assert path.name.endswith(f"{session.id[:8]}.md")
             assert list((tmp_path / ".obra" / "sessions").glob("*.md")) == []
         assert [s.status for s in memory.sessions()] == [SessionStatus.ARCHIVED] * 3
-
-
-def test_a_folder_in_place_of_the_document_is_told_and_recording_goes_on(memory: OrchestratorContextManager) -> None:
-    """The other tiers serve, nothing acknowledged is gone, and once it is moved away the document is there again."""
-    record(memory, 10)
-    path = live(memory)
-    path.rename(path.with_suffix(".away"))
-    path.mkdir()
-    record(memory, 40, first=11)
-    problems = memory.get_stats()["problems"]
-    assert isinstance(problems, list)
-    assert any("is a folder, a document is expected there; move the folder away" in str(p) for p in problems)
-    context = memory.get_orchestrator_context("x")
-    assert "Step number 50 was taken." in context.render()
-    assert memory.search_memory("number 50")
-    assert len(memory.operations(OperationFilter())) == 50
-    with pytest.raises(DocumentError, match="is a folder"):
-        memory.flush_session()
-    path.rmdir()
-    path.with_suffix(".away").rename(path)
-    archived = memory.flush_session()
-    assert archived is not None
-    assert entries_of(archived.read_text(encoding="utf-8")) == list(range(1, 51))

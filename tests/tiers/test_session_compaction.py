@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +11,13 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
-from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason
+from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.conftest import Clock
+from tests.memories import edit as edit_file
+from tests.memories import live, session_of, standing, text_of
 
-SMALL = {
+# Compacts when it is told to.
+CONFIG = {
     "orchestrator": {
         "context_window": {"max_tokens": 8_192},
         "working_memory": {"max_operations": 6},
@@ -26,27 +27,7 @@ SMALL = {
     "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 300, "fan_in": 3},
 }
 TAKEN_BACK = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
-WORDS = [
-    "parser",
-    "cache",
-    "router",
-    "index",
-    "queue",
-    "ledger",
-    "window",
-    "budget",
-    "reads",
-    "writes",
-    "drops",
-    "keeps",
-]
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory that compacts when it is told to."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        yield opened
+WORDS = "parser cache router index queue ledger window budget reads writes drops keeps".split()
 
 
 def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say: str = "") -> None:
@@ -60,33 +41,14 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         memory.record_operation("step", {"task_id": number // 3, "text": text})
 
 
-def live(memory: OrchestratorContextManager) -> Path:
-    """The live document."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path
-
-
-def text_of(memory: OrchestratorContextManager) -> str:
-    """The live document's text."""
-    return live(memory).read_text(encoding="utf-8")
-
-
 def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
     """Change the live document as a person does."""
-    text = text_of(memory)
-    assert text.count(old) == 1, old
-    live(memory).write_text(text.replace(old, new), encoding="utf-8")
+    edit_file(live(memory), (old, new))
 
 
 def shown(memory: OrchestratorContextManager) -> SessionDocument:
     """The live document, parsed."""
     return SessionDocument.parse(text_of(memory))
-
-
-def standing(memory: OrchestratorContextManager) -> list[Summary]:
-    """The summaries that no other covers, in the order of what they cover."""
-    return sorted((s for s in memory.losses() if not s.parent), key=lambda s: s.first_operation)
 
 
 def kept_words(memory: OrchestratorContextManager, tmp_path: Path) -> str:
@@ -124,34 +86,6 @@ def test_a_document_grows_with_the_logarithm_of_the_work(memory: OrchestratorCon
         memory.refresh()
     assert memory.session_memory.token_count() <= max(2_400, 2 * small)
     assert max(s.level for s in standing(memory)) >= 2
-    for summary in memory.losses():
-        operations = memory.expand(f"S{summary.id}").operations
-        assert [op.id for op in operations] == list(range(summary.first_operation, summary.last_operation + 1))
-        assert len(operations) == summary.operation_count
-
-
-def test_must_keeps_stand_word_for_word_below_their_summary(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """A rule, a decision, a failure and an open item, each found again by its number."""
-    said = [
-        ("note", {"text": "Never deploy on Fridays."}),
-        ("decision", {"decision": "We decided to use SQLite because it is embedded."}),
-        ("task_execution", {"status": "failed", "error": "The build failed with exit code 2 in src/build.py."}),
-        ("note", {"text": "TODO: write the migration guide for issue #77."}),
-    ]
-    for kind, data in said:
-        memory.record_operation(kind, data)
-    record(memory, clock, 20)
-    memory.refresh()
-    text = squeeze(text_of(memory))
-    for words in ("Never deploy on Fridays", "use SQLite because it is embedded", "exit code 2 in src/build.py", "#77"):
-        assert words in text
-    first = standing(memory)[0]
-    assert first.must_keeps
-    for number in first.must_keeps:
-        found = memory.expand(f"K{number}")
-        assert found.fact is not None
-        assert squeeze(found.fact.text) in text
-        assert found.operations[0].id == found.fact.operation
 
 
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
@@ -232,7 +166,7 @@ def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path,
             text = path.read_text(encoding="utf-8")
             path.write_text(text.replace("(op 4)\n", f"(op 4)\n{words}\n", 1), encoding="utf-8")
 
-    with open_memory(tmp_path, config=SMALL, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         record(memory, clock, 20)
         memory.refresh()
         assert waiting == []
@@ -304,8 +238,7 @@ def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: Orchestrato
     memory.refresh()
     assert "MY OWN SECTION" in text_of(memory)
     covered = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
-    spilled = memory.session_memory.session
-    assert spilled is not None
+    spilled = session_of(memory)
     assert covered | set(shown(memory).entries()) == set(range(1, spilled.spilled_through + 1))
 
 
@@ -341,7 +274,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
             raise Killed
 
     words = "EDITED BY A PERSON"
-    memory = open_memory(tmp_path, config=SMALL, clock=clock, write_point=kill)
+    memory = open_memory(tmp_path, config=CONFIG, clock=clock, write_point=kill)
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
     record(memory, clock, 30)
     memory.refresh()
@@ -353,7 +286,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
     with pytest.raises(Killed):
         memory.refresh()
     memory.close()
-    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         memory.refresh()
         assert words in kept_words(memory, tmp_path)
         assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]
@@ -364,25 +297,6 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
         assert not ranges & entries
         assert not entries & working
         assert "Decision K1: We decided to use MySQL" not in text_of(memory)
-
-
-def test_the_ledger_tells_of_every_summary_what_it_cost(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Shorter than its source, its size as counted, and what identifiers it dropped."""
-    for _ in range(5):
-        record(memory, clock, 50)
-        memory.refresh()
-    losses = memory.losses()
-    assert [s.id for s in losses] == list(range(1, len(losses) + 1))
-    assert all(0 < s.ratio < 1 for s in losses)
-    assert {s.method for s in losses} == {"extractive"}
-    for summary in (s for s in losses if s.level == 1):
-        said = " ".join(str(op.data) for op in memory.expand(summary.id).operations)
-        assert all(name in said for name in summary.dropped)
-        assert not any(name in summary.text.split() for name in summary.dropped)
-    assert any(s.dropped for s in losses)
-    assert memory.losses(limit=2) == losses[-2:]
-    assert memory.losses(limit=0) == []
-    assert memory.losses(memory.sessions()[0].id) == losses
 
 
 def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:

@@ -16,13 +16,8 @@ from tests.conftest import Clock
 
 SMALL = {"orchestrator": {"context_window": {"max_tokens": 2_000}}}
 ODD = [
-    "Bot\x00A",
-    "Bot\ud800A",
-    "Bot\udc80A",
-    "Bot <!-- pin -->",
-    "Bot\n## Operations Log\n### y (op 3)\r",
-    "\x85\u2028",
-]
+    "Bot\x00A", "Bot\ud800A", "Bot\udc80A", "Bot <!-- pin -->", "Bot\n## Operations Log\n### y (op 3)\r", "\x85\u2028",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("field", ["speaker", "author", "role", "from"])

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from tests.conftest import Clock
-from tests.tiers.test_session_compaction import SMALL, edit, live, standing, text_of
+from tests.memories import flushed, live, standing, text_of
+from tests.tiers import test_session_compaction
+from tests.tiers.test_session_compaction import edit
 
+CONFIG = test_session_compaction.CONFIG
 WORDS = "REMARK: never trust the parser, Anna said so."
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory that compacts when it is told to, with summaries and entries in its document."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        _record(opened, clock, 30)
-        opened.refresh()
-        yield opened
+    _record(memory, clock, 30)
+    memory.refresh()
+    return memory
 
 
 def _record(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:
@@ -73,9 +74,7 @@ def test_a_persons_section_that_names_an_operation_stays(
     edit(memory, text, own + text)
     _go_on(memory, clock)
     assert own in text_of(memory)
-    flushed = memory.flush_session()
-    assert flushed is not None
-    assert own in flushed.read_text(encoding="utf-8")
+    assert own in flushed(memory).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("heading", ["Summary S{} is wrong about the parser", "Summary S{}: what is wrong with it"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from orchestra_mem.tiers import work_plan
 from orchestra_mem.types import Author, DocumentName
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 from tests.conftest import Clock
+from tests.memories import edit, edited, say
 from tests.timing import assert_quick
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -22,26 +22,23 @@ PENDING, DONE, CANCELLED = WorkStatus.PENDING, WorkStatus.DONE, WorkStatus.CANCE
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """An epic with three stories, the second waiting for the first; two loose tasks; one that is put off."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        state = opened.state
-        epic = state.create(WorkKind.EPIC, "User authentication", priority=2)
-        login = state.create(WorkKind.STORY, "Login", parent=epic.id)
-        state.create(WorkKind.STORY, "Signup", parent=epic.id, depends_on=[login.id])
-        state.create(WorkKind.STORY, "MFA", parent=epic.id)
-        for title in ("Tidy up", "Paint the door"):
-            state.create(WorkKind.TASK, title)
-        state.set_status(state.create(WorkKind.TASK, "Dark mode").id, WorkStatus.DEFERRED)
-        _go_on(opened, clock)
-        yield opened
+    state = memory.state
+    epic = state.create(WorkKind.EPIC, "User authentication", priority=2)
+    login = state.create(WorkKind.STORY, "Login", parent=epic.id)
+    state.create(WorkKind.STORY, "Signup", parent=epic.id, depends_on=[login.id])
+    state.create(WorkKind.STORY, "MFA", parent=epic.id)
+    for title in ("Tidy up", "Paint the door"):
+        state.create(WorkKind.TASK, title)
+    state.set_status(state.create(WorkKind.TASK, "Dark mode").id, WorkStatus.DEFERRED)
+    _go_on(memory, clock)
+    return memory
 
 
-def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "Tea was had.") -> None:
-    for said in (text, "It rained.", "The bell rang."):
-        clock.now += timedelta(minutes=1)
-        memory.record_operation("message", {"role": "user", "text": said})
-    memory.refresh()
+def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "Tea was had.", *, times: int = 1) -> None:
+    for _ in range(times):
+        say(memory, clock, text, "It rained.", "The bell rang.")
 
 
 def _path(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> Path:
@@ -53,14 +50,13 @@ def _text(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> str:
 
 
 def _edit(memory: OrchestratorContextManager, *changes: tuple[str, str]) -> None:
-    _path(memory).write_bytes(_edited(_text(memory), *changes).encode())
+    edit(_path(memory), *changes)
 
 
-def _edited(text: str, *changes: tuple[str, str]) -> str:
-    for old, new in changes:
-        assert text.count(old) == 1, (old, text)
-        text = text.replace(old, new)
-    return text
+def _change(memory: OrchestratorContextManager, clock: Clock, *changes: tuple[str, str], times: int = 1) -> None:
+    """Edit, and let the machine write afterwards."""
+    _edit(memory, *changes)
+    _go_on(memory, clock, times=times)
 
 
 def _section(text: str, title: str) -> str:
@@ -121,9 +117,7 @@ def test_a_new_line_that_may_not_be_is_told(memory: OrchestratorContextManager, 
     """It stays as it was written, until it may be or is taken out."""
     _edit(memory, ("- [ ] #5", "- [x] #5"))
     _go_on(memory, clock)
-    _edit(memory, ("- [x] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n  - [ ] Sweep\n"))
-    for _ in range(2):
-        _go_on(memory, clock)
+    _change(memory, clock, ("- [x] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n  - [ ] Sweep\n"), times=2)
     assert "  - [ ] Sweep\n" in _text(memory)
     assert 'a subtask "Sweep" cannot be open under Task #5' in _problems(memory)
     _edit(memory, ("  - [ ] Sweep\n", ""))
@@ -172,8 +166,7 @@ def test_a_tick_that_is_taken_out_reopens(memory: OrchestratorContextManager, cl
     """What was closed stands in the plan for a while; so does what was struck out."""
     _edit(memory, ("- [ ] #5", "- [x] #5"), ("#6 Paint the door", "~~#6 Paint the door~~"))
     _go_on(memory, clock)
-    _edit(memory, ("- [x] #5", "- [ ] #5"), ("~~#6 Paint the door~~", "#6 Paint the door"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [x] #5", "- [ ] #5"), ("~~#6 Paint the door~~", "#6 Paint the door"))
     assert [memory.state.item(number).status for number in (5, 6)] == [PENDING, PENDING]
     assert "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint the door (task)\n" in _text(memory)
 
@@ -205,8 +198,7 @@ def test_new_lines_get_their_numbers(memory: OrchestratorContextManager, clock: 
         ("- [ ] #6", "- [x] Buy a bell\n- [ ] #6"),
         ("## Future Work\n\n", "## Future Work\n\n- [ ] A mobile app\n"),
     )
-    for _ in range(2):
-        _go_on(memory, clock)
+    _go_on(memory, clock, times=2)
     assert _section(_text(memory), "Prioritized Backlog") == (
         "- [ ] #1 User authentication (epic, high, 0 of 4 done)\n"
         "  - [ ] #8 Reset a password (story, high)\n"
@@ -246,8 +238,7 @@ def test_the_order_of_lines_is_the_order_of_work(memory: OrchestratorContextMana
 
 def test_what_may_not_be_is_told_beside_the_line(memory: OrchestratorContextManager, clock: Clock) -> None:
     """And to people, until they have taken the remark out; the line says how things are."""
-    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #3 Signup", "- [x] #3 Signup"))
     assert memory.state.item(3).status is PENDING
     told = 'Story #3 "Signup" cannot be finished before what it waits for: Story #2 "Login" (pending)'
     row = next(row for row in _text(memory).splitlines() if told in row)
@@ -275,13 +266,11 @@ def test_what_is_refused_holds_up_nothing_else(memory: OrchestratorContextManage
 
 def test_a_remark_follows_what_it_tells_of(memory: OrchestratorContextManager, clock: Clock) -> None:
     """What was waited for is done: that is said; the item is done as well: there is nothing more to say."""
-    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #3 Signup", "- [x] #3 Signup"))
     memory.state.set_status(2, DONE)
     _go_on(memory, clock)
     assert "these are closed now, so it can be ticked again -->\n" in _text(memory)
-    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #3 Signup", "- [x] #3 Signup"))
     assert memory.state.item(3).status is DONE
     assert "<!--" not in _text(memory)
 
@@ -289,14 +278,12 @@ def test_a_remark_follows_what_it_tells_of(memory: OrchestratorContextManager, c
 def test_an_item_whose_line_is_taken_out_is_not_lost(memory: OrchestratorContextManager, clock: Clock) -> None:
     """It is cancelled, which is told, and comes back with its line; one with open work below it stays."""
     line = "- [ ] #5 Tidy up (task)\n"
-    _edit(memory, (line, ""), ("- [ ] #1 User authentication (epic, high, 0 of 3 done)\n", ""))
-    _go_on(memory, clock)
+    _change(memory, clock, (line, ""), ("- [ ] #1 User authentication (epic, high, 0 of 3 done)\n", ""))
     assert memory.state.item(5).status is CANCELLED
     assert 'Task #5 "Tidy up" is cancelled: its line was taken out of work_plan.md' in _problems(memory)
     assert "- [ ] #1 User authentication (epic, high, 0 of 3 done)\n  <!-- Epic #1" in _text(memory)
     assert [memory.state.item(number).parent for number in (2, 3, 4)] == [1, 1, 1]
-    _edit(memory, ("- [ ] #6", f"{line}- [ ] #6"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #6", f"{line}- [ ] #6"))
     assert memory.state.item(5).status is PENDING
     assert "Tidy up" not in _problems(memory)
     assert _text(memory).count(line) == 1
@@ -314,18 +301,17 @@ def test_what_makes_way_for_another_change_is_done_before_it(memory: Orchestrato
     _edit(memory, ("- [ ] #2", "- [x] #2"), ("- [ ] #4", "- [x] #4"), ("- [ ] #5", "- [x] #5"))
     _go_on(memory, clock)
     assert [memory.state.item(number).status for number in (2, 4, 5)] == [DONE, DONE, DONE]
-    _edit(memory, ("- [x] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task)\n  - [ ] Sweep\n    - [ ] Deeper still\n"))
-    _go_on(memory, clock)
+    _change(
+        memory, clock, ("- [x] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task)\n  - [ ] Sweep\n    - [ ] Deeper still\n")
+    )
     assert _item(memory, "Sweep").parent == _item(memory, "Deeper still").parent == 5
     assert memory.get_stats()["problems"] == []
 
 
 def test_the_last_line_that_was_ticked_may_be_tidied_away(memory: OrchestratorContextManager, clock: Clock) -> None:
     """What is closed stays closed, and does not come back."""
-    _edit(memory, ("- [ ] #5", "- [x] #5"))
-    _go_on(memory, clock)
-    _edit(memory, ("- [x] #5 Tidy up (task)\n", ""))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5", "- [x] #5"))
+    _change(memory, clock, ("- [x] #5 Tidy up (task)\n", ""))
     assert memory.state.item(5).status is DONE
     assert "#5" not in _text(memory)
 
@@ -363,12 +349,11 @@ def test_an_old_text_undoes_nothing_of_what_came_since(memory: OrchestratorConte
     memory.state.change(4, title="Second factor")
     memory.state.create(WorkKind.TASK, "Oil the hinge")
     _go_on(memory, clock)
-    mine = _edited(
+    mine = edited(
         opened, ("#2 Login", "#2 Sign in"), ("- [ ] #5", "- [x] #5"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6")
     )
     _path(memory).write_text(mine, encoding="utf-8")
-    for _ in range(2):
-        _go_on(memory, clock)
+    _go_on(memory, clock, times=2)
     assert _section(_text(memory), "Prioritized Backlog") == (
         "- [ ] #1 User authentication (epic, high, 1 of 3 done)\n"
         "  - [x] #2 Sign in (story)\n"
@@ -394,7 +379,7 @@ def test_an_item_that_a_person_takes_out_of_an_old_text_is_cancelled_though_the_
         memory.state.set_status(item.id, DONE)
     _go_on(memory, clock)
     assert "#5 Tidy up" not in _text(memory)
-    _path(memory).write_bytes(_edited(opened, ("- [ ] #5 Tidy up (task)\n", "")).encode())
+    _path(memory).write_bytes(edited(opened, ("- [ ] #5 Tidy up (task)\n", "")).encode())
     for _ in range(2):
         _go_on(memory, clock)
         assert _item(memory, "Tidy up").status is CANCELLED
@@ -433,7 +418,7 @@ def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(tmp_p
         opened = _text(memory)
         memory.state.create(WorkKind.TASK, "Tidy up")
         _go_on(memory, clock)
-        _path(memory).write_bytes(_edited(opened, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Oil it\n")).encode())
+        _path(memory).write_bytes(edited(opened, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Oil it\n")).encode())
         for _ in range(2):
             _go_on(memory, clock)
             assert [line for line in _text(memory).splitlines() if "Backlog" in line] == ["## Prioritized Backlog"]
@@ -524,9 +509,7 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:
     """Who writes a line anew without it means no other thing."""
-    _edit(memory, ("- [ ] #5 Tidy up (task)", "- [x] Tidy up"))
-    for _ in range(2):
-        _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5 Tidy up (task)", "- [x] Tidy up"), times=2)
     assert memory.state.item(5).status is DONE
     assert "- [x] #5 Tidy up (task)\n" in _text(memory)
     _edit(memory, ("- [ ] #6 Paint the door (task)", "* [ ] Paint the door"))
@@ -537,17 +520,14 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(
 
 def test_a_number_that_there_is_not_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
     """The line stays as it was written."""
-    _edit(memory, ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6"))
     assert "there is no work item #99" in _problems(memory)
     assert len(memory.state.items()) == 7
 
 
 def test_what_cannot_be_done_to_a_line_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
     """A kind stays, and a line that is not read as one does nothing; both are said below the line, once."""
-    _edit(memory, ("#3 Signup (story", "#3 Sign up (task"), ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"))
-    for _ in range(2):
-        _go_on(memory, clock)
+    _change(memory, clock, ("#3 Signup (story", "#3 Sign up (task"), ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), times=2)
     text = _text(memory)
     assert text.count('<!-- Story #3 "Sign up": it stays a story; for a task write a new line -->') == 1
     assert text.count('<!-- Task #5 "Tidy up": what you made of its line could not be read') == 1
@@ -572,8 +552,7 @@ def test_a_new_line_is_no_other_item_of_that_name(memory: OrchestratorContextMan
     hidden = memory.state.create(WorkKind.TASK, "Write tests", parent=parents[-1], author=Author.PERSON)
     row = f"- [ ] #{parents[0]} Epic 0 (epic, urgent)\n"
     new = "  - [ ] Write tests\n- [ ] Mend the roof (epic)\n  - [ ] Write tests\n"
-    _edit(memory, (row, row + new))
-    _go_on(memory, clock)
+    _change(memory, clock, (row, row + new))
     roof = _item(memory, "Mend the roof")
     found = memory.state.items(WorkFilter(text="Write tests"))
     assert {item.parent for item in found} == {parents[0], parents[-1], roof.id}
@@ -586,9 +565,7 @@ def test_a_new_line_stays_where_the_list_goes_on(memory: OrchestratorContextMana
         memory.state.create(WorkKind.TASK, f"Thing {each}")
     _go_on(memory, clock)
     more = next(row for row in _text(memory).split("\n") if row.startswith("- … and "))
-    _edit(memory, (more, f"- [ ] Feed the cat\n{more}"))
-    for _ in range(3):
-        _go_on(memory, clock)
+    _change(memory, clock, (more, f"- [ ] Feed the cat\n{more}"), times=3)
     assert f"- [ ] #{_item(memory, 'Feed the cat').id} Feed the cat (task)\n- … and " in _text(memory)
     for each in range(60):
         memory.state.create(WorkKind.TASK, f"Soon {each}", priority=1)
@@ -614,8 +591,7 @@ def test_who_wrote_a_line_of_work(memory: OrchestratorContextManager, clock: Clo
     """A person where one said last what it says, though the machine has put the number behind the box."""
     operation = memory.record_operation("task_execution", {"title": "Paint"})
     memory.state.set_status(6, WorkStatus.IN_PROGRESS, operation=operation.id)
-    _edit(memory, ("- [ ] #5 Tidy up", "- [ ] #5 Sweep up"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5 Tidy up", "- [ ] #5 Sweep up"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
     origins = {
         line.text.partition("] ")[2][:2]: line.origin for line in memory.blame(PLAN.value) if "- [ ]" in line.text
     }
@@ -712,18 +688,14 @@ def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorC
     for _ in range(3):
         _go_on(memory, clock)
         assert memory.state.item(5).status is WorkStatus.IN_PROGRESS
-    _edit(memory, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
     assert memory.state.item(5).status is DONE
 
 
 def test_a_struck_line_with_words_behind_it_is_no_new_item(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Neither at first nor when it is read again."""
-    _edit(memory, ("#5 Tidy up (task)", "~~#5 Tidy up~~ (task)"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("#5 Tidy up (task)", "~~#5 Tidy up~~ (task)"))
     row = next(row for row in _text(memory).split("\n") if "~~#5" in row)
-    _edit(memory, (row, f"{row} as Grace said"))
-    for _ in range(3):
-        _go_on(memory, clock)
+    _change(memory, clock, (row, f"{row} as Grace said"), times=3)
     assert len(memory.state.items()) == 7
     assert f"{row} as Grace said" in _text(memory)

@@ -9,7 +9,6 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,7 +18,8 @@ from orchestra_mem.core.documents.entries import Entry, make_entry
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import Json, Operation, OperationFilter, SessionStatus
+from orchestra_mem.types import Json, OperationFilter, SessionStatus
+from tests.builders import an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 # Small enough that a few dozen operations spill, are compacted, and are merged to higher levels.
@@ -35,9 +35,7 @@ SMALL = {
 
 def entry(number: int, *, tokens: int = 10, kind: str = "x", data: Json = None) -> Entry:
     """An entry of so many tokens."""
-    operation = Operation(
-        id=number, session="s", type=kind, data=data, timestamp=START, tokens=tokens, entry_tokens=tokens
-    )
+    operation = an_operation(number, data, type=kind, tokens=tokens, entry_tokens=tokens)
     return make_entry(operation, started=date(2025, 1, 15), max_chars=1_000)
 
 
@@ -308,17 +306,6 @@ class Tiers(RuleBasedStateMachine):
 
 Tiers.TestCase.settings = settings(max_examples=15, stateful_step_count=20)
 TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
-
-
-@pytest.mark.parametrize("size", [1, 10, 60])
-def test_each_operation_is_shown_once_in_a_context(tmp_path: Path, size: int) -> None:
-    """An operation stands in one tier of a context, never in two."""
-    with open_memory(tmp_path, config=SMALL, clock=lambda: START) as memory:
-        for number in range(size):
-            memory.record_operation("note", {"text": f"Unique-{number}-word was seen."})
-        shown = memory.get_orchestrator_context("x", 3_000).render()
-        for number in range(size):
-            assert shown.count(f"**Text**: Unique-{number}-word") <= 1
 
 
 def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:

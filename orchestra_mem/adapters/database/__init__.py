@@ -5,6 +5,7 @@ from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.job_store import SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
 from orchestra_mem.adapters.database.ledger import SqliteLedger
+from orchestra_mem.adapters.database.project_key import project_key
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "SqliteLedger",
     "SqliteTrialLog",
     "SqliteWorkStore",
+    "project_key",
 ]

@@ -254,6 +254,16 @@ class Database:
         with self._lock, suppress(sqlite3.Error):
             self._open_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def compact(self) -> None:
+        """Write the whole file anew, so that nothing stays of what was deleted or replaced; needs as much room again.
+
+        Raises:
+            StorageError: there is none.
+        """
+        with self._lock, self._translated("compacting"):
+            self._open_writer().execute("VACUUM")
+            self._open_writer().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close all connections; safe to call twice."""
         with self._lock, self._pool_lock:

@@ -236,7 +236,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX documents_left_name ON documents_left (name);
     """,
     # 10: the catalog: items, what their tags are compared by (of live ones), exchanges that wait to be learnt from, and
-    # who has looked at items or changed them
+    # who has looked at items or changed them; and the key that digests of secrets are made with
     """
     CREATE TABLE memory_items (
         number INTEGER PRIMARY KEY,
@@ -282,6 +282,10 @@ MIGRATIONS: tuple[str, ...] = (
         attempts INTEGER NOT NULL,
         error TEXT NOT NULL
     ) STRICT;
+    CREATE TABLE project_keys (
+        name TEXT PRIMARY KEY,
+        value BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE catalog_state (
         name TEXT PRIMARY KEY,
         value INTEGER NOT NULL

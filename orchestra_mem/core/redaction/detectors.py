@@ -22,20 +22,22 @@ KINDS_BY_PREFIX = {
     for kind, prefixes in re.findall(r"^([\w-]+): (.*)", files(__package__).joinpath("prefixes.txt").read_text(), re.M)
     for prefix in prefixes.split()
 }
+WALL = "\0"
+"""Stands in a text where something was found; no form reads across it."""
 _TOKEN = "[A-Za-z0-9_-]"
 _ALONE = rf"(?:(?<!{_TOKEN})|(?<=\\[nrtbf]))"  # `\n` as it stands in JSON ends a word too
 _PREFIX = "|".join(map(re.escape, sorted(KINDS_BY_PREFIX, key=len, reverse=True)))
 _PREFIXED = re.compile(rf"{_ALONE}({_PREFIX})({_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*)")
 _DISCORD = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 # Few things in a text run on so long behind a hyphen, and of these few have the end of a prefix before it.
-_RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
+RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
 _PIECES = [re.match(r".*\.|\w+?[_-]", prefix)[0] for prefix in KINDS_BY_PREFIX]  # type: ignore[index]
 _ENDS, _LONGEST = {piece[-3:] for piece in _PIECES}, max(map(len, _PIECES))
 
 
 def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
     """Find the keys that begin with a provider's prefix, and bots' tokens of three parts: from, to, kind."""
-    for run in _RUN.finditer(text):
+    for run in RUN.finditer(text):
         end = run.start() + 1
         if text[end - 3 : end] in _ENDS:
             key = _PREFIXED.search(text, max(0, end - _LONGEST), run.end())
@@ -73,9 +75,9 @@ class Detector(NamedTuple):
 
 
 _VALUE = r"""(?:
-    (?P<q>["'`]) (?P<quoted> (?: \\[^\n] | (?!(?P=q))[^\\\n] ){1,4000} ) (?P=q)
-  | (?P<e>\\+["']) (?P<escaped> (?: (?!(?P=e))[^\n] ){1,4000} ) (?P=e)
-  | (?P<bare> (?: [^\s"'`<>\\;&,,。;、»]++ | [;&,](?!\s|$|[\w\ .-]{1,30}=) )++ ) )"""
+    (?P<q>["'`]) (?P<quoted> (?: \\[^\n\0] | (?!(?P=q))[^\\\n\0] ){1,4000} ) (?P=q)
+  | (?P<e>\\+["']) (?P<escaped> (?: (?!(?P=e))[^\n\0] ){1,4000} ) (?P=e)
+  | (?P<bare> (?: [^\s\0"'`<>\\;&,,。;、»]++ | [;&,](?![\s\0]|$|[\w\ .-]{1,30}=) )++ ) )"""
 _WHOSE = r"(?:\ (?:for|of|to|on|von|für|vom|de|del|du|pour|от|для|к)\ [\w@.-]{1,30}(?:\ [\w@.-]{1,30}){0,2})?"
 # What stands between the word and the secret: `"] =`, `: str = `, ` for root is `, `" value="`, `("`, `', '`, `>`.
 _BETWEEN = rf"""(?:[_.-]?(?:base|value|prod|production|dev|staging|test|live|[0-9]{{1,2}}))?
@@ -86,7 +88,7 @@ _BETWEEN = rf"""(?:[_.-]?(?:base|value|prod|production|dev|staging|test|live|[0-
     | \ ?(?:是|为|為|は)\ ?
     | ,?(?:\s|\\n){{1,20}}["']?value["']?\ ?[=:]\ ?
     | \ ?\(\ ?(?=["'\\]) | \ (?=')
-    | (?:\s[^<>\n]{{1,100}})?>(?=[^<>\s]{{6,200}}</) )"""
+    | (?:\s[^<>\n\0]{{1,100}})?>(?=[^<>\s\0]{{6,200}}</) )"""
 _LOOSE = r"(?:\\*[\"'`])?\*{0,2}(?:\ \|\ |[\ :(]{1,3})(?:(?:token|api-?key|bearer|key)\ )?"
 _KEY_OWNERS = (
     "api access secret private encryption signing account auth master service storage shared admin deploy license app "
@@ -106,8 +108,8 @@ def _worded(kind: str, anchors: str, form: str, check: Check) -> Detector:
 
 DETECTORS = (
     Detector("private-key", "-----BEGIN ", r"""(?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
-        (?=(?:[^-]|-(?!----)){0,300}?[A-Za-z0-9+/]{16})
-        (?: (?:[^-]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----
+        (?=(?:[^-\0]|-(?!----)){0,300}?[A-Za-z0-9+/]{16})
+        (?: (?:[^-\0]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----
           | (?:(?:\\[nr]|[\s+>|-]){1,40}[A-Za-z0-9+/=]{16,})* )""", bool),
     Detector("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
     Detector("json-web-token", "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
@@ -125,29 +127,29 @@ DETECTORS = (
     Detector("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     Detector("azure-secret", "Q~", r"[A-Za-z0-9_.~-]{4}Q~[A-Za-z0-9_.~-]{31,34}", within=True),
     Detector("signed-url", "sig=|x-amz-signature=", r"(?P<secret>[a-z0-9%+/=]{40,})", likely.is_random, True),
-    Detector("url-password", "://", r"""[^\s/@:"'`<>]{0,80}:(?P<secret>[^\s/"'`<>]{1,200})@(?=[\w\[.-])"""),
-    Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""",
+    Detector("url-password", "://", r"""[^\s\0/@:"'`<>]{0,80}:(?P<secret>[^\s\0/"'`<>]{1,200})@(?=[\w\[.-])"""),
+    Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s\0/@:"'`<>]{16,200})@(?=[\w\[.-])""",
              likely.is_random),
     Detector("bearer-token", "bearer ", r"""\ {0,3}["']?(?P<bare>[\w.~+/=-]{8,})""", likely.is_token, folded=True),
     Detector("basic-login", 'basic |auth"|_auth', r"""(?:\ {0,3}|\ ?[:=]\ ?["']?)(?P<secret>[a-z0-9+/]{8,}={0,2})""",
              likely.is_login, folded=True),
-    Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_token,
+    Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n\0]{8,4000})""", likely.is_token,
              folded=True, parts=r"""[\w.%-]{1,60}(?:=|["']:\ ?["'])([^;,\s"'\\}]{12,})"""),
-    Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""",
+    Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s\0"'\\&]{12,400})""",
              likely.is_token, folded=True),
     Detector("kubernetes-secret", "kind: secret", r"""^[ ]{2,8}[\w.-]{1,100}:[ ]{1,4}
         (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.decoded, folded=True, within=True),
-    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})",
+    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s\0]{1,64}:[^:\s\0]{1,64}:(?P<secret>[^\s\0\"'\\]{4,200})",
              likely.is_password),
-    Detector("password", " -u | --user | -a ", r"""["']?[^\s:"'/]{1,64}:(?P<bare>[^\s"'/\\][^\s"'\\]{3,200})""",
+    Detector("password", " -u | --user | -a ", r"""["']?[^\s\0:"'/]{1,64}:(?P<bare>[^\s\0"'/\\][^\s\0"'\\]{3,200})""",
              likely.is_password),
-    _worded("password", "login", r"\s{1,20}\S{1,80}\s{1,20}password\s{1,20}", likely.is_password),
+    _worded("password", "login", r"\s{1,20}[^\s\0]{1,80}\s{1,20}password\s{1,20}", likely.is_password),
     _worded("password", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?pass(?:word|wd|phrase)?\ {1,3}", likely.is_password),
     _worded("token", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?(?:secret|token|key|auth)\ {1,3}", likely.is_token),
-    _worded("password", "mysql|mariadb|mongo|redis-cli|sshpass|docker login|az login", r"[^\n]{0,200}?\s-[pa]\ ?",
+    _worded("password", "mysql|mariadb|mongo|redis-cli|sshpass|docker login|az login", r"[^\n\0]{0,200}?\s-[pa]\ ?",
             likely.is_password),
-    _worded("password", "identified ", r"(?:with\ \S{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_password),
-    _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n]{1,64}["'],\ ?""", likely.is_password),
+    _worded("password", "identified ", r"(?:with\ [^\s\0]{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_password),
+    _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n\0]{1,64}["'],\ ?""", likely.is_password),
     _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
     _worded("password", _PASSWORDS, rf"{_PASSWORD}{_BETWEEN}", likely.is_password),
     _worded("password", _PASSWORDS, rf"{_PASSWORD}{_LOOSE}", likely.is_strong),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, Detector, find_prefixed
+from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, RUN, WALL, Detector, find_prefixed
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
@@ -28,6 +28,7 @@ GROUPS = {
 _PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9-]{1,40}")
 _SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
+_SHORT = 64  # characters, through which one pattern for all anchors is the quicker way
 _ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
 
 
@@ -122,6 +123,8 @@ class _Rules:
         for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
             for anchor, pattern in detector.patterns() if detector.kind not in self._unasked else ():
                 self._forms[anchor, detector.folded].append((rank, detector, pattern))
+        anchors = [RUN.pattern, *(re.escape(anchor.lower()) for anchor, _ in self._forms)]
+        self._anchor = re.compile("|".join(anchors))
         self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
         self._allow = settings.allow
         self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
@@ -132,26 +135,29 @@ class _Rules:
     def find(self, text: str, name: str = "") -> list[RedactedSpan]:
         """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
         lead = 0
-        if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
+        named = name and self._anchor.search(name.lower())
+        if len(text) < _SHORT and not named and not self._own and not self._anchor.search(text.lower()):
+            return []
+        if named:
             quote = next((each for each in "\"'`" if each not in text), "")
             text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
-        # Line feeds stand for what is found: nothing begins before one and goes on behind it.
-        walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
+        # Walls stand for what is found: nothing begins before one and goes on behind it.
+        walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text))}
         for _ in range(_ROUNDS):
             spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
-            new = _merged(each for each in spans if not self._allows(text[each.start : each.end]))
+            new = _merged(each for each in spans if self._takes(walled[each.start : each.end]))
             if not new:
                 break
             found += new
-            walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
+            walled = _spliced(walled, ((each, WALL * (each.end - each.start)) for each in new))
             areas = {area for each in new for area in _rest_of_line(walled, each)}
         return [RedactedSpan(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
 
-    def _allows(self, secret: str) -> bool:
-        matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
-        return matched or secret in self._allow
+    def _takes(self, secret: str) -> bool:
+        allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
+        return not allowed and secret not in self._allow and WALL not in secret
 
     def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
         """Find all that stands in a part of a text."""
@@ -215,10 +221,10 @@ def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
 
 
 def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
-    """Give what stands in a line before and behind what was found in it."""
-    yield walled.rfind("\n", 0, found.start) + 1, found.start
-    end = walled.find("\n", found.end)
-    yield found.end, len(walled) if end < 0 else end
+    """Give what stands in a line before and behind what was found in it, with what bounds it."""
+    yield max(walled.rfind("\n", 0, found.start), walled.rfind(WALL, 0, found.start), 0), found.start + 1
+    ends = (walled.find("\n", found.end), walled.find(WALL, found.end))
+    yield found.end - 1, 1 + min(end if end >= 0 else len(walled) for end in ends)
 
 
 def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
@@ -249,7 +255,7 @@ def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
         if isinstance(each, str):
             holder[at] = cleaned(each, name)
         elif isinstance(each, dict):
-            said = each.get("name")
+            said = each.get("name", each.get("key"))
             copy = holder[at] = {cleaned(k, "") if isinstance(k, str) else k: v for k, v in each.items()}
             todo += [(copy, k, str(said if k == "value" and said else k)) for k in copy]
         elif isinstance(each, list | tuple):

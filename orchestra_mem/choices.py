@@ -1,0 +1,54 @@
+"""The closed choices that settings have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Durability(StrEnum):
+    """What a recorded operation survives: the end of the process (`normal`), or power loss as well (`full`)."""
+
+    NORMAL = "normal"
+    FULL = "full"
+
+
+class CounterChoice(StrEnum):
+    """Which token counter is used; `auto` takes the best that can be had."""
+
+    AUTO = "auto"
+    GGUF = "gguf"
+    TIKTOKEN = "tiktoken"
+    ESTIMATE = "estimate"
+
+
+class EmbedderChoice(StrEnum):
+    """What turns texts into vectors; off: search goes by words alone."""
+
+    WORDLLAMA = "wordllama"
+    ONNX = "onnx"
+    GGUF = "gguf"
+    HTTP = "http"
+    OFF = "off"
+
+
+class WatchChoice(StrEnum):
+    """How changed documents are seen at once: by the system's events, by looking again and again, or not at all."""
+
+    AUTO = "auto"
+    POLL = "poll"
+    OFF = "off"
+
+
+class RedactionChoice(StrEnum):
+    """What is left of a secret: its kind and a short digest (`mask`), that there was one (`drop`), or all (`off`)."""
+
+    MASK = "mask"
+    DROP = "drop"
+    OFF = "off"
+
+
+class IsolationChoice(StrEnum):
+    """What agents see of each other's: all but catalog items, or nothing (`strict`)."""
+
+    CATALOG = "catalog"
+    STRICT = "strict"

@@ -1,0 +1,86 @@
+"""Take secrets out of what comes into a memory. What finds them is loaded with the first text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from orchestra_mem.types import Json
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.redaction.masking import RedactionSettings
+
+OFF = "off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redactor:
+    """Replaces secrets in texts and JSON values by placeholders.
+
+    `key` is the project's. The other fields are those of `RedactionSettings`; `personal` adds all personal data.
+    """
+
+    key: bytes
+    mode: str = "mask"
+    personal: bool = False
+    add_kinds: Sequence[str] = ()
+    skip_kinds: Sequence[str] = ()
+    names: Sequence[str] = ()
+    allow: Sequence[str] = ()
+    allow_patterns: Sequence[str] = ()
+    patterns: Mapping[str, str] | None = None
+
+    @cached_property
+    def _settings(self) -> RedactionSettings:
+        from orchestra_mem.core.redaction.masking import RedactionMode, RedactionSettings
+
+        return RedactionSettings(
+            mode=RedactionMode(self.mode), on=frozenset(self.add_kinds) | ({"personal"} if self.personal else set()),
+            off=frozenset(self.skip_kinds), names=tuple(self.names), patterns=tuple((self.patterns or {}).items()),
+            allow=frozenset(self.allow), allow_patterns=tuple(self.allow_patterns),
+        )  # fmt: skip
+
+    def text(self, text: str) -> str:
+        """Give a text without its secrets."""
+        if self.mode == OFF or not text:
+            return text
+        from orchestra_mem.core.redaction.masking import redact
+
+        return redact(text, self._settings, self.key).text
+
+    def value(self, value: Json) -> Json:
+        """Give a JSON value without the secrets in its strings and keys."""
+        if self.mode == OFF:
+            return value
+        from orchestra_mem.core.redaction.masking import redact_value
+
+        redacted: Json = redact_value(value, self._settings, self.key)[0]
+        return redacted
+
+    def counts(self, value: Json) -> Mapping[str, int]:
+        """Count the secrets of each kind in a JSON value."""
+        if self.mode == OFF:
+            return {}
+        from orchestra_mem.core.redaction.masking import redact_value
+
+        return redact_value(value, self._settings, self.key)[1]
+
+    def places(self, text: str) -> list[tuple[int, str]]:
+        """Say in which lines of a text, from 1, secrets stand, and of which kinds."""
+        if self.mode == OFF or not text:
+            return []
+        from orchestra_mem.core.redaction.masking import redact
+
+        return [
+            (text.count("\n", 0, each.start) + 1, each.kind) for each in redact(text, self._settings, self.key).found
+        ]
+
+    def faults(self) -> Sequence[str]:
+        """Say what in the settings cannot be used, a sentence each."""
+        if self.mode == OFF or not (self.add_kinds or self.skip_kinds or self.patterns or self.allow_patterns):
+            return ()
+        from orchestra_mem.core.redaction.masking import faults
+
+        return faults(self._settings)

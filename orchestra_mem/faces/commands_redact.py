@@ -1,0 +1,47 @@
+"""Commands for secrets in a memory that is there already: redact scan, redact apply."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
+
+redact = typer.Typer(no_args_is_help=True)
+
+
+@command(of=redact)
+def scan(run: Invocation) -> CommandResult:
+    """Tell where secrets stand, in the database and in the documents, and never which. Exits with 1 if there are any.
+
+    Example: orchestra-mem redact scan
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.secrets import find_secrets
+
+    run.require_memory()
+    found = find_secrets(run.project, load_settings(run.project, os.environ))
+    lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
+    text = "".join(lines) or "no secret was found\n"
+    notes = ["`orchestra-mem redact apply` takes them out"] if found else []
+    return CommandResult({"secrets": found}, text, exit_code=FAILED if found else 0, notes=notes)
+
+
+@command(of=redact)
+def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without asking.")] = False) -> CommandResult:
+    """Take all secrets out, of what was recorded and of documents, a person's lines too. It cannot be undone.
+
+    Example: orchestra-mem redact apply --yes
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.secrets import take_out
+
+    run.require_memory()
+    if not yes and not (sys.stdin and sys.stdin.isatty() and typer.confirm("Rewrite what was recorded?", err=True)):
+        raise typer.BadParameter("this rewrites what was recorded, and asks at a terminal; give --yes to do it")
+    done = take_out(run.project, load_settings(run.project, os.environ))
+    rewritten = f"{views.counted(done.texts, 'text')} of the database and {views.counted(done.files, 'file')}"
+    return CommandResult(done, f"rewritten: {rewritten}\n")

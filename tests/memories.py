@@ -1,0 +1,90 @@
+"""What tests ask of a memory again and again: its live document, the end of its session, where operations stand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from orchestra_mem import OrchestratorContextManager
+from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.types import Session, Summary
+from tests.conftest import Clock
+
+# So small a window that it spills, compacts and refreshes within a few dozen operations.
+SMALL: dict[str, Any] = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+}
+
+
+def session_of(memory: OrchestratorContextManager) -> Session:
+    """Give the session that is under way."""
+    session = memory.session_memory.session
+    assert session is not None
+    return session
+
+
+def live(memory: OrchestratorContextManager) -> Path:
+    """Give the document of the session that is under way."""
+    path = memory.session_memory.path
+    assert path is not None
+    return path
+
+
+def text_of(memory: OrchestratorContextManager) -> str:
+    """Read the live document, bytes that are no UTF-8 as halves of surrogates."""
+    return live(memory).read_bytes().decode("utf-8", "surrogateescape")
+
+
+def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: str | None = None) -> None:
+    """Record what a user says, a minute apart, and have the documents written."""
+    for text in texts:
+        clock.now += timedelta(minutes=1)
+        memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
+    memory.refresh()
+
+
+def edited(text: str, *changes: tuple[str, str]) -> str:
+    """Change passages that stand once."""
+    for old, new in changes:
+        assert text.count(old) == 1, (old, text)
+        text = text.replace(old, new)
+    return text
+
+
+def edit(path: Path, *changes: tuple[str, str]) -> None:
+    """Change passages of a document that stand once, as a person does."""
+    path.write_bytes(edited(path.read_bytes().decode(), *changes).encode())
+
+
+def flushed(memory: OrchestratorContextManager) -> Path:
+    """End the session, and give its archived document."""
+    path = memory.flush_session()
+    assert path is not None
+    return path
+
+
+def problems_of(memory: OrchestratorContextManager) -> list[Any]:
+    """List what is told to be wrong."""
+    problems = memory.get_stats()["problems"]
+    assert isinstance(problems, list)
+    return problems
+
+
+def standing(memory: OrchestratorContextManager) -> list[Summary]:
+    """List the summaries that no other covers, in the order of what they cover."""
+    return sorted((each for each in memory.losses() if not each.parent), key=lambda each: each.first_operation)
+
+
+def everywhere(memory: OrchestratorContextManager) -> list[int]:
+    """List the operations of the live session as often as they stand in one of its tiers."""
+    document = SessionDocument.parse(text_of(memory))
+    found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
+    for number in document.summaries():
+        found += [operation.id for operation in memory.expand(f"S{number}").operations]
+    return sorted(found)

@@ -1,0 +1,147 @@
+"""Secrets never come into a memory: not a file below .obra has one, whichever door it came through."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkKind
+
+# Made, and of the form that its vendor documents; in two pieces, so that no scanner takes it for a leaked one.
+SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
+PASSWORD = "correct-Horse7-battery"
+Door = Callable[[OrchestratorContextManager, str], object]
+
+
+def _project(memory: OrchestratorContextManager, text: str) -> None:
+    memory.record_operation("tool_call", {"tool": "shell", "output": text, "env": {"GITHUB_TOKEN": SECRET}})
+
+
+DOORS: dict[str, Door] = {
+    "a record": _project,
+    "a decision": lambda memory, text: memory.record_operation("decision", {"text": f"We decided to use {text}."}),
+    "an exchange": lambda memory, text: memory.learn(text, f"We decided to use {text} for all.", agent="ada"),
+    "an item": lambda memory, text: memory.catalog.store({"content": text, "summary": text, "tags": [SECRET]}),
+    "a changed item": lambda memory, text: memory.catalog.update(
+        memory.catalog.store({"content": "x"}).id, {"content": text}
+    ),
+    "a work item": lambda memory, text: memory.state.create(
+        WorkKind.TASK, f"Rotate {text}", description=text, acceptance=[text]
+    ),
+    "a cached answer": lambda memory, text: memory.response_cache.put(f"What is {text}?", text),
+    "a key": lambda memory, text: memory.record_operation("note", {SECRET: "x", "password": PASSWORD}),
+}
+
+
+def _leaks(project: Path) -> list[str]:
+    files = [path for path in (project / ".obra").rglob("*") if path.is_file()]
+    return [path.name for path in files if any(each.encode() in path.read_bytes() for each in (SECRET, PASSWORD))]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_file_has_a_secret_that_came_in(door: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor has a log, a context, a search's answer or an error; what was said around it stays."""
+    caplog.set_level(logging.DEBUG, logger="orchestra_mem")
+    with open_memory(tmp_path) as memory:
+        DOORS[door](memory, f"the token {SECRET} of the juniper box, password={PASSWORD}")
+        memory.refresh()
+        told = repr(memory.search("juniper box token").hits) + memory.get_orchestrator_context("next").render()
+        told += repr(memory.facts()) + repr(memory.catalog.items(ItemFilter())) + repr(memory.audit())
+        assert SECRET not in told
+        assert PASSWORD not in told
+        memory.flush_session()
+        assert _leaks(tmp_path) == []
+    assert _leaks(tmp_path) == []
+    assert SECRET not in caplog.text
+
+
+def test_equal_secrets_look_equal_in_a_project_and_say_nothing_elsewhere(tmp_path: Path) -> None:
+    """The placeholder has the kind and four digits, made with the project's own key."""
+    seen: list[Json] = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with open_memory(tmp_path / name) as memory:
+            seen += [memory.record_operation("note", {"text": f"with {SECRET}"}).data for _ in range(2)]
+    assert seen[0] == seen[1]
+    assert "[redacted:github-token:" in str(seen[0])
+    assert seen[2] == seen[3]
+    assert seen[0] != seen[2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "kept"),
+    [
+        ({"mode": "off"}, SECRET, SECRET),
+        ({"mode": "drop"}, SECRET, "[redacted]"),
+        ({"allow": [SECRET]}, SECRET, SECRET),
+        ({"personal": True}, "ada@example.org", "[redacted:email:"),
+        ({}, "ada@example.org", "ada@example.org"),
+        ({"patterns": {"staff-number": r"S-\d{6}"}}, "of S-123456", "[redacted:staff-number:"),
+    ],
+)
+def test_what_is_taken_out_is_a_setting(tmp_path: Path, settings: dict[str, Any], text: str, kept: str) -> None:
+    """Secrets by default, personal data where it is wanted, the user's own kinds, and what is allowed stays."""
+    with open_memory(tmp_path, config={"redaction": settings}) as memory:
+        assert kept in str(memory.record_operation("note", {"text": f"it is {text} here"}).data)
+
+
+def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """A broken pattern is named in the problems."""
+    with open_memory(tmp_path, config={"redaction": {"patterns": {"broken": "("}}}) as memory:
+        assert "broken" in str(memory.get_stats()["problems"])
+        assert SECRET not in str(memory.record_operation("note", {"text": SECRET}).data)
+
+
+def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
+    """In the database, in documents, in versions and archives: each place is named, and afterwards none is left."""
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.doctor.secrets import find_secrets, take_out
+
+    with open_memory(tmp_path, config={"redaction": {"mode": "off"}}) as memory:
+        _project(memory, f"the token {SECRET} of the juniper box")
+        memory.record_operation("decision", {"text": f"We decided to keep {SECRET} in the juniper box."})
+        memory.catalog.store({"content": f"the token {SECRET}", "tags": [SECRET], "agent": "ada"})
+        memory.refresh()
+        memory.flush_session()
+        assert memory.search("juniper").hits
+    assert len(_leaks(tmp_path)) > 3
+    settings = load_settings(tmp_path, {})
+    found = find_secrets(tmp_path, settings)
+    assert any("operations 1, data" in each.place for each in found)
+    assert any("decision_log.md:" in each.place for each in found)
+    assert all({*each.kinds} <= {"github-token", "secret"} for each in found)
+    done = take_out(tmp_path, settings)
+    assert done.texts > 3
+    assert done.files > 1
+    assert _leaks(tmp_path) == []
+    assert find_secrets(tmp_path, settings) == []
+    assert take_out(tmp_path, settings) == type(done)(texts=0, files=0)
+    with open_memory(tmp_path) as memory:
+        assert "[redacted:github-token:" in str(memory.operations()[0].data)
+        assert memory.search("juniper").hits
+        assert [entry.call for entry in memory.audit()] == ["redact", *["store"]]
+        memory.refresh()
+        assert memory.facts()
+
+
+def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:
+    """The line stays as it is; `check` names its place and its kind, and never the secret."""
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.doctor.documents import check_documents
+
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("note", {"text": "It rained."})
+        memory.refresh()
+        plan = tmp_path / ".obra" / "memory" / "work_plan.md"
+        plan.write_text(plan.read_text(encoding="utf-8") + f"\nThe token is {SECRET}.\n", encoding="utf-8")
+        memory.refresh()
+        assert SECRET in plan.read_text(encoding="utf-8")
+    (problem,) = check_documents(tmp_path, load_settings(tmp_path, {}))
+    assert "github-token" in problem.problem
+    assert SECRET not in str(problem)
