@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 3_410,
-    "tests": 31_650,
+    "tests": 31_660,
     "benchmarks": 8_490,
 }
 MAX_MODULE_LINES = 400
