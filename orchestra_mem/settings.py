@@ -89,8 +89,8 @@ class WorkingMemorySettings(_Section):
 class OrchestratorSettings(_Section):
     """The keys of the source design, section 4.3, under its names."""
 
-    context_window: ContextWindowSettings = ContextWindowSettings()
-    working_memory: WorkingMemorySettings = WorkingMemorySettings()
+    context_window: ContextWindowSettings = ContextWindowSettings.model_construct()
+    working_memory: WorkingMemorySettings = WorkingMemorySettings.model_construct()
     session_dir: Annotated[_Line, _NotEmpty] = ".obra/sessions"
     session_compression_threshold: Annotated[int, _between(500, 16_777_216)] = 40_000
     session_compression_ratio: Annotated[float, _between(0.05, 0.95)] = 0.7
@@ -141,7 +141,7 @@ class SharesSettings(_Section):
 class ContextSettings(_Section):
     """How a context is filled."""
 
-    shares: SharesSettings = SharesSettings()
+    shares: SharesSettings = SharesSettings.model_construct()
     fill_at_start: Annotated[float, _between(0.05, 1)] = 0.5
 
 
@@ -237,7 +237,7 @@ class CatalogSettings(_Section):
     audit_retention_days: Annotated[float, _between(0.01, 36_500)] = 365.0
     isolation: Annotated[IsolationChoice, _Choice] = IsolationChoice.CATALOG
     permissions: dict[Annotated[_Line, _NotEmpty], PermissionSettings] = Field(default_factory=dict)
-    extraction_patterns: PatternSettings = PatternSettings()
+    extraction_patterns: PatternSettings = PatternSettings.model_construct()
 
 
 class SecretsSettings(_Section):
@@ -277,23 +277,23 @@ class CompressionSettings(_Section):
 class Settings(BaseModel):
     """All settings of a project. `load_settings` gives those of a project; `Settings()` alone are the defaults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
-    project: ProjectSettings = ProjectSettings()
-    orchestrator: OrchestratorSettings = OrchestratorSettings()
-    storage: StorageSettings = StorageSettings()
-    tokens: TokensSettings = TokensSettings()
-    context: ContextSettings = ContextSettings()
-    compaction: CompactionSettings = CompactionSettings()
-    entries: EntriesSettings = EntriesSettings()
-    documents: DocumentsSettings = DocumentsSettings()
-    search: SearchSettings = SearchSettings()
-    retrieval: RetrievalSettings = RetrievalSettings()
-    responses: ResponsesSettings = ResponsesSettings()
-    llm: LlmSettings = LlmSettings()
-    compression: CompressionSettings = CompressionSettings()
-    catalog: CatalogSettings = CatalogSettings()
-    redaction: SecretsSettings = SecretsSettings()
+    project: ProjectSettings = ProjectSettings.model_construct()
+    orchestrator: OrchestratorSettings = OrchestratorSettings.model_construct()
+    storage: StorageSettings = StorageSettings.model_construct()
+    tokens: TokensSettings = TokensSettings.model_construct()
+    context: ContextSettings = ContextSettings.model_construct()
+    compaction: CompactionSettings = CompactionSettings.model_construct()
+    entries: EntriesSettings = EntriesSettings.model_construct()
+    documents: DocumentsSettings = DocumentsSettings.model_construct()
+    search: SearchSettings = SearchSettings.model_construct()
+    retrieval: RetrievalSettings = RetrievalSettings.model_construct()
+    responses: ResponsesSettings = ResponsesSettings.model_construct()
+    llm: LlmSettings = LlmSettings.model_construct()
+    compression: CompressionSettings = CompressionSettings.model_construct()
+    catalog: CatalogSettings = CatalogSettings.model_construct()
+    redaction: SecretsSettings = SecretsSettings.model_construct()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property

@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 44_470,
-    "orchestra_mem/core": 12_070,
+    "orchestra_mem": 44_570,
+    "orchestra_mem/core": 12_080,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_540,
@@ -53,12 +53,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_330,
     "orchestra_mem/tiers": 4_650,
-    "orchestra_mem/adapters": 9_120,
+    "orchestra_mem/adapters": 9_180,
     "orchestra_mem/memory": 2_730,
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_680,
-    "orchestra_mem/faces": 3_410,
-    "tests": 31_660,
+    "orchestra_mem/faces": 3_430,
+    "tests": 31_690,
     "benchmarks": 8_490,
 }
 MAX_MODULE_LINES = 400

@@ -148,10 +148,12 @@ def test_the_command_line_begins_without_the_memory() -> None:
 
 
 def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
-    """Where no operation is new to it, status reads no facts, searches nothing and asks no model."""
-    open_memory(tmp_path).close()
-    names = ("numpy", "faiss", "markdown_it", "watchdog", "orchestra_mem.core.facts.extraction",
-             "orchestra_mem.retrieval.search", "orchestra_mem.adapters.llama")  # fmt: skip
+    """Where no operation is new to it, status reads no facts, counts no tokens, searches nothing and asks no model."""
+    with open_memory(tmp_path) as memory:
+        memory.get_orchestrator_context("task_execution")
+        memory.get_stats()
+    names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "watchdog", "orchestra_mem.retrieval.search",
+             "orchestra_mem.core.facts.extraction", "orchestra_mem.adapters.llama")  # fmt: skip
     asked = f"['status', '-C', {str(tmp_path)!r}]"
     shown = _loaded_after(f"from orchestra_mem.faces.cli import app; app({asked}, standalone_mode=False)", names)
     assert shown.endswith("no problems\n[]\n")

@@ -11,11 +11,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import ValidationError
 
 from orchestra_mem.core.addresses import clipped
@@ -25,6 +23,8 @@ from orchestra_mem.settings_check import contradictions
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    import yaml  # loaded for a file that says something: most projects have none
 
 CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
@@ -37,7 +37,9 @@ _WITHIN = {
     "extra_forbidden": "unknown key", "list_type": "must be a list", "string_type": "must be text",
     "model_type": "must be a mapping", "model_attributes_type": "must be a mapping",
 }  # fmt: skip
-_EMPTY: Mapping[type, object] = {yaml.MappingNode: {}, yaml.SequenceNode: []}
+_EMPTY: Mapping[str, object] = {"MappingNode": {}, "SequenceNode": []}
+# A line that is no comment; what `init` lays down has none.
+_SAYS_SOMETHING = re.compile(rb"^[ \t\xef\xbb\xbf]*[^#\s\xef\xbb\xbf]", re.MULTILINE)
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
 
@@ -100,7 +102,7 @@ def _combined(*sources: Mapping[str, _Given]) -> Settings:
             for part in path:
                 section = section.setdefault(part, {})
             section[name] = each.value
-    return Settings.model_validate(tree)
+    return Settings.model_validate(tree) if tree else Settings.model_construct()  # defaults are quick to have
 
 
 def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
@@ -198,6 +200,8 @@ def _in_environment(environ: Mapping[str, str]) -> Iterator[dict[str, _Given]]:
 
 
 def _typed(text: str) -> object:
+    import yaml
+
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError):
@@ -207,15 +211,22 @@ def _typed(text: str) -> object:
 
 def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
     """Read a configuration file, adding the faults of its form; a file that does not exist is like an empty one."""
-    raw = b""
     try:
         if stat.S_ISFIFO(path.stat().st_mode):  # to open one is to wait for whoever writes into it
             raise OSError(0, "it is a named pipe, no file")
         raw = path.read_bytes()
-        root = yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+    except OSError as error:
+        faults.append(ConfigFault(source=str(path), key="", problem=f"cannot be read: {error.strerror}"))
+        return {}
+    if not _SAYS_SOMETHING.search(raw):
+        return {}
+    import yaml
+
+    try:
+        root = yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         problem, line = _unreadable(error, raw)
         faults.append(ConfigFault(source=str(path), key="", problem=problem, line=line))
         return {}
@@ -224,8 +235,8 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
 
 def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
     """Say why a file is no YAML, and on which line, 0 where that is not known."""
-    if isinstance(error, OSError):
-        return f"cannot be read: {error.strerror}", 0
+    import yaml
+
     if isinstance(error, UnicodeDecodeError):
         return f"is not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8", raw.count(b"\n", 0, error.start) + 1
     if isinstance(error, yaml.reader.ReaderError):
@@ -241,22 +252,26 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
 
 def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) -> Iterator[tuple[str, _Given]]:
     """Give what stands at and below a node. Constructs nothing: tags of Python objects stay text."""
+    import yaml
+
     if isinstance(node, yaml.MappingNode) and (key is None or key in sections()):
         for name_node, child in node.value:
             name = name_node.value if isinstance(name_node, yaml.ScalarNode) else "?"
             yield from _in_node(child, source, name_node.start_mark.line + 1, name if key is None else f"{key}.{name}")
         return
-    value = _plain(node) if isinstance(node, yaml.ScalarNode) or key in schema() else _EMPTY[type(node)]
+    value = _plain(node) if isinstance(node, yaml.ScalarNode) or key in schema() else _EMPTY[type(node).__name__]
     if value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
         yield key or "", _Given(value=value, source=source, line=line)
 
 
 def _plain(node: yaml.Node, room: int = 8) -> object:
     """Give the value of a node of any form; of one that contains itself, the beginning."""
+    import yaml
+
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     if not room:
-        return _EMPTY[type(node)]
+        return _EMPTY[type(node).__name__]
     if isinstance(node, yaml.MappingNode):
         return {str(name.value): _plain(child, room - 1) for name, child in node.value}
     return [_plain(child, room - 1) for child in node.value]
@@ -295,5 +310,7 @@ def template_files() -> dict[str, str]:
 
 def _shipped(name: str, in_checkout: Path) -> Traversable:
     """Find what ships along: within the installed package, or where the package is run from its checkout."""
+    from importlib.resources import files
+
     packed = files("orchestra_mem").joinpath("_data", name)
     return packed if packed.is_file() or packed.is_dir() else in_checkout

@@ -94,5 +94,6 @@ def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | Non
             vocabulary, context_tokens=llm.context_tokens, threads=llm.threads, idle_unload_s=llm.idle_unload_s
         )
     if counter is None:
-        counter = open_counter(choice.value, own=vocabulary, calibration=calibration, cache_entries=entries)
+        file = folder / ".obra" / "index" / "token_counts.json"
+        counter = open_counter(choice.value, own=vocabulary, calibration=calibration, cache_entries=entries, file=file)
     return Models(model=model, counter=counter, calibration=calibration, counts=counts)

@@ -24,6 +24,7 @@ from orchestra_mem.adapters.database import (
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.prompted_model import language_model
+from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.choices import Durability
@@ -221,6 +222,8 @@ class Wiring:
         compression.close()
         self.database.close()
         self.models.close()
+        if isinstance(self.counter, CachedCounter) and not self.read_only:
+            self.counter.keep()
 
     def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
         """Tell of documents that are older than the database, and make those that are not there."""
@@ -228,7 +231,7 @@ class Wiring:
             reporter.forget_lost_history()
         elif older := self.place.older_documents():
             reporter.tell_of_lost_history(older)
-        if not self.read_only:
+        if not self.read_only and not all(path.exists() for path in self.place.documents()):
             live = self.log.live_session()
             view = reporter.view(live.id if live else "", ())
             episodic.create_missing(view if self.log.last_operation() else replace(view, updated=None))

@@ -37,15 +37,13 @@ else:
 
     def _on_first_use(name: str) -> object:
         """Load a module when it is first used: tables need rich, and neither the help nor `--json` shows one."""
-        spec = find_spec(name)
+        spec = find_spec(f"orchestra_mem.faces.{name}")
         spec.loader = LazyLoader(spec.loader)
-        module = sys.modules[name] = module_from_spec(spec)
+        module = sys.modules[spec.name] = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
-    views = _on_first_use("orchestra_mem.faces.views")
-    recall_views = _on_first_use("orchestra_mem.faces.recall_views")
-    catalog_views = _on_first_use("orchestra_mem.faces.catalog_views")
+    views, recall_views, catalog_views = map(_on_first_use, ("views", "recall_views", "catalog_views"))
 
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
@@ -277,10 +275,13 @@ class Invocation:
         return Piped(highlight=False, soft_wrap=False)
 
     def show(self, *what: RenderableType) -> None:
-        """Print for people."""
-        from rich.text import Text
-
+        """Print for people; a line that is plain text needs no rich."""
         for each in what:
+            if isinstance(each, str):
+                sys.stdout.write(f"{each}\n")
+                continue
+            from rich.text import Text
+
             # How a text folds is forgotten by `print` unless it is told again.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             self.out.print(each, **folds)

@@ -103,6 +103,7 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
     Example: orchestra-mem status
     """
     from orchestra_mem.doctor import index_words, inspect_index
+    from orchestra_mem.faces.status_lines import status_lines
     from orchestra_mem.types import DocumentName, SessionStatus
 
     # First, as what fails on the way belongs to the problems.
@@ -123,7 +124,7 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
         },
         **stats, "problems": _problems(memory, stats["problems"]),
     }  # fmt: skip
-    return CommandResult(record, lambda: views.status_view(record))
+    return CommandResult(record, lambda: status_lines(record))
 
 
 def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:

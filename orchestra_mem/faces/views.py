@@ -25,7 +25,6 @@ _Row = TypeVar("_Row")
 
 _TITLE_CHARS = 400
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
-_LOUDNESS = ("green", "yellow", "dark_orange", "bold red")
 _MOST_LINES = 12
 _LINE_CHARS = 400
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -82,77 +81,6 @@ def counted(number: int, noun: str) -> str:
 def clipped(text: str) -> Text:
     """Put a text in one line, as far as a terminal can show it."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
-
-
-def bar(share: float, thresholds: Sequence[float], width: int = 50) -> Text:
-    """Draw a horizontal bar of a share of 1, the thresholds marked in it."""
-    filled = min(width, round(share * width))
-    marks = {min(width - 1, int(threshold * width)) for threshold in thresholds}
-    shown = Text("│")
-    for column in range(width):
-        style = style_of((column + 0.5) / width, thresholds)
-        if column < filled:
-            shown.append("█", style=style)
-        else:
-            shown.append("┊" if column in marks else "·", style=style if column in marks else "dim")
-    return shown.append("│")
-
-
-def style_of(share: float, thresholds: Sequence[float]) -> str:
-    """Choose the colour of a share: the more thresholds it has reached, the louder."""
-    return _LOUDNESS[min(len(_LOUDNESS) - 1, sum(share >= threshold for threshold in sorted(thresholds)))]
-
-
-def status_view(record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show the answer of `status`."""
-    window, thresholds, following = record["context_window"], record["thresholds"], record["next_context"]
-    used, size = window["used_tokens"], window["max_tokens"]
-    whose = "the model's own" if window["exact"] else "not the model's own"
-    yield Text(f"Memory of {record['project']}", style="bold")
-    yield Text("")
-    yield Text.assemble("window   ", bar(used / size, list(thresholds.values())), f" {used / size:.0%}")
-    yield Text(f"         {used:,} of {size:,} tokens")
-    yield Text(f"         {', '.join(f'{name} at {share:.0%}' for name, share in thresholds.items())}")
-    yield Text(f"         counted by {window['counter']} ({whose})")
-    yield Text(f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens")
-    yield Text(f"search   {record['search_index']}")
-    yield Text(f"catalog  {_catalog(record['catalog'])}")
-    yield from ("", _tiers(record), "", _places(record["documents"], record["project"]), "")
-    for problem in record["problems"]:
-        since = f" (since {problem['since']})" if problem["since"] else ""
-        yield Text(f"! {problem['subject']}: {problem['problem']}{since}", style="bold red")
-    if not record["problems"]:
-        yield Text("no problems", style="green")
-
-
-def _catalog(found: Mapping[str, Any]) -> str:
-    waits = f"; {counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
-    whose = f" of {counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
-    return f"{counted(found['items'], 'item')}{whose}{waits}"
-
-
-def _tiers(record: Mapping[str, Any]) -> Table:
-    working, session, episodic = (record[f"{tier}_memory"] for tier in ("working", "session", "episodic"))
-    table = plain_table("tier", "holds", "tokens>")
-    table.add_row(
-        "working", f"{working['operation_count']:,} of {working['max_operations']:,} operations",
-        f"{working['current_tokens']:,} of {working['max_tokens']:,}",
-    )  # fmt: skip
-    here = counted(session["operation_count"], "operation") if session["session_id"] else "none under way"
-    table.add_row("session", here, f"{session.get('current_tokens', 0):,}")
-    table.add_row("", f"{record['sessions']['archived']:,} archived", "")
-    tokens = sum(value for name, value in episodic.items() if name.endswith("_tokens"))
-    table.add_row("episodic", counted(episodic["version_count"], "earlier version"), f"{tokens:,}")
-    return table
-
-
-def _places(documents: Mapping[str, str | None], project: str) -> Table:
-    table = plain_table("document", "file")
-    for name, path in documents.items():
-        if path is not None:
-            below = Path(path).is_relative_to(project)
-            table.add_row(name, Text(str(Path(path).relative_to(project)) if below else path, overflow="fold"))
-    return table
 
 
 def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]:

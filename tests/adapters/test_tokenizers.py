@@ -159,6 +159,42 @@ def test_the_cache_forgets_the_least_lately_used() -> None:
     assert tally.asked == 4
 
 
+def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
+    """What was counted once is known without tiktoken; a new text, or a damaged file, is counted as ever."""
+    file = tmp_path / "token_counts.json"
+    texts = ["hello world", "long " * 500, "漢字"]
+    first = open_counter(file=file)
+    counts = [first.count(text) for text in texts]
+    first.keep()
+    code = (
+        f"import sys; from pathlib import Path; from {tokenizers.__name__} import open_counter; "
+        f"counter = open_counter(file=Path({str(file)!r})); "
+        f"assert [counter.count(text) for text in {texts!r}] == {counts!r}; "
+        "assert (counter.name, counter.exact, counter.additive) == ('tiktoken cl100k_base', False, True); "
+        "assert 'tiktoken' not in sys.modules; assert counter.count('tiktoken is great!') == 6"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(tokenizers.__file__).parents[2], timeout=60)
+    for damaged in (b"", b"\xff", b"[1]", b'{"a": "b"}', b'{"a": null}'):
+        file.write_bytes(damaged)
+        assert open_counter(file=file).count("hello world") == 2
+
+
+def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tiktoken is gone since, the first new text turns all counts into estimates, and these are not kept."""
+    file = tmp_path / "token_counts.json"
+    first = open_counter(file=file)
+    first.count("hello world")
+    first.keep()
+    kept = file.read_bytes()
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    counter = open_counter(file=file)
+    assert (counter.count("hello world"), counter.name) == (2, "tiktoken cl100k_base")
+    assert (counter.count("something new"), counter.name) == (ESTIMATE.count("something new"), "estimate")
+    assert counter.count("hello world") == ESTIMATE.count("hello world")
+    counter.keep()
+    assert file.read_bytes() == kept
+
+
 def test_counters_open_by_name() -> None:
     """`tiktoken` and `estimate` give themselves, `auto` the first that works."""
     assert open_counter("tiktoken").name == "tiktoken cl100k_base"

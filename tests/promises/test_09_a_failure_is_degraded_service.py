@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from tests.promises.conftest import work
 
 
 def _no_folder(home: Path) -> None:
+    shutil.rmtree(home / "index", ignore_errors=True)
     (home / "index").write_text("no folder")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -65,13 +66,14 @@ class Detector(NamedTuple):
     within: bool = False
     parts: str = ""
 
-    def patterns(self) -> Iterator[tuple[str, re.Pattern[str]]]:
-        """Compile the form behind each anchor."""
-        for anchor in self.anchors.split("|"):
-            literal = re.escape(anchor)
-            alone = rf"(?:(?<!{_TOKEN}{literal})|(?<=\\[nrtbf]{literal}))" if anchor[:1].isalpha() else ""
-            before = "" if self.within else literal if self.folded else literal + alone
-            yield anchor, re.compile(before + self.form, re.VERBOSE | re.MULTILINE)
+
+@cache
+def pattern_of(detector: Detector, anchor: str) -> re.Pattern[str]:
+    """Compile the form behind one of its anchors; most texts need few of them."""
+    literal = re.escape(anchor)
+    alone = rf"(?:(?<!{_TOKEN}{literal})|(?<=\\[nrtbf]{literal}))" if anchor[:1].isalpha() else ""
+    before = "" if detector.within else literal if detector.folded else literal + alone
+    return re.compile(before + detector.form, re.VERBOSE | re.MULTILINE)
 
 
 _VALUE = r"""(?:

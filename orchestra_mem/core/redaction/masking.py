@@ -14,13 +14,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, RUN, WALL, Detector, find_prefixed
+from orchestra_mem.core.redaction import detectors
+from orchestra_mem.core.redaction.detectors import DETECTORS, RUN, WALL, Detector, pattern_of
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
 
 GROUPS = {
-    "secrets": frozenset(KINDS_BY_PREFIX.values()) | {each.kind for each in DETECTORS} | {"discord-token"},
+    "secrets": frozenset(detectors.KINDS_BY_PREFIX.values()) | {each.kind for each in DETECTORS} | {"discord-token"},
     "personal": frozenset(each.kind for each in PERSONAL) | {"name"},
 }
 """The kinds that there are: secrets are looked for unless they are off, personal data where they are on."""
@@ -118,11 +119,11 @@ class _Rules:
     def __init__(self, settings: RedactionSettings) -> None:
         said: list[str] = []
         self._unasked = (GROUPS["personal"] - _kinds(settings.on)) | _kinds(settings.off)
-        self._forms: dict[tuple[str, bool], list[tuple[int, Detector, re.Pattern[str]]]] = defaultdict(list)
+        self._forms: dict[tuple[str, bool], list[tuple[int, Detector]]] = defaultdict(list)
         named = [detector_of_names(settings.names)] if settings.names else []
         for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
-            for anchor, pattern in detector.patterns() if detector.kind not in self._unasked else ():
-                self._forms[anchor, detector.folded].append((rank, detector, pattern))
+            for anchor in detector.anchors.split("|") if detector.kind not in self._unasked else ():
+                self._forms[anchor, detector.folded].append((rank, detector))
         anchors = [RUN.pattern, *(re.escape(anchor.lower()) for anchor, _ in self._forms)]
         self._anchor = re.compile("|".join(anchors))
         self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
@@ -162,15 +163,15 @@ class _Rules:
     def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
         """Find all that stands in a part of a text."""
         part = text[first:last]
-        for start, end, kind in find_prefixed(part):
+        for start, end, kind in detectors.find_prefixed(part):
             if kind not in self._unasked:
                 yield RedactedSpan(first + start, first + end, -1, kind)
         small = part.replace("İ", "i").lower()  # the one letter that would become two
         for (anchor, folded), forms in self._forms.items():
             where = small if folded else part
             if anchor in where:
-                for rank, detector, pattern in forms:
-                    for match in pattern.finditer(where):
+                for rank, detector in forms:
+                    for match in pattern_of(detector, anchor).finditer(where):
                         for start, end in _secrets(match, detector, part):
                             yield RedactedSpan(first + start, first + end, rank, detector.kind)
         for kind, pattern in self._own:

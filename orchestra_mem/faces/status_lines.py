@@ -1,0 +1,91 @@
+"""How `status` looks on a terminal: lines of text, as to load rich would take as long as to ask the memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from typer import style
+
+from orchestra_mem.core.text import visible
+
+_LOUDNESS: tuple[dict[str, Any], ...] = ({"fg": "green"}, {"fg": "yellow"}, {"fg": 208}, {"fg": "red", "bold": True})
+_BAR_CHARS = 50
+
+
+def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Show the answer of `status`."""
+    window, thresholds, following = record["context_window"], record["thresholds"], record["next_context"]
+    used, size = window["used_tokens"], window["max_tokens"]
+    whose = "the model's own" if window["exact"] else "not the model's own"
+    yield _styled(f"Memory of {record['project']}", bold=True)
+    yield ""
+    yield f"window   {_bar(used / size, thresholds.values())} {used / size:.0%}"
+    yield f"         {used:,} of {size:,} tokens"
+    yield f"         {', '.join(f'{name} at {share:.0%}' for name, share in thresholds.items())}"
+    yield f"         counted by {window['counter']} ({whose})"
+    yield f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens"
+    yield f"search   {record['search_index']}"
+    yield f"catalog  {_catalog(record['catalog'])}"
+    yield ""
+    yield from _tiers(record)
+    yield ""
+    yield from _places(record["documents"], record["project"])
+    yield ""
+    for problem in record["problems"]:
+        since = f" (since {problem['since']})" if problem["since"] else ""
+        yield _styled(f"! {problem['subject']}: {problem['problem']}{since}", **_LOUDNESS[-1])
+    if not record["problems"]:
+        yield _styled("no problems", fg="green")
+
+
+def _styled(words: str, **how: Any) -> str:
+    """Style words for a terminal that shows colours; elsewhere they are plain."""
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return visible(words) if plain else style(visible(words), **how)
+
+
+def _bar(share: float, thresholds: Collection[float]) -> str:
+    """Draw a horizontal bar of a share of 1, the louder the more thresholds it has reached; they are marked in it."""
+    marks = {min(_BAR_CHARS - 1, int(threshold * _BAR_CHARS)) for threshold in thresholds}
+    signs = "".join("┊" if at in marks else "·" for at in range(_BAR_CHARS))
+    filled = min(_BAR_CHARS, round(share * _BAR_CHARS))
+    loudness = _LOUDNESS[sum(share >= threshold for threshold in thresholds)]
+    return f"│{_styled('█' * filled, **loudness)}{signs[filled:]}│"
+
+
+def _catalog(found: Mapping[str, Any]) -> str:
+    waits = f"; {_counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
+    whose = f" of {_counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
+    return f"{_counted(found['items'], 'item')}{whose}{waits}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _tiers(record: Mapping[str, Any]) -> Iterator[str]:
+    working, session, episodic = (record[f"{tier}_memory"] for tier in ("working", "session", "episodic"))
+    here, versions = session["operation_count"], episodic["version_count"]
+    tokens = sum(value for name, value in episodic.items() if name.endswith("_tokens"))
+    rows = [
+        ("working", f"{working['operation_count']:,} of {working['max_operations']:,} operations",
+         f"{working['current_tokens']:,} of {working['max_tokens']:,}"),
+        ("session", f"{here:,} operation{'s' * (here != 1)}" if session["session_id"] else "none under way",
+         f"{session.get('current_tokens', 0):,}"),
+        ("", f"{record['sessions']['archived']:,} archived", ""),
+        ("episodic", f"{versions:,} earlier version{'s' * (versions != 1)}", f"{tokens:,}"),
+    ]  # fmt: skip
+    yield _styled(f"{'tier':<11}{'holds':<24}{'tokens':>18}", bold=True)
+    yield from (f"{tier:<11}{holds:<24}{tokens:>18}".rstrip() for tier, holds, tokens in rows)
+
+
+def _places(documents: Mapping[str, str | None], project: str) -> Iterator[str]:
+    yield _styled(f"{'document':<16}file", bold=True)
+    for name, path in documents.items():
+        if path is not None:
+            below = Path(path).is_relative_to(project)
+            yield f"{name:<16}{visible(str(Path(path).relative_to(project)) if below else path)}"
