@@ -27,8 +27,11 @@ class OrchestratorHooks:
     """The hooks that a plugin may implement. Each takes the parameters that it wants, by name."""
 
     @hookspec
-    def before_execution(self, kind: str, subject: Json) -> None:
-        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task."""
+    def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> str | None:
+        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task.
+
+        What an `InjectedMessage` that comes back puts before a task, the task's work is given.
+        """
 
     @hookspec
     def after_execution(self, kind: str, subject: Json, result: Mapping[str, Json]) -> None:
@@ -39,12 +42,16 @@ class OrchestratorHooks:
         """Called when it has failed and that has been recorded."""
 
     @hookspec
-    def pre_message(self, text: str) -> str | None:
-        """Called for each line that comes in. The first plugin that returns a text replaces the line by it."""
+    def pre_message(self, text: str, agent: str, use_memory: bool) -> str | None:
+        """Called for each line that comes in. The first plugin that returns a text replaces the line by it.
+
+        An `InjectedMessage` (see `OrchestratorContextManager.inject`) replaces nothing: what it puts before the line is
+        given to the model alone. `agent` is who is spoken to.
+        """
 
     @hookspec
-    def post_message(self, text: str, answer: str) -> None:
-        """Called when a line has been answered."""
+    def post_message(self, text: str, answer: str, agent: str, use_memory: bool, result: Mapping[str, Json]) -> None:
+        """Called when a line has been answered; `result` as in `after_execution`."""
 
 
 class Hooks:

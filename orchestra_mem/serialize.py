@@ -147,14 +147,17 @@ _SHOWN = {
     "ConfigFault": "source line key problem",
     "DocumentProblem": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
-    "Expansion": "reference operations summary fact around place item events",
+    "Expansion": "reference operations summary fact around place item events memory_item",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
     "operation=chunk.operation? score:6 likelihood:4 perhaps reasons",
+    "MemoryItem": "id number timestamp ci_source type summary content tokens relevance_tags=tags priority expires "
+    "references author status superseded_by? said",
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",
     "Recommendation": "source text why agent time outcome? full_tokens",
+    "Relevance": "score:6 recency tags affinity priority",
     "Session": "id started status ended archive spilled_through",
     "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "
     "method tokens source_tokens ratio:4 must_keeps put_back dropped verdict? seconds:3 created text",

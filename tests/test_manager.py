@@ -217,7 +217,8 @@ def test_figures_of_all_tiers(memory: OrchestratorContextManager) -> None:
     record(memory, 5)
     stats = memory.get_stats()
     assert list(stats) == [
-        "context_window", "working_memory", "session_memory", "episodic_memory", "search", "problems",
+        "context_window", "working_memory", "session_memory", "episodic_memory", "catalog", "search",
+        "problems",
     ]  # fmt: skip
     window = stats["context_window"]
     assert isinstance(window, dict)

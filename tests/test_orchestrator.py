@@ -324,15 +324,15 @@ def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
             return "create an epic for billing" if text == "bill!" else None
 
         @hookimpl
-        def post_message(self, text: str, answer: str) -> None:
-            heard.append((text, answer.split()[0]))
+        def post_message(self, text: str, answer: str, agent: str) -> None:
+            heard.append((text, f"{agent}: {answer.split()[0]}"))
 
     orchestrator.hooks.add(Plugin())
     orchestrator.execute("bill!")
     orchestrator.execute_task(_task(orchestrator), "exit 2")
     assert heard == [
         ("before nl_command", "create an epic for billing"), ("after nl_command", "done"),
-        ("create an epic for billing", "Created"),
+        ("create an epic for billing", "orchestrator: Created"),
         ("before task_execution", 2), ("error task_execution", "exit code 2"), ("after task_execution", "escalate"),
     ]  # fmt: skip
 

@@ -88,6 +88,7 @@ SIGNATURES = {
         "-> 'Injection'"
     ),
     "learn": "(self, message: 'str', answer: 'str', *, agent: 'str') -> 'None'",
+    "write_catalog": "(self) -> 'None'",
     "audit": "(self, where: 'AuditFilter | None' = None) -> 'list[AuditEntry]'",
 }
 

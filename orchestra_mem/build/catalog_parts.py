@@ -80,7 +80,7 @@ def open_catalog(
     observations = OrchestrationObservations(catalog, log)
     return CatalogParts(
         catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown,
-        open_categorization=open_categorization,
+        open_categorization=open_categorization, hooks=wanted.hooks,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
+    from orchestra_mem.faces import catalog_views as catalog_views
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
     from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -36,14 +37,13 @@ else:
 
     def _on_first_use(name: str) -> object:
         """Load a module when it is first used: tables need rich, and neither the help nor `--json` shows one."""
-        spec = find_spec(name)
+        spec = find_spec(f"orchestra_mem.faces.{name}")
         spec.loader = LazyLoader(spec.loader)
-        module = sys.modules[name] = module_from_spec(spec)
+        module = sys.modules[spec.name] = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
-    views = _on_first_use("orchestra_mem.faces.views")
-    recall_views = _on_first_use("orchestra_mem.faces.recall_views")
+    views, recall_views, catalog_views = map(_on_first_use, ("views", "recall_views", "catalog_views"))
 
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
@@ -88,6 +88,8 @@ app = _group(
 importing = _group(no_args_is_help=True)
 config = _group(no_args_is_help=True)
 work = _group()
+catalog = _group(no_args_is_help=True)
+audit = _group()
 
 
 def flag(name: str, words: str) -> Any:

@@ -189,12 +189,13 @@ def sessions(memory: OrchestratorContextManager) -> CommandResult:
 def expand(
     memory: OrchestratorContextManager,
     reference: Annotated[
-        str, Argument(metavar="REFERENCE", help="What search names: op104, S12, K7, decision_log.md:41, story 5.")
+        str, Argument(metavar="REFERENCE", help="What search names: op104, S12, K7, M3, decision_log.md:41, story 5.")
     ],
 ) -> CommandResult:
     """Show the text around a hit, then the original operations behind it, word for word.
 
-    S12 is a summary, K7 a fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
+    S12 is a summary, K7 a fact, op104 an operation, decision_log.md:41 a line, story 5 a work item, M3 an item of the
+    catalog.
 
     Example: orchestra-mem expand S12
     """

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.service import SummaryStory
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.text import visible
@@ -66,6 +67,8 @@ def reasons_lines(hit: Hit) -> Iterator[str]:
 def expansion_text(found: Expansion) -> str:
     """Show the answer of `expand`: the text around, then the operations as they were recorded, as lines of JSON."""
     lines = [*_place_lines(found), *_item_lines(found), *_neighbours(found)]
+    if found.memory_item is not None:
+        lines += memory_item_lines(found.memory_item)
     if found.summary is not None:
         summary = found.summary
         lines += [
@@ -101,6 +104,24 @@ def _item_lines(found: Expansion) -> Iterator[str]:
         yield from filter(None, (item.description, *item.acceptance))
         yield from (visible(f"  {short_time(event.time)} {event_words(event)}") for event in found.events)
         yield ""
+
+
+def memory_item_lines(item: MemoryItem) -> Iterator[str]:
+    """Show an item of the catalog, all that it says."""
+    about = f"M{item.number}  {item.id}  {item.type} of {item.ci_source}, priority {item.priority}"
+    yield visible(f"{about}, {'' if item.status is ItemStatus.LIVE else f'{item.status}, '}{item.tokens:,} tokens")
+    until = f"until {short_time(item.expires)}" if item.expires else "for good"
+    again = f", {item.said:,} times" if item.said > 1 else ""
+    yield f"said {short_time(item.timestamp)} by {item.author}{again}, kept {until}"
+    for name, values in (("tags", item.tags), ("refers to", item.references)):
+        if values:
+            yield visible(f"{name}: {', '.join(values)}")
+    if item.superseded_by:
+        yield f"superseded by {item.superseded_by}"
+    if item.summary != item.content:
+        yield visible(f"in short: {item.summary}")
+    yield ""
+    yield from visible(item.content).split("\n")
 
 
 def _neighbours(found: Expansion) -> Iterator[str]:

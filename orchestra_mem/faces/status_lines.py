@@ -29,6 +29,7 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"         counted by {window['counter']} ({whose})"
     yield f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens"
     yield f"search   {record['search_index']}"
+    yield f"catalog  {_catalog(record['catalog'])}"
     yield ""
     yield from _tiers(record)
     yield ""
@@ -54,6 +55,16 @@ def _bar(share: float, thresholds: Collection[float]) -> str:
     filled = min(_BAR_CHARS, round(share * _BAR_CHARS))
     loudness = _LOUDNESS[sum(share >= threshold for threshold in thresholds)]
     return f"│{_styled('█' * filled, **loudness)}{signs[filled:]}│"
+
+
+def _catalog(found: Mapping[str, Any]) -> str:
+    waits = f"; {_counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
+    whose = f" of {_counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
+    return f"{_counted(found['items'], 'item')}{whose}{waits}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _tiers(record: Mapping[str, Any]) -> Iterator[str]:

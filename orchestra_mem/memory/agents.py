@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,6 +61,11 @@ class InjectedMessage(str):
         return self.injection.tokens
 
 
+def injection_in(answers: Iterable[object]) -> Injection | None:
+    """Find in what hooks have returned what was put before a message."""
+    return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogParts:
     """What the catalog is made of; `build` puts it together."""
@@ -71,6 +76,7 @@ class CatalogParts:
     audit: AuditTrail
     documents: CatalogDocuments
     open_categorization: Callable[[LanguageModel | None, Foreground], CategorizationService]
+    hooks: bool
 
     @property
     def access(self) -> Access:
@@ -110,6 +116,12 @@ class CatalogParts:
         except OrchestraMemError as error:
             logger.warning("the catalog's documents are not up to date: %s", error)
 
+    def stats(self) -> dict[str, Json]:
+        """Count live items, their tokens and agents, and the exchanges that wait to be learnt from."""
+        found = [each for each in self.catalog.get_stats().values() if each.total_memories]
+        items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
+        return {"items": items, "tokens": tokens, "agents": len(found), "waiting": self.learner.waiting_count}
+
     def problems(self) -> list[Json]:
         """Return what is off, as `status` shows what is wrong."""
         return [{"subject": "catalog", "since": None, "problem": problem} for problem in self.learner.problems()]
@@ -132,6 +144,11 @@ class AgentCalls:
     def categorization(self) -> CategorizationService:
         """Says what was learnt from orchestrations, and keeps it in the catalog."""
         return self._agents.open_categorization(self.compression.compressor.model, self.compression.foreground)
+
+    @property
+    def has_catalog_hooks(self) -> bool:
+        """Whether an orchestrator asks the catalog and learns by itself: setting `catalog.hooks`."""
+        return self._agents.hooks
 
     def inject(
         self, message: str, *, agent: str, max_tokens: int | None = None, use_memory: bool = True
@@ -185,6 +202,10 @@ class AgentCalls:
         """
         self._agents.learner.put(agent, message, answer)
         self._note_call(changed=True)
+
+    def write_catalog(self) -> None:
+        """Write into the documents what has changed in the catalog. In a pause or refresh it happens by itself."""
+        self._agents.write()
 
     def as_agent(self, agent: str) -> AgentMemory:
         """Give this memory as one agent may see it."""

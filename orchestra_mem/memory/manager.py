@@ -362,6 +362,7 @@ class OrchestratorContextManager(
                 "working_memory": parts.working.get_stats(),
                 "session_memory": parts.session.get_stats(),
                 "episodic_memory": parts.episodic.get_stats(),
+                "catalog": parts.agents.stats(),
                 "search": self._queries.stats(),
                 "problems": [problem for each in told for problem in each.problems()],
             }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
@@ -51,7 +52,10 @@ HELP = """\
 
 
 class Answers:
-    """Answers what intents ask; the clock tells what "yesterday" is, a model words the answers to why."""
+    """Answers what intents ask; the clock tells what "yesterday" is, a model words the answers to why.
+
+    `injection` is what the catalog gives the model with the line.
+    """
 
     def __init__(
         self, memory: OrchestratorContextManager, tracker: WorkTracker, clock: Clock, model: LanguageModel | None = None
@@ -60,6 +64,7 @@ class Answers:
         self._tracker = tracker
         self._clock = clock
         self._model = model
+        self.injection: Injection | None = None
         self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
@@ -160,10 +165,12 @@ class Answers:
         """
         if self._model is None:
             return ""
-        cache, facts = self._memory.response_cache, reasons.splitlines()
+        given, items = (self.injection.text, self.injection.items) if self.injection else ("", ())
+        cache = self._memory.response_cache
+        facts = [*reasons.splitlines(), *(each.item.content for each in items)]
         if known := cache.get(question, facts=facts, model=self._model.name):
             return known.answer
-        asked = f"{fenced(reasons, 'memory')}\nWhy: {question}"
+        asked = f"{given}{fenced(reasons, 'memory')}\nWhy: {question}"
         messages = (Message(role=Role.SYSTEM, text=_WHY), Message(role=Role.USER, text=asked))
         try:
             with self._memory.foreground():

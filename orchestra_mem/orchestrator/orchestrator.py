@@ -19,10 +19,12 @@ from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
+from orchestra_mem.memory.agents import InjectedMessage, injection_in
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator import turns
 from orchestra_mem.orchestrator.answers import Answers, persons_in
+from orchestra_mem.orchestrator.catalog_hooks import CatalogHooks
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
@@ -99,6 +101,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._last: turns.Last | None = None
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
+        if memory.has_catalog_hooks:
+            self.hooks.add(CatalogHooks(memory, self.tracker))
 
     # Lines
 
@@ -112,18 +116,23 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             StorageError: it could not be stored.
         """
         with self._lock:
-            text = next((said for said in self.hooks.call("pre_message", text=line) if isinstance(said, str)), line)
+            who = {"agent": self._journal.agent, "use_memory": use_memory}
+            heard = self.hooks.call("pre_message", text=line, **who)
+            self._answers.injection = injection_in(heard)
+            texts = (each for each in heard if isinstance(each, str) and not isinstance(each, InjectedMessage))
+            text = next(texts, line)
             if not text.strip():
                 return Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text="")
             self._journal.tell_of_changes()
-            self.hooks.call("before_execution", kind=LINE, subject=text)
+            self.hooks.call("before_execution", kind=LINE, subject=text, **who)
             try:
-                reply = self._replied(text, use_memory)
+                reply = replace(self._replied(text, use_memory), injection=self._answers.injection)
             except Exception as error:
                 self.hooks.call("on_error", kind=LINE, subject=text, error=error)
                 raise
-            self.hooks.call("after_execution", kind=LINE, subject=text, result=reply_record(reply))
-            self.hooks.call("post_message", text=text, answer=reply.text)
+            result = reply_record(reply)
+            self.hooks.call("after_execution", kind=LINE, subject=text, result=result)
+            self.hooks.call("post_message", text=text, answer=reply.text, result=result, **who)
             return reply
 
     execute_nl_command = execute

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestra_mem.catalog_types import Injection
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkKind, WorkStatus
@@ -99,7 +100,8 @@ class Reply:
 
     `text` is for people. `operation` is the id of the operation that it was recorded as, 0 where it was not: an empty
     line is none. An outcome of `ASKED` waits for the next line: a choice, or a yes. `options` are then the readings
-    that were offered, each a row of intents, the first for a yes.
+    that were offered, each a row of intents, the first for a yes. `injection` is what the catalog gave with the line;
+    None where it was not asked.
     """
 
     line: str
@@ -109,6 +111,12 @@ class Reply:
     effects: tuple[Effect, ...] = ()
     operation: int = 0
     options: tuple[tuple[Intent, ...], ...] = ()
+    injection: Injection | None = None
+
+    @property
+    def context_loaded(self) -> bool:
+        """Whether the catalog was asked, and could be."""
+        return self.injection is not None and self.injection.loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +143,9 @@ def reply_record(reply: Reply) -> dict[str, Json]:
     return {
         "line": reply.line, "outcome": reply.outcome.value, "answer": reply.text,
         "intents": [*map(intent_record, reply.intents)], "effects": effects, "operation": reply.operation or None,
+        "context_loaded": reply.context_loaded,
+        "injected": [each.item.id for each in reply.injection.items] if reply.injection else [],
+        "injected_tokens": reply.injection.tokens if reply.injection else 0,
     }  # fmt: skip
 
 

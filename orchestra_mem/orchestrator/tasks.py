@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
+from orchestra_mem.memory.agents import injection_in
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus
@@ -37,17 +39,24 @@ _STATUS_AFTER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What a task's work is given: the item, the context that the memory has for it, and how often it was tried."""
+    """What a task's work is given: the item, the context that the memory has for it, and how often it was tried.
+
+    `injection` is what the catalog gives the agent for it; None where it was not asked.
+    """
 
     task: WorkItem
     context: OrchestratorContext
     iteration: int
     previous: TaskResult | None
+    injection: Injection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What came out of one try. `quality` is 0 to 1, None where nobody judged it; `error` is empty where it worked."""
+    """What came out of one try. `quality` is 0 to 1, None where nobody judged it; `error` is empty where it worked.
+
+    `injection` is what the catalog gave for it; None where it was not asked.
+    """
 
     result: str
     quality: float | None = None
@@ -56,6 +65,12 @@ class TaskResult:
     iteration: int = 1
     decision: Decision = Decision.PROCEED
     operation: int = 0
+    injection: Injection | None = None
+
+    @property
+    def context_loaded(self) -> bool:
+        """Whether the catalog was asked, and could be."""
+        return self.injection is not None and self.injection.loaded
 
 
 Work = Callable[[Attempt], "TaskResult | str | None"]
@@ -66,17 +81,19 @@ def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | N
     """Make work of a shell command: its output is the result, any exit code but 0 a failure.
 
     The command finds the item in `ORCHESTRA_MEM_TASK_ID` and `ORCHESTRA_MEM_TASK_TITLE`, and the context on its
-    standard input. When time is up, or on Ctrl-C, it and all that it started are ended.
+    standard input, behind what the catalog gives. When time is up, or on Ctrl-C, it and all that it started are ended.
     """
 
     def work(attempt: Attempt) -> TaskResult:
+        given = attempt.injection.text if attempt.injection else ""
+        prompt = given + attempt.context.render()
         task = {"ORCHESTRA_MEM_TASK_ID": str(attempt.task.id), "ORCHESTRA_MEM_TASK_TITLE": attempt.task.title}
         with subprocess.Popen(
             command, shell=True, cwd=folder, env={**os.environ, **task}, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process:  # fmt: skip
             try:
-                output, _ = process.communicate(attempt.context.render().encode(errors="replace"), timeout=timeout_s)
+                output, _ = process.communicate(prompt.encode(errors="replace"), timeout=timeout_s)
             except subprocess.TimeoutExpired as expired:
                 _end(process)
                 return TaskResult(result=_text(expired.output), error=f"no end after {timeout_s:g} s")
@@ -162,11 +179,15 @@ class TaskRunner:
             item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
-            self.hooks.call("before_execution", kind=TASK, subject=item.id)
+            use_memory = context_tokens != 0
+            heard = self.hooks.call(
+                "before_execution", kind=TASK, subject=item.id, agent=self.journal.agent, use_memory=use_memory
+            )
+            injection = injection_in(heard)
             context = self.journal.memory.get_orchestrator_context(TASK, context_tokens)
-            attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
+            attempt = Attempt(task=item, context=context, iteration=iteration, previous=result, injection=injection)
             try:
-                result = _tried(work, attempt)
+                result = replace(_tried(work, attempt), injection=injection)
             except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
                 self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)

@@ -71,6 +71,11 @@ class CatalogLearner:
         """Whether an exchange may wait, as far as this process knows."""
         return self._waits
 
+    @property
+    def waiting_count(self) -> int:
+        """How many exchanges wait, those of other processes too."""
+        return len(self._store.exchanges(-1))
+
     def work(self, most: int | None = None) -> int:
         """Learn from the exchanges that wait, of `most` at once where it is given; how many items that found.
 

@@ -1,0 +1,70 @@
+"""Commands that tell who has looked at the catalog and who has changed it: audit, audit entries, audit injections."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
+from orchestra_mem.faces.command import (
+    CommandResult,
+    Invocation,
+    LimitOption,
+    SinceOption,
+    catalog_views,
+    command,
+    with_common_options,
+)
+from orchestra_mem.faces.command import audit as group
+
+_OUTCOMES = ", ".join(AccessOutcome)
+
+OfAgentOption = Annotated[
+    str | None, Option("--agent", metavar="NAME", help='Only what this agent did; "": the memory\'s owner.')
+]
+
+
+def entries(
+    run: Invocation,
+    context: typer.Context,
+    agent: OfAgentOption = None,
+    call: Annotated[str | None, Option("--call", metavar="NAME", help="Only of this kind, as inject, update.")] = None,
+    outcome: Annotated[AccessOutcome | None, Option("--outcome", metavar="OUTCOME", help=f"Only: {_OUTCOMES}.")] = None,
+    item: Annotated[str | None, Option("--item", metavar="ID", help="Only of this item, as in mem_…")] = None,
+    since: SinceOption = None,
+    limit: LimitOption = 50,
+) -> CommandResult | None:
+    """List who looked at the catalog and who changed it, newest first.
+
+    Example: orchestra-mem audit entries --agent reviewer --outcome refused --since 7d
+    """
+    if context.invoked_subcommand is not None:
+        if run.given is not None:
+            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
+        return None
+    with run.open() as memory:
+        found = memory.audit(
+            AuditFilter(agent=agent, call=call, outcome=outcome, item=item, since=since, limit=limit or None)
+        )
+    notes = [f"the newest {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+    return CommandResult(found, lambda: catalog_views.audit_view(found), notes=notes)
+
+
+group.callback(invoke_without_command=True)(with_common_options(entries))
+command(of=group, name="entries")(entries)
+
+
+@command(of=group)
+def injections(run: Invocation, agent: OfAgentOption = None, since: SinceOption = None) -> CommandResult:
+    """Count how often each item was put into the messages of each agent.
+
+    Example: orchestra-mem audit injections --since 7d
+    """
+    with run.open() as memory:
+        found = memory.catalog.audit.injections(since)
+    shown: dict[str, dict[str, int]] = {
+        name: dict(counts) for name, counts in found.items() if agent is None or name == agent
+    }
+    return CommandResult(shown, lambda: catalog_views.injections_view(shown))

@@ -1,0 +1,367 @@
+"""Commands of the catalog: list, show, add, edit, remove, expire, purge, stats, export, import, relevant."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
+from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
+from orchestra_mem.faces.command import (
+    FAILED,
+    CommandResult,
+    Invocation,
+    catalog_views,
+    command,
+    flag,
+    recall_views,
+    views,
+)
+from orchestra_mem.faces.command import catalog as group
+
+if TYPE_CHECKING:
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.types import Json
+
+_TYPES = ", ".join(ItemType)
+_SPAN = re.compile(r"(\d{1,6})\s*([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
+
+
+def _agent_name(given: str | None) -> str:
+    """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
+    if given is not None and not given.strip():
+        raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
+    return given.strip() if given is not None else OWNER
+
+
+_OWNER: Any = None
+AgentOption = Annotated[
+    str,
+    Option(
+        "--agent", metavar="NAME", callback=_agent_name,
+        help="Act as this agent, with its permissions; else as the memory's owner.",
+    ),
+]  # fmt: skip
+ItemArgument = Annotated[str, Argument(metavar="ID", help="As in mem_1764129600_abc123, or M12.")]
+OfOption = Annotated[
+    list[str] | None, Option("--of", metavar="AGENT", help="Only of this agent; global: of all. May be repeated.")
+]
+# Taken as they are typed, so that all faults of an item are told at once.
+TypeOption = Annotated[str | None, Option("--type", metavar="TYPE", help=f"One of: {_TYPES}.")]
+PriorityOption = Annotated[
+    str | None, Option("--priority", metavar="N", help="0 to 10; from 8 on it is permanent, see the settings.")
+]
+ExpiresOption = Annotated[
+    str | None, Option("--expires", metavar="TIME", help="As in 2026-12-01T14:00, 3d (or h, w) from now, or never.")
+]
+SummaryOption = Annotated[str | None, Option("--summary", metavar="TEXT", help="In a line; made where not given.")]
+TagsOption = Annotated[
+    list[str] | None, Option("--tag", metavar="TAG", help="What it is about; found where not given. May be repeated.")
+]
+ReferencesOption = Annotated[
+    list[str] | None, Option("--reference", metavar="ID", help="As in op12, K7, M3. May be repeated.")
+]
+
+
+@command(of=group, name="list")
+def list_items(
+    memory: OrchestratorContextManager,
+    types: Annotated[
+        list[ItemType] | None, Option("--type", metavar="TYPE", help=f"Only: {_TYPES}. May be repeated.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Only with this tag, or another. May be repeated.")
+    ] = None,
+    text: Annotated[str, Option("--text", metavar="TEXT", help="Only with all these words.")] = "",
+    of: OfOption = None,
+    statuses: Annotated[
+        list[ItemStatus] | None,
+        Option("--status", metavar="STATUS", help=f"Only: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."),
+    ] = None,
+    everything: Annotated[bool, flag("--all-statuses", "Also what is hidden.")] = False,
+    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
+    offset: Annotated[int, Option("--offset", min=0, metavar="N", help="Leave out the newest N.")] = 0,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """List items, newest first; in full with --json.
+
+    Example: orchestra-mem catalog list --of reviewer --type decision
+    """
+    shown = (ItemStatus.LIVE, *_HIDDEN) if everything else tuple(statuses or (ItemStatus.LIVE,))
+    where = ItemFilter(
+        agents=of or None, types=tuple(types or ()), tags=tuple(tags or ()), text=text, statuses=shown,
+        limit=limit or None, offset=offset,
+    )  # fmt: skip
+    found = memory.catalog.items(where, agent=agent)
+    notes = [f"the newest {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+    return CommandResult(found, lambda: catalog_views.memory_items_view(found), notes=notes)
+
+
+@command(of=group)
+def show(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = _OWNER) -> CommandResult:
+    """Show an item, whatever its status.
+
+    Example: orchestra-mem catalog show M12
+    """
+    item = memory.catalog.get(item_id.strip(), agent=agent)
+    return CommandResult(item, lambda: "".join(f"{line}\n" for line in recall_views.memory_item_lines(item)))
+
+
+@command(of=group)
+def add(
+    run: Invocation,
+    text: Annotated[str, Argument(metavar="TEXT", help="What was learnt; - reads it from stdin.")],
+    item_type: TypeOption = None,
+    of: Annotated[
+        str | None,
+        Option("--of", metavar="AGENT", help="Whose it is; global: of all. Default: the acting agent's, else of all."),
+    ] = None,
+    priority: PriorityOption = None,
+    expires: ExpiresOption = None,
+    tags: TagsOption = None,
+    summary: SummaryOption = None,
+    references: ReferencesOption = None,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Add an item, or strengthen the one that says the same. Makes a memory if there is none.
+
+    Example: orchestra-mem catalog add "We deploy on Tuesdays." --type decision --of reviewer --expires 30d
+    """
+    given = _fields(
+        content=_from_stdin() if text == "-" else text, type=item_type, ci_source=of, priority=priority,
+        expires=expires, tags=tags, summary=summary, references=references,
+    )  # fmt: skip
+    from orchestra_mem.core.catalog.item_drafts import read_draft
+    from orchestra_mem.types import Author
+
+    with _usage_faults():
+        draft = read_draft(given, datetime.now(UTC))
+    with run.open(create=True) as memory:
+        item = memory.catalog.put(draft, agent=agent, author=Author.PERSON)
+        memory.write_catalog()
+    again = f" (said {item.said:,} times by now)" if item.said > 1 else ""
+    return CommandResult(item, f"M{item.number} {item.id}{again}\n")
+
+
+@command(of=group)
+def edit(
+    memory: OrchestratorContextManager,
+    item_id: ItemArgument,
+    text: Annotated[str | None, Option("--text", metavar="TEXT", help="What it says; - reads it from stdin.")] = None,
+    item_type: TypeOption = None,
+    of: Annotated[str | None, Option("--of", metavar="AGENT", help="Whose it is; global: of all.")] = None,
+    priority: PriorityOption = None,
+    expires: ExpiresOption = None,
+    tags: TagsOption = None,
+    summary: SummaryOption = None,
+    references: ReferencesOption = None,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Change some fields of an item; the others stay. Tags and references are replaced by those given.
+
+    Example: orchestra-mem catalog edit M12 --priority 9
+    """
+    changes = _fields(
+        content=_from_stdin() if text == "-" else text, type=item_type, ci_source=of, priority=priority,
+        expires=expires, tags=tags, summary=summary, references=references,
+    )  # fmt: skip
+    if not changes:
+        raise BadParameter("nothing to change: give --text, --priority or another field")
+    with _usage_faults():
+        item = memory.catalog.update(item_id.strip(), changes, agent=agent)
+    memory.write_catalog()
+    return CommandResult(item, f"M{item.number} {item.id}\n")
+
+
+@command(of=group)
+def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = _OWNER) -> CommandResult:
+    """Hide an item from everybody; `catalog purge` removes it for good.
+
+    Example: orchestra-mem catalog remove M12
+    """
+    item = memory.catalog.delete(item_id.strip(), agent=agent)
+    memory.write_catalog()
+    return CommandResult(item, f"removed M{item.number} {item.id}\n")
+
+
+@command(of=group)
+def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> CommandResult:
+    """Hide what has expired or is beyond the limit, and forget old audit entries. Happens by itself once a day.
+
+    Example: orchestra-mem catalog expire
+    """
+    done = memory.catalog.clean_up(agent=agent)
+    memory.write_catalog()
+    return CommandResult(
+        done,
+        f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten\n",
+    )
+
+
+@command(of=group)
+def purge(
+    run: Invocation,
+    memory: OrchestratorContextManager,
+    expired: Annotated[bool, flag("--expired", "What has expired.")] = False,
+    deleted: Annotated[bool, flag("--deleted", "What was removed.")] = False,
+    everything: Annotated[bool, flag("--all", "All that is hidden, superseded and displaced items too.")] = False,
+    of: OfOption = None,
+    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Remove hidden items for good, with all that they said. Live ones stay. Asks first.
+
+    Example: orchestra-mem catalog purge --expired --deleted
+    """
+    wanted = {ItemStatus.EXPIRED: expired, ItemStatus.DELETED: deleted}
+    statuses = _HIDDEN if everything else tuple(status for status, is_wanted in wanted.items() if is_wanted)
+    if not statuses:
+        raise BadParameter("say what is to go: --expired, --deleted, or --all")
+    where = ItemFilter(agents=of or None, statuses=statuses)
+    count = memory.catalog.count(where, agent=agent)
+    if count and not yes and not _agreed(run, f"Remove {views.counted(count, 'item')} for good?"):
+        return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
+    done = memory.catalog.purge(where, agent=agent)
+    return CommandResult({"purged": done}, f"removed {views.counted(done, 'item')} for good\n")
+
+
+@command(of=group)
+def stats(
+    memory: OrchestratorContextManager,
+    of: Annotated[str | None, Option("--of", metavar="AGENT", help="Only of this agent.")] = None,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Count the live items of each agent and their tokens.
+
+    Example: orchestra-mem catalog stats
+    """
+    found = memory.catalog.get_stats(of, agent=agent)
+    return CommandResult(found, lambda: catalog_views.catalog_stats_view(found))
+
+
+@command(of=group)
+def export(
+    memory: OrchestratorContextManager,
+    whose: Annotated[str, Argument(metavar="AGENT", help="Whose items; global: those of all.")],
+    out: Annotated[Path | None, Option("--out", metavar="FILE", help="Write there; else to stdout.")] = None,
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Write an agent's live items as a JSON document for `catalog import`.
+
+    Example: orchestra-mem catalog export reviewer --out catalog_reviewer.json
+    """
+    if whose not in memory.catalog.get_stats(agent=agent):
+        raise NotFoundError(f"there are no items of {whose!r} to be seen; `orchestra-mem catalog stats` lists agents")
+    document: Any = memory.catalog.export(whose, agent=agent)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        return CommandResult(document, text)
+    try:
+        out.write_text(text, encoding="utf-8", errors="surrogatepass")
+    except OSError as error:
+        raise storage_error(error, "writing", out) from error
+    count = len(document["memories"])
+    return CommandResult({"file": str(out), "items": count}, f"{views.counted(count, 'item')} in {out}\n")
+
+
+@command(of=group, name="import")
+def bring_in(
+    run: Invocation,
+    file: Annotated[Path, Argument(metavar="FILE", help="As `catalog export` writes it; - reads stdin.")],
+    agent: AgentOption = _OWNER,
+) -> CommandResult:
+    """Add the items of a catalog document, all or none. What has expired stays out; makes a memory if there is none.
+
+    Example: orchestra-mem catalog import catalog_reviewer.json
+    """
+    try:
+        text = _from_stdin() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        document: Json = json.loads(text)
+    except OSError as error:
+        raise storage_error(error, "reading", file) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidItemError([f"{file} is no JSON document: {error}"]) from error
+    with run.open(create=True) as memory:
+        done = memory.catalog.bring_in(document, agent=agent)
+        memory.write_catalog()
+    return CommandResult({"items": done}, f"{views.counted(done, 'item')} of {file}\n")
+
+
+@command(of=group)
+def relevant(
+    memory: OrchestratorContextManager,
+    message: Annotated[str, Argument(metavar="MESSAGE", help="What the agent is to be told; - reads it from stdin.")],
+    agent: Annotated[str, Option("--agent", metavar="NAME", callback=_agent_name, help="Which agent.")],
+    max_tokens: Annotated[
+        int | None, Option("--max-tokens", min=0, metavar="N", help="The budget. Default: that of the settings.")
+    ] = None,
+    text: Annotated[bool, flag("--text", "The text as it is put before the message, instead.")] = False,
+) -> CommandResult:
+    """Show what an agent would be given with a message, each item with the four parts of its relevance.
+
+    Exits with 1 if there is nothing.
+
+    Example: orchestra-mem catalog relevant "How do we deploy?" --agent reviewer --max-tokens 500
+    """
+    found = memory.relevant(_from_stdin() if message == "-" else message, agent=agent, max_tokens=max_tokens)
+    return CommandResult(
+        found,
+        found.text if text else lambda: catalog_views.injection_view(found),
+        exit_code=0 if found.items else FAILED,
+    )
+
+
+def _fields(**given: Any) -> dict[str, Any]:
+    """Give the fields of an item that were given, priority and expiry read as far as they can be."""
+    fields = {name: value for name, value in given.items() if value is not None}
+    if re.fullmatch(r"-?\d{1,9}", str(given["priority"])):
+        fields["priority"] = int(fields["priority"])
+    if "expires" in fields:
+        fields["expires"] = _expiry(fields["expires"].strip())
+    return fields
+
+
+def _expiry(given: str) -> datetime | str | None:
+    """Read a time of this machine's zone, a span from now on, or `never`; what is none of them is told as a fault."""
+    if given == "never":
+        return None
+    try:
+        if span := _SPAN.fullmatch(given):
+            return datetime.now(UTC) + timedelta(**{_UNITS[span[2]]: int(span[1])})
+        return datetime.fromisoformat(given).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return given
+
+
+@contextmanager
+def _usage_faults() -> Iterator[None]:
+    """Tell faults of what was typed as wrong usage, all at once."""
+    try:
+        yield
+    except InvalidItemError as error:
+        raise BadParameter(str(error)) from error
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None:
+        raise BadParameter("stdin is closed: pipe the text in, or give it as the argument")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
+
+
+def _agreed(run: Invocation, question: str) -> bool:
+    run.tell(f"{question} (yes or no)")
+    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,238 @@
+"""The commands of the catalog and of its audit trail: what they do, what they refuse, who may use them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import open_memory
+from tests.faces.conftest import Program, start
+
+TEA, RULE, LEAK = "Tea is at four.", "We never deploy on Fridays.", "The old store leaks memory on reload."
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """M1 of all agents, M2 a rule of ada's that is permanent, M3 an insight of bob's; eve may read bob's."""
+    folder = tmp_path_factory.mktemp("stock")
+    (folder / ".obra").mkdir()
+    (folder / ".obra" / "config.yaml").write_text("catalog:\n  permissions:\n    eve: {read: [bob]}\n")
+    with open_memory(folder) as memory:
+        memory.catalog.store({"content": TEA, "tags": ["tea"]})
+        memory.catalog.store({"content": RULE, "type": "decision", "agent": "ada", "priority": 9, "tags": ["deploy"]})
+        memory.catalog.store({"content": LEAK, "type": "insight", "agent": "bob", "tags": ["store", "memory"]})
+    return folder
+
+
+@pytest.fixture
+def stocked(run: Program, stock: Path) -> Program:
+    """The program in a folder with these items."""
+    shutil.copytree(stock, run.folder, dirs_exist_ok=True)
+    return run
+
+
+def _listed(program: Program, *options: str) -> list[int]:
+    return [item["number"] for item in program.json("catalog", "list", *options)]
+
+
+def test_an_item_is_added_as_it_was_given(run: Program) -> None:
+    """By the source design's names; the memory is made where there is none, and stdin is read for `-`."""
+    expires = datetime.now(UTC) + timedelta(days=3)
+    item = run.json(
+        "catalog", "add", "-", "--type", "plan", "--of", "ada", "--priority", "7", "--expires", "3d", "--tag", "tea",
+        "--summary", "Tea", "--reference", "op12", stdin=TEA,
+    )  # fmt: skip
+    assert run.errors == f"made a new memory in {run.folder / '.obra'}\n"
+    expected = {"number": 1, "ci_source": "ada", "type": "plan", "summary": "Tea", "content": TEA, "priority": 7,
+                "relevance_tags": ["tea"], "references": ["op12"], "author": "person", "status": "live",
+                "said": 1, "superseded_by": None}  # fmt: skip
+    assert {name: item[name] for name in expected} == expected
+    assert abs(datetime.fromisoformat(item["expires"]) - expires) < timedelta(minutes=1)
+    assert re.fullmatch(r"mem_\d+_\w{6}", item["id"])
+    assert run.json("catalog", "show", item["id"]) == run.json("catalog", "show", "M1") == item
+    assert run.json("expand", "M1")["memory_item"] == item
+    assert run("expand", "M1") == run("catalog", "show", "M1")
+    assert run.json("catalog", "add", RULE, "--expires", "never")["expires"] is None
+    assert run.json("catalog", "add", LEAK, "--expires", "2099-12-01T00:00Z")["expires"] == "2099-12-01T00:00:00+00:00"
+    assert run("catalog", "add", TEA, "--of", "ada") == f"M1 {item['id']} (said 2 times by now)\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ((), [3, 2, 1]),
+        (("--type", "insight", "--type", "decision"), [3, 2]),
+        (("--tag", "Stores"), [3]),
+        (("--text", "FRIDAYS never"), [2]),
+        (("--of", "ada", "--of", "global"), [2, 1]),
+        (("--limit", "1", "--offset", "1"), [2]),
+        (("--agent", "bob"), [3, 1]),
+        (("--agent", "eve"), [3, 1]),
+        (("--agent", "eve", "--of", "ada"), []),
+        (("--agent", "nobody"), [1]),
+        (("--of", "nobody"), []),
+        (("--status", "deleted"), []),
+    ],
+)
+def test_items_are_listed_as_they_are_asked_for(stocked: Program, options: Sequence[str], found: list[int]) -> None:
+    """All filters must hold, and an agent sees its own, those of all, and what it is granted."""
+    assert _listed(stocked, *options) == found
+
+
+def test_a_list_is_for_people_too(stocked: Program) -> None:
+    """In 80 columns and without colours in a pipe; that there are more is told."""
+    shown = stocked("catalog", "list", "--limit", "2").splitlines()
+    assert shown[2].split()[:4] == ["M3", "insight", "bob", "5"]
+    assert "M2   decision   ada      9   for good" in shown[3]
+    assert stocked.errors == "the newest 2; --limit 0 lists all\n"
+    with start("catalog", "list", cwd=stocked.folder, env={"COLUMNS": "80"}) as process:
+        piped, _ = process.communicate(timeout=60)
+    assert "\x1b" not in piped
+    assert all(len(line) <= 80 for line in piped.splitlines())
+
+
+def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:
+    """What is not named stays as it was; the document shows it, and may be edited, too."""
+    before = stocked.json("catalog", "show", "M3")
+    after = stocked.json("catalog", "edit", "M3", "--priority", "8", "--tag", "heap")
+    assert after == before | {"priority": 8, "relevance_tags": ["heap"], "expires": None}
+    assert stocked.json("catalog", "edit", "M3", "--text", TEA, "--agent", "bob")["content"] == TEA
+    document = stocked.folder / ".obra" / "memory" / "catalog" / "bob.md"
+    assert f"- {TEA} (priority: 8) (M3)" in document.read_text()
+    document.write_text(document.read_text().replace("four", "five"))
+    assert stocked.json("catalog", "show", "M3")["content"] == "Tea is at five."
+
+
+def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Program) -> None:
+    """A purge takes what it is told to, asks first, and takes silence for a no."""
+    stocked("catalog", "remove", "M1")
+    assert _listed(stocked) == [3, 2]
+    assert _listed(stocked, "--all-statuses") == [3, 2, 1]
+    stocked("catalog", "purge", exit_code=2)
+    assert stocked("catalog", "purge", "--expired") == "removed 0 items for good\n"
+    for answer in ("n\n", ""):
+        assert stocked("catalog", "purge", "--deleted", exit_code=1, stdin=answer) == "nothing was removed\n"
+        assert "Remove 1 item for good?" in stocked.errors
+    assert stocked("catalog", "purge", "--all", stdin="y\n") == "removed 1 item for good\n"
+    stocked("catalog", "show", "M1", exit_code=1)
+    stocked("catalog", "remove", "M2")
+    assert stocked.json("catalog", "purge", "--deleted", "--yes") == {"purged": 1}
+
+
+def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Program) -> None:
+    """By agent, with the time of the last clean-up; `status` counts all."""
+    assert stocked.json("catalog", "expire") == {"expired": 0, "displaced": 0, "audit_entries": 0}
+    assert stocked("catalog", "expire") == "0 expired, 0 displaced, 0 audit entries forgotten\n"
+    found = stocked.json("catalog", "stats")
+    assert {agent: each["total_memories"] for agent, each in found.items()} == {"ada": 1, "bob": 1, "global": 1}
+    assert found["ada"]["last_cleanup"] is not None
+    assert list(stocked.json("catalog", "stats", "--agent", "bob")) == ["bob", "global"]
+    assert stocked("catalog", "stats", "--of", "ada").splitlines()[2].split()[:3] == ["ada", "1", "6"]
+    assert stocked.json("status")["catalog"] == {"items": 3, "tokens": 20, "agents": 3, "waiting": 0}
+    assert "catalog  3 items of 3 agents, 20 tokens" in stocked("status")
+
+
+def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: Path) -> None:
+    """In the source design's JSON, to a file or stdout; a second time it strengthens, and adds nothing."""
+    file = stocked.folder / "catalog_bob.json"
+    assert stocked("catalog", "export", "bob", "--out", file) == f"1 item in {file}\n"
+    document = json.loads(file.read_text())
+    assert (document["version"], document["ci_name"], document["memories"][0]["content"]) == ("1.0.0", "bob", LEAK)
+    assert json.loads(stocked("catalog", "export", "bob"))["memories"] == document["memories"]
+    other = tmp_path / "other"
+    other.mkdir()
+    for _ in range(2):
+        assert stocked("catalog", "import", file, "-C", other) == f"1 item of {file}\n"
+    (item,) = stocked.json("catalog", "list", "-C", other)
+    assert (item["content"], item["ci_source"], item["said"]) == (LEAK, "bob", 2)
+    stocked("catalog", "import", file, "--agent", "ada", exit_code=1)
+    assert "write: [bob]" in stocked.errors
+
+
+def test_what_an_agent_would_be_given_is_shown_with_its_reasons(stocked: Program) -> None:
+    """The four parts of each score, whose sum it is; the text as it is; nothing exits with 1."""
+    found = stocked.json("catalog", "relevant", "When do we deploy?", "--agent", "ada")
+    assert (found["agent"], found["candidates"], found["problem"]) == ("ada", 2, "")
+    first = found["items"][0]
+    parts = {name: round(value, 2) for name, value in first["relevance"].items()}
+    assert parts == {"score": 0.99, "recency": 0.3, "tags": 0.4, "affinity": 0.2, "priority": 0.09}
+    assert (first["item"]["number"], first["whole"]) == (2, True)
+    shown = stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada")
+    assert "M2    0.99      0.30   0.40       0.20       0.09" in shown
+    assert shown.endswith("tokens, 2 of 2 items\n")
+    assert stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada", "--text") == found["text"]
+    stocked("catalog", "relevant", "deploy", "--agent", "ada", "--max-tokens", "0", exit_code=1)
+
+
+def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> None:
+    """Filtered by agent, call, outcome and item; what agents were really given is counted."""
+    stocked("catalog", "remove", "M1", "--agent", "ada", exit_code=1)
+    item = stocked.json("catalog", "show", "M2", "--agent", "ada")["id"]
+    found = stocked.json("audit", "--agent", "ada")
+    assert [(each["call"], each["outcome"]) for each in found] == [("get", "given"), ("delete", "refused")]
+    assert stocked.json("audit", "entries", "--agent", "ada") == found
+    assert [each["call"] for each in stocked.json("audit", "--item", item, "--call", "store")] == ["store"]
+    assert [each["agent"] for each in stocked.json("audit", "--outcome", "changed")] == ["", "", ""]
+    assert "write: [global]" in " ".join(stocked("audit", "--outcome", "refused").split())
+    assert stocked.json("audit", "--since", "2099-01-01") == []
+    assert stocked("audit", "injections") == "nothing was given to agents\n"
+    stocked("catalog", "relevant", "deploy", "--agent", "ada")  # a preview does not count
+    with open_memory(stocked.folder) as memory:
+        memory.inject("deploy", agent="ada", max_tokens=30)
+    assert stocked.json("audit", "injections") == {"ada": {item: 1}}
+    assert stocked.json("audit", "injections", "--agent", "bob") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("add", "", "--type", "rumour", "--priority", "11", "--expires", "soon"), 2,
+         "content: must have at least 1 character.*type: must be .*priority: must be less.*expires: must be a valid"),
+        (("add", TEA, "--priority", "high"), 2, "priority: must be a valid integer, not 'high'"),
+        (("add", TEA, "--agent", " "), 2, "name an agent, or leave it out"),
+        (("add", TEA, "--expires", "2020-01-01T00:00Z"), 2, "expires: 2020-01-01T00:00:00.* has passed"),
+        (("add", "x" * 5_000_000), 2, r"content: must have at most 200000 characters, not 'x+… \(5,000,002 charact"),
+        (("add", TEA, "--of", "ada", "--agent", "bob"), 1, r"write: \[ada\]"),
+        (("edit", "M1"), 2, "nothing to change"),
+        (("edit", "M1", "--type", "rumour", "--priority", "-1"), 2, "type: must be .*priority: must be greater"),
+        (("edit", "M3", "--priority", "2", "--agent", "ada"), 1, "there is no item 'M3'"),
+        (("show", "M9"), 1, "there is no item 'M9'"),
+        (("list", "--type", "rumour"), 2, "'rumour' is not"),
+        (("export", "nobody"), 1, "there are no items of 'nobody' to be seen"),
+        (("export", "ada", "--agent", "bob"), 1, "there are no items of 'ada' to be seen"),
+        (("export", "ada", "--out", "/nowhere/x.json"), 4, "writing /nowhere/x.json: No such file"),
+        (("import", "nothing.json"), 4, "reading nothing.json: No such file"),
+        (("import", "bad.json"), 1, "bad.json is no JSON document: Expecting"),
+        (("import", "list.json"), 1, "the document has no list `memories`"),
+        (("import", "faulty.json"), 1, "item 1: content: .*; item 2: priority: must be less"),
+        (("relevant", "x", "--agent", " "), 2, "name an agent"),
+        (("purge", "--all", "--yes", "--agent", "ada"), 1, "only who owns the memory removes items for good"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_in_words(stocked: Program, arguments: Sequence[str], code: int, told: str) -> None:
+    """All faults at once, on stderr; nothing has changed."""
+    (stocked.folder / "bad.json").write_text('{"ci_name": "ada", "memories": [')
+    (stocked.folder / "list.json").write_text("[]")
+    faulty = {"ci_name": "ada", "memories": [{"content": 7}, {"content": "x", "priority": 99}, {"content": "fine"}]}
+    (stocked.folder / "faulty.json").write_text(json.dumps(faulty))
+    assert stocked("catalog", *arguments, exit_code=code) == ""
+    assert re.search(told, stocked.errors)
+    assert _listed(stocked) == [3, 2, 1]
+    if code != 2:
+        assert re.search(told, stocked.json("catalog", *arguments, exit_code=code)["error"]["message"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("catalog list", 4), ("catalog show M1", 4), ("audit", 4), ("audit injections", 4), ("catalog add x --type y", 2)],
+)
+def test_without_a_memory_nothing_is_made(run: Program, arguments: str, code: int) -> None:
+    """Only a right `add` or `import` makes one."""
+    run(*arguments.split(), exit_code=code)
+    assert list(run.folder.iterdir()) == []

@@ -1,0 +1,95 @@
+"""The catalog around an orchestrator's lines: what is given and learnt, and that commands stay what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import ItemFilter, open_memory
+from orchestra_mem.orchestrator import Orchestrator, reply_record
+from orchestra_mem.testing import ScriptedModel
+
+RULE = "We decided to use bcrypt because it is slow on purpose."
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> Any:
+    """An orchestrator named ada with the plugin, as the setting has it, and a model."""
+    model = ScriptedModel("Because it is slow.")
+    return Orchestrator(open_memory(tmp_path, config={"catalog": {"hooks": True}}, model=model), agent="ada")
+
+
+def _learnt(orchestrator: Orchestrator) -> list[str]:
+    return [item.content for item in orchestrator.memory.catalog.items(ItemFilter(agents=["ada"]))]
+
+
+def test_the_model_is_given_what_the_agent_has_learnt(hooked: Orchestrator) -> None:
+    """Before the question and fenced; the reply tells what it was; where items have changed it is asked again."""
+    hooked.execute(RULE)
+    hooked.memory.catalog.store({"content": "bcrypt takes a second.", "agent": "ada", "tags": ["bcrypt"]})
+    hooked.memory.catalog.store({"content": "bcrypt is Bob's.", "agent": "bob", "tags": ["bcrypt"]})
+    reply = hooked.execute("why did we choose bcrypt?")
+    model: Any = hooked.memory.model
+    prompt = model.prompts[-1][-1].text
+    assert prompt.startswith("```recalled catalog\n")
+    assert "bcrypt takes a second." in prompt
+    injection = reply.injection
+    assert injection is not None
+    assert {each.item.ci_source for each in injection.items} == {"ada"}
+    record = reply_record(reply)
+    assert (record["context_loaded"], record["injected_tokens"]) == (True, injection.tokens)
+    assert record["injected"] == [each.item.id for each in injection.items]
+    asked = len(model.prompts)
+    hooked.memory.catalog.store({"content": "bcrypt is old.", "agent": "ada", "tags": ["bcrypt"]})
+    hooked.execute("why did we choose bcrypt?")
+    assert len(model.prompts) == asked + 1
+
+
+def test_what_is_given_is_no_command(hooked: Orchestrator) -> None:
+    """The line alone is read, done and recorded."""
+    hooked.memory.catalog.store({"content": "create an epic for billing", "agent": "ada", "tags": ["task"]})
+    reply = hooked.execute("create a task called Rest")
+    assert reply.context_loaded
+    assert [item.title for item in hooked.tracker.items()] == ["Rest"]
+    assert "billing" not in str([operation.data for operation in hooked.memory.operations()])
+
+
+@pytest.mark.parametrize(
+    ("line", "learnt"),
+    [
+        ("We decided to use bcrypt because it is slow on purpose", True),
+        ("The build failed with ENOSPC on runner 3.", True),
+        ("create an epic for user authentication", False),
+        ("start #1, it is blocked by #2", False),
+        ("what did we just do?", False),
+    ],
+)
+def test_lines_are_learnt_from_and_commands_and_answers_are_not(hooked: Orchestrator, line: str, learnt: bool) -> None:
+    """What a command did stands in the state of work, and an answer says what the memory holds."""
+    for each in ("create an epic for billing", "create an epic for shipping", line):
+        hooked.execute(each)
+    assert _learnt(hooked) == [line] * learnt
+
+
+def test_a_task_is_given_what_its_agent_has_learnt(hooked: Orchestrator) -> None:
+    """A callable finds it in its attempt, a command on its standard input; the result tells."""
+    hooked.memory.catalog.store({"content": "The juniper oven is hot.", "agent": "ada", "tags": ["oven"]})
+    task = hooked.execute("create a task called Clean the oven").effects[0].items[0]
+    result = hooked.execute_task(task, "head -2")
+    assert "The juniper oven is hot." in result.result
+    assert result.context_loaded
+    hooked.execute("create a task called Heat the oven")
+    result = hooked.execute_task(task + 1, lambda attempt: repr(attempt.injection), use_memory=False)
+    assert (result.result, result.context_loaded) == ("None", False)
+
+
+def test_without_memory_nothing_is_given_or_learnt(hooked: Orchestrator) -> None:
+    """By the call; and without the setting nobody asks the catalog."""
+    hooked.memory.catalog.store({"content": "bcrypt takes a second.", "agent": "ada"})
+    before = len(hooked.memory.audit())
+    reply = hooked.execute(RULE, use_memory=False)
+    assert (reply.injection, reply.context_loaded, len(hooked.memory.audit())) == (None, False, before)
+    assert _learnt(hooked) == ["bcrypt takes a second."]
+    assert Orchestrator(open_memory(hooked.memory.session_memory.place.folder)).execute("help").injection is None
