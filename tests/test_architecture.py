@@ -54,7 +54,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 30_210,
+    "tests": 30_240,
     "benchmarks": 7_950,
 }
 MAX_MODULE_LINES = 400
