@@ -31,7 +31,7 @@ def entries(memory: OrchestratorContextManager) -> list[int]:
 def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
     """No session, no document, and every question has its empty answer."""
     session = memory.session_memory
-    assert session.session is session.path is None
+    assert (session.session, session.path) == (None, None)
     assert (session.get_summary(1_000), session.generate_summary()) == ("", {})
     assert (session.search("x"), session.token_count()) == ([], 0)
     assert session.get_current_state() == {
