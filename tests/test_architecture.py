@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 3_430,
-    "tests": 31_940,
+    "tests": 32_000,
     "benchmarks": 8_630,
 }
 MAX_MODULE_LINES = 400

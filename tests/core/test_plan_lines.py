@@ -222,6 +222,14 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
     assert not plan_edits(PLAN, PLAN.replace(section, ""))
 
 
+def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
+    """Though they now stand below another one."""
+    text = PLAN.replace("- [ ] #12 Tidy up (task)\n", "- [ ] #12 Tidy up (epic)\n  - [ ] #14 Sweep (task)\n")
+    edits = plan_edits(text, text.replace("- [ ] #12 Tidy up (epic)\n", ""))
+    assert [line.number for line in edits.removed] == [12]
+    assert edits.changed == ()
+
+
 @pytest.mark.parametrize(
     "row",
     [

@@ -167,6 +167,16 @@ def _event(field: str, before: str | None, after: str | None, item: int = 11) ->
     return WorkEvent(id=0, item=item, time=NOON, author=Author.MACHINE, field=field, before=before, after=after)
 
 
+def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
+    """What came to nothing and notes are left out; what was begun last comes first."""
+    found = net_changes([
+        _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
+        _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
+    ])  # fmt: skip
+    told = [(change.item, change.field, change.before, change.after) for change in found]
+    assert told == [(12, "title", "x", "y"), (11, "title", "a", "c")]
+
+
 def test_what_was_created_is_cancelled_once() -> None:
     """In whatever state it has come to that may be; what is done may not."""
     changes = net_changes([_event("created", None, "Sign up"), _event("status", "pending", "in progress")])

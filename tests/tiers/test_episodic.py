@@ -19,7 +19,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import NotFoundError
+from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -436,6 +436,29 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
     shelf.person(shelf.text(STATE).replace(*mine[0]).replace(*mine[1]), STATE)
     shelf.machine(_counted(2, session), STATE)
     assert shelf.text(STATE) == _counted(2, session).replace(*mine[0]).replace(*mine[1])
+
+
+def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> None:
+    """And the next write brings it up to date."""
+    failing = [""]
+
+    def point(name: str) -> None:
+        if name == failing[0]:
+            raise OSError(28, "No space left on device")
+
+    shelf = Shelf(tmp_path)
+    shelf.machine("one\n")
+    shelf.store._write_point = point
+    for name in ("version.write.before", "document.write.after", "document.rename.before"):
+        failing[0] = name
+        with pytest.raises(StorageError, match="No space left on device"):
+            shelf.machine("two\n")
+        assert shelf.text() == "one\n"
+    failing[0] = ""
+    assert shelf.machine("two\n")
+    assert shelf.text() == "two\n"
+    assert list(tmp_path.glob("memory/.*")) == []
+    shelf.database.close()
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:

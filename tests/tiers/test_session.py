@@ -28,6 +28,18 @@ def entries(memory: OrchestratorContextManager) -> list[int]:
     return list(SessionDocument.parse(live(memory).read_text(encoding="utf-8")).entries())
 
 
+def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
+    """No session, no document, and every question has its empty answer."""
+    session = memory.session_memory
+    assert (session.session, session.path) == (None, None)
+    assert (session.get_summary(1_000), session.generate_summary()) == ("", {})
+    assert (session.search("x"), session.token_count()) == ([], 0)
+    assert session.get_current_state() == {
+        "session_id": None, "operation_count": 0, "tokens_used": 0, "started_at": None, "duration_seconds": 0.0,
+    }  # fmt: skip
+    assert list(session.place.folder.glob("*.md")) == []
+
+
 def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorContextManager) -> None:
     """Word for word, each once, behind the log's heading."""
     record(memory, 10)
