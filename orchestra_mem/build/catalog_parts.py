@@ -51,8 +51,13 @@ def open_catalog(
     }
     access = Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
     audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
+    selector = CatalogSelector(
+        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
+        min_relevance=wanted.min_relevance,
+    )  # fmt: skip
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
+        select=selector.get_relevant,
         limits=CatalogLimits(
             most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
             permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
@@ -60,15 +65,12 @@ def open_catalog(
             audit_kept=timedelta(days=wanted.audit_retention_days),
         ),
     )  # fmt: skip
-    selector = CatalogSelector(
-        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
-        min_relevance=wanted.min_relevance,
-    )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
         catalog, store, ledger=ledger, documents=documents, clock=clock, folder=folder,
         keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
+    catalog.purged = shown.forget
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
         from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it

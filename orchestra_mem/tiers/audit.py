@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import StrEnum
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog
 from orchestra_mem.errors import StorageError
@@ -99,5 +101,10 @@ def described(before: Mapping[str, object], after: Mapping[str, object]) -> str:
 
 
 def _short(value: object) -> str:
-    text = "none" if value in (None, "", []) else str(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"
+    """A value that says nothing of what an item says; of texts a digest, so that a purge leaves no word behind."""
+    if value in (None, "", (), []):
+        return "none"
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    plain = isinstance(value, int | StrEnum)
+    return str(value) if plain else f"digest {hashlib.sha256(repr(value).encode()).hexdigest()[:8]}"

@@ -15,7 +15,6 @@ from orchestra_mem.catalog_types import (
     GLOBAL,
     MAX_PRIORITY,
     CatalogLimits,
-    CatalogStatistics,
     CatalogStore,
     CleanedUp,
     ItemFilter,
@@ -25,16 +24,16 @@ from orchestra_mem.catalog_types import (
 )
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import (
-    catalog_json,
     first_priority,
     item_id,
     item_json,
 )
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
-from orchestra_mem.errors import AccessDeniedError, NotFoundError
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.tiers.audit import AuditTrail, described
-from orchestra_mem.types import Author, Json
+from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
+from orchestra_mem.types import Author
 
 if TYPE_CHECKING:
     from orchestra_mem.core.catalog.item_drafts import ItemDraft
@@ -43,7 +42,7 @@ _STRENGTHENED = 1  # by each second saying
 _FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
 
 
-class MemoryCatalog:
+class MemoryCatalog(CatalogReader):
     """Stores and lists items. Every call names the agent that asks; `OWNER` sees and changes all.
 
     Args:
@@ -55,6 +54,9 @@ class MemoryCatalog:
         limits: of size and time.
         redacted: takes secrets out of a text.
         superseded: names the earlier items that a new one takes the place of.
+        select: chooses what matters for a message; see `CatalogSelector.get_relevant`.
+
+    `purged` is told which items have been removed for good, so that no text of theirs stays elsewhere.
     """
 
     def __init__(
@@ -68,13 +70,12 @@ class MemoryCatalog:
         limits: CatalogLimits,
         redacted: Callable[[str], str],
         superseded: Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[MemoryItem]],
+        select: Select,
     ) -> None:
-        self._store = store
-        self.audit = audit
-        self.access = access
+        super().__init__(store, audit, access, clock=clock, select=select)
         self._counter = counter
-        self._clock = clock
         self._limits = limits
+        self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None
         self._redacted = redacted
         self._superseded = superseded
 
@@ -111,7 +112,9 @@ class MemoryCatalog:
         Raises:
             AccessDeniedError: this agent may not write there.
         """
-        whose = draft.ci_source or agent or GLOBAL
+        if agent != OWNER and not agent.strip():
+            raise ValueError("an agent needs a name")
+        whose = draft.ci_source or agent.strip() or GLOBAL
         self._check_write(agent, "store", whose)
         item = self._made(draft, whose, author)
         earlier = self._store.items(ItemFilter(agents=[whose], limit=_REACH))
@@ -124,11 +127,11 @@ class MemoryCatalog:
             if same := self._store.same(new.ci_source, content_digest(new.content)):
                 return self._strengthened(same, new, agent)
             stored = self._add(new)
-            self.audit.changed(agent, "store", (stored.id,), f"{stored.type}: {stored.summary}")
+            self.audit.changed(agent, "store", (stored.id,), f"{stored.type}, priority {stored.priority}")
             for old in self._store.by_number([each.number for each in prepared.replaced]):
                 if old.status is ItemStatus.LIVE:
                     self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=stored.id))
-                    self.audit.changed(agent, "supersede", (old.id, stored.id), f"{old.summary} -> {stored.summary}")
+                    self.audit.changed(agent, "supersede", (old.id, stored.id), f"{old.type} by {stored.type}")
             self._displace(new.ci_source, agent)
         return stored
 
@@ -191,7 +194,7 @@ class MemoryCatalog:
     def _hide(self, items: Sequence[MemoryItem], status: ItemStatus, agent: str) -> None:
         for item in items:
             self._replace(replace(item, status=status))
-            self.audit.changed(agent, status.value, (item.id,), item.summary)
+            self.audit.changed(agent, status.value, (item.id,), item.type.value)
 
     def _replace(self, item: MemoryItem) -> MemoryItem:
         return self._store.replace(item, content_digest(item.content), _keys(item))
@@ -285,62 +288,30 @@ class MemoryCatalog:
         with self._store.changing():
             items = self._store.items(replace(where, statuses=hidden)) if hidden else []
             self._store.purge(items)
-            for item in items:  # not a word of what they said
+            for item in items:
                 self.audit.changed(agent, "purge", (item.id,), f"{item.status.value} {item.type.value}")
+        self.purged(items)
         return len(items)
 
-    # Reading
-
-    def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Give an item by its id, or by its number as `M12`, whatever its status.
+    def restore(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
+        """Show a hidden item again, as long as an item of its kind is shown.
 
         Raises:
-            NotFoundError: there is none that this agent may see.
+            NotFoundError: there is no such item that this agent may see.
+            AccessDeniedError: this agent may not change it.
         """
-        try:
+        self._check_write(agent, "restore", self._seen(item_id, agent).ci_source)
+        with self._store.changing():
             item = self._seen(item_id, agent)
-        except NotFoundError:
-            self.audit.read(agent, "get", detail=item_id[:80])
-            raise
-        self.audit.read(agent, "get", (item.id,), tokens=item.tokens)
+            same = self._store.same(item.ci_source, content_digest(item.content))
+            if same is not None:  # it is live, or has been said again since
+                return same
+            expires = self._expiry(item.priority, self._clock())
+            item = self._replace(replace(item, status=ItemStatus.LIVE, superseded_by="", expires=expires))
+            self.audit.changed(agent, "restore", (item.id,), item.type.value)
         return item
-
-    def _seen(self, item_id: str, agent: str) -> MemoryItem:
-        item = self._store.item(item_id)
-        if item.status is ItemStatus.PURGED or not self.access.may_read(agent, item.ci_source):
-            # Not told from one that is not there: that it is there is known to nobody else.
-            raise NotFoundError(f"there is no item {item_id!r} in the catalog that agent {agent!r} may see")
-        return item
-
-    def items(self, where: ItemFilter, *, agent: str = OWNER) -> list[MemoryItem]:
-        """List the items that pass a filter and that this agent may see, newest first."""
-        found = self._store.items(self._allowed(where, agent))
-        self.audit.read(agent, "list", tuple(item.id for item in found), tokens=sum(item.tokens for item in found))
-        return found
-
-    def count(self, where: ItemFilter, *, agent: str = OWNER) -> int:
-        """Count what `items` would list without a limit."""
-        return self._store.count(self._allowed(where, agent))
-
-    def _allowed(self, where: ItemFilter, agent: str) -> ItemFilter:
-        allowed = self.access.readable(agent)
-        if where.tags:
-            where = replace(where, tags=[tag_key(tag) for tag in where.tags])
-        if allowed is None:
-            return where
-        return replace(where, agents=sorted(allowed if where.agents is None else allowed & {*where.agents}))
-
-    def get_stats(self, whose: str | None = None, *, agent: str = OWNER) -> dict[str, CatalogStatistics]:
-        """Give figures of each agent that this one may see, and of `whose` alone where it is given."""
-        shown = [each for each in self._store.agents() if self.access.may_read(agent, each) and whose in (None, each)]
-        return {each: self._store.statistics(each) for each in shown}
 
     # Exchange
-
-    def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
-        """Give the live items of an agent as a catalog document of the source design, oldest first."""
-        items = self.items(ItemFilter(agents=[whose]), agent=agent)[::-1]
-        return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
 
     def bring_in(self, document: object, *, agent: str = OWNER) -> int:
         """Store the items of a catalog document, all or none; those that have expired by now are passed over.
@@ -360,18 +331,6 @@ class MemoryCatalog:
                 own = draft if draft.ci_source else draft.model_copy(update={"ci_source": whose})
                 self.put(own, agent=agent, author=Author.PERSON)
         return len(drafts)
-
-    # Access
-
-    def _check_write(self, agent: str, call: str, *whose: str) -> None:
-        try:
-            self.access.check_write(agent, whose)
-        except AccessDeniedError as error:
-            self._refuse(agent, call, str(error))
-
-    def _refuse(self, agent: str, call: str, why: str) -> None:
-        self.audit.refused(agent, call, why)
-        raise AccessDeniedError(why)
 
 
 _REACH = 400  # earlier items that a new one may take the place of

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus
+from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus, MemoryItem
 from orchestra_mem.core.documents.catalog_document import MOST_SHOWN, changes_of, read_line, render_catalog
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
@@ -129,6 +129,8 @@ class CatalogDocuments:
         done = [self._try(partial(self._catalog.delete, number)) for number in edits.gone]
         for number, (_, (_, text, _)) in edits.said.items():
             item = self._store.by_number([int(number[1:])])
+            if item and item[0].status is not ItemStatus.LIVE:  # a line that was taken out stands again, as by an undo
+                done.append(self._try(partial(self._catalog.restore, number)))
             if item and (changes := changes_of(item[0], text, self._permanent_from)):
                 done.append(self._try(partial(self._catalog.update, number, changes)))
         for kind, text, _ in edits.added:
@@ -147,6 +149,21 @@ class CatalogDocuments:
             logger.warning("a line of a catalog document is left as it is: %s", error)
             return False
         return True
+
+    def forget(self, items: Sequence[MemoryItem]) -> None:
+        """Take the lines of items out of the versions of their documents.
+
+        Raises:
+            StorageError: one could not be written.
+        """
+        for agent in {item.ci_source for item in items}:
+            marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
+            with self._lock, self._documents.lock():
+                for version in self._documents.versions(name_of(agent)):
+                    text = self._documents.read_version(version)
+                    kept = "\n".join(row for row in text.split("\n") if not any(mark in row for mark in marks))
+                    if kept != text:
+                        self._documents.replace(Path(version.path), kept, expected=text, name="purge")
 
     @property
     def due(self) -> bool:

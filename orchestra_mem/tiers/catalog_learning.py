@@ -103,7 +103,9 @@ class CatalogLearner:
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
         patterns, self.faults = read_patterns(self._patterns)
-        said: Json = self._echoes.without(without_recalled(messages_of(exchange)), _SINCE)
+        # A person who says what was given has said it again; a model only repeats it.
+        message, answer = map(without_recalled, messages_of(exchange))
+        said: Json = [message, self._echoes.without(answer, _SINCE)]
         drafts = find_items(exchange, said, patterns)
         # All that takes long before the transaction: a record would wait for it.
         prepared = [self._catalog.prepare(draft, agent=exchange.agent) for draft in drafts]

@@ -74,7 +74,6 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
         (("--limit", "1", "--offset", "1"), [2]),
         (("--agent", "bob"), [3, 1]),
         (("--agent", "eve"), [3, 1]),
-        (("--agent", "eve", "--of", "ada"), []),
         (("--agent", "nobody"), [1]),
         (("--of", "nobody"), []),
         (("--status", "deleted"), []),
@@ -83,6 +82,12 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
 def test_items_are_listed_as_they_are_asked_for(stocked: Program, options: Sequence[str], found: list[int]) -> None:
     """All filters must hold, and an agent sees its own, those of all, and what it is granted."""
     assert _listed(stocked, *options) == found
+
+
+def test_who_asks_for_what_another_keeps_is_told_the_permission(stocked: Program) -> None:
+    """And gets none of it."""
+    assert stocked("catalog", "list", "--agent", "eve", "--of", "ada", exit_code=1) == ""
+    assert "read: [ada]" in stocked.errors
 
 
 def test_a_list_is_for_people_too(stocked: Program) -> None:

@@ -88,13 +88,19 @@ def test_learning_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_what_was_given_is_not_learnt_again(opened: Open) -> None:
-    """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing."""
+    """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing.
+
+    A person who says the same has said it again.
+    """
     with opened() as memory:
         memory.catalog.store({"content": "We decided to keep the juniper archive in the cellar.", "agent": "ada"})
         message = memory.inject("Where is the archive?", agent="ada")
         memory.learn(message, "We decided to keep the juniper archive in the cellar.", agent="ada")
         (item,) = memory.catalog.items(LIVE)
         assert item.said == 1
+        memory.learn("We decided to keep the juniper archive in the cellar.", "Yes.", agent="ada")
+        (item,) = memory.catalog.items(LIVE)
+        assert item.said == 2
 
 
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
@@ -233,13 +239,19 @@ def test_a_purge_removes_for_good_what_is_hidden(opened: Open, tmp_path: Path) -
     with opened() as memory:
         item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
         memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
+        memory.refresh()
         assert memory.search("zanzibar").hits
         memory.catalog.delete(item.id)
+        memory.refresh()
         assert memory.catalog.purge(ItemFilter(statuses=[*ItemStatus])) == 1
         assert not any("zanzibar" in hit.chunk.text for hit in memory.search("zanzibar").hits)
         with pytest.raises(NotFoundError):
             memory.catalog.get(item.id)
         assert _live(memory) == ["Lamps are warm."]
+        memory.refresh()
+        files = [path for path in (tmp_path / ".obra" / "memory").rglob("*.md") if b"zanzibar" in path.read_bytes()]
+        assert files == []
+        assert "zanzibar" not in repr(memory.audit())
 
 
 # Who sees and changes what
@@ -255,15 +267,20 @@ def test_an_agent_sees_and_changes_its_own_alone(opened: Open) -> None:
         assert "key" not in bob.inject("the juniper box")
         assert "office" in bob.inject("the juniper office")
         assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
-        for reference in (mine.id, f"M{mine.number}"):
-            with pytest.raises(NotFoundError):
+        told = []
+        for reference in (mine.id, f"M{mine.number}", "M99"):
+            with pytest.raises(NotFoundError) as caught:
                 bob.expand(reference)
+            told.append(str(caught.value).replace(reference, ""))
+        assert len(set(told)) == 1, "whether an item is there must not be told"
         with pytest.raises(AccessDeniedError, match=r"write: \[global\]"):
             memory.catalog.delete(shared.id, agent="bob")
         with pytest.raises(AccessDeniedError):
             bob.remember("x", agent="ada")
+        with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
+            memory.catalog.items(ItemFilter(agents=["ada"]), agent="bob")
         refused = memory.audit(AuditFilter(agent="bob", outcome=None))
-        assert [entry.call for entry in refused if entry.outcome == "refused"] == ["store", "delete"]
+        assert [entry.call for entry in refused if entry.outcome == "refused"] == ["list", "store", "delete"]
 
 
 def test_grants_open_what_they_name(opened: Open) -> None:
@@ -344,6 +361,7 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         ]  # fmt: skip
         (change,) = memory.audit(AuditFilter(call="update"))
         assert "priority: 3 -> 9" in change.detail
+        assert "Tea" not in "".join(entry.detail for entry in memory.audit())
         assert memory._agents.audit.injections() == {"ada": {item.id: 2}}
         clock.now += 31 * DAY
         assert memory.catalog.clean_up().audit_entries == 5
@@ -369,6 +387,8 @@ def test_all_that_is_wrong_with_an_item_is_told_at_once(opened: Open) -> None:
         for agent in ("", "  "):
             with pytest.raises(ValueError, match="agent"):
                 memory.inject("x", agent=agent)
+        with pytest.raises(ValueError, match="agent"):
+            memory.catalog.store({"content": "x"}, agent="  ")
         assert memory.catalog.items(LIVE) == []
 
 

@@ -80,6 +80,20 @@ def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorCo
     assert "ENOSPC" not in memory.inject("runner", agent="ada")
 
 
+def test_a_deletion_that_is_undone_brings_the_item_back(memory: OrchestratorContextManager, document: Path) -> None:
+    """Also after the machine has written the document without it."""
+    before = document.read_text(encoding="utf-8")
+    (line,) = [line for line in before.split("\n") if "ENOSPC" in line]
+    document.write_text(before.replace(f"{line}\n", ""), encoding="utf-8")
+    memory.refresh()
+    assert len(_items(memory)) == 3
+    text = document.read_text(encoding="utf-8")
+    document.write_text(text.replace("## Errors\n\n", f"## Errors\n\n{line}\n"), encoding="utf-8")
+    assert len(_items(memory)) == 4
+    memory.refresh()
+    assert document.read_text(encoding="utf-8").count("ENOSPC") == 1
+
+
 def test_a_persons_other_lines_stay_word_for_word(memory: OrchestratorContextManager, document: Path) -> None:
     """A section of one's own, remarks, odd spacing, while items come and go."""
     own = "\n## Notes by Hand\n\n  A remark of mine,   spaced oddly.\n- [ ] call Ruth\n"

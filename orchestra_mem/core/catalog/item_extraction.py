@@ -84,10 +84,9 @@ def _matched(text: str, patterns: Patterns) -> ItemType | None:
     return next((kind for kind, pattern in patterns.items() if pattern.search(text)), None)
 
 
-def messages_of(exchange: Exchange) -> Json:
+def messages_of(exchange: Exchange) -> list[Json]:
     """Give an exchange as two texts. An agent's answer counts as much as a person's: it is the agent's own memory."""
-    said: list[Json] = [{"content": exchange.message}, {"content": exchange.answer}]
-    return said
+    return [{"content": exchange.message}, {"content": exchange.answer}]
 
 
 def _sentences(said: Json) -> list[str]:
