@@ -54,8 +54,8 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_230,
-    "benchmarks": 7_950,
+    "tests": 32_260,
+    "benchmarks": 7_980,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
