@@ -43,7 +43,7 @@ MAX_LINES = {
     "orchestra_mem/core": 10_430,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
-    "orchestra_mem/core/facts": 1_540,
+    "orchestra_mem/core/facts": 1_500,
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,

@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-    """Estimate of what kind each sentence is: float32, shape (n, 1 + len(kinds())), rows sum to 1, column 0 no fact."""
+    """Estimate of what kind each sentence is: float32, shape (n, 1 + kinds), rows sum to 1, column 0 no fact."""
     table = load_table()
     rows = np.empty((len(sentences), len(table.bias) - 2), dtype=np.float32)
     for first in range(0, len(sentences), _BATCH):
@@ -66,11 +66,6 @@ def logits_of(features: Features, table: Table, classes: slice = slice(None)) ->
     for number, of_class in enumerate(weighted):
         added[:, number] = np.bincount(features.rows, weights=of_class, minlength=features.count)
     return added * scales + bias
-
-
-def kinds() -> tuple[MustKeepKind, ...]:
-    """Return the kinds of the columns of `probabilities`, from column 1 on."""
-    return load_table().kinds
 
 
 @lru_cache(maxsize=1)

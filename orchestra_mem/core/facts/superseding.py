@@ -50,7 +50,6 @@ class Topic:
     numbers: frozenset[str]
     names: frozenset[str]
     labels: dict[str, str]
-    length: int
 
 
 @lru_cache(maxsize=2_048)
@@ -58,15 +57,13 @@ def topic_of(text: str) -> Topic:
     """Read what a text is about."""
     text = text[:_MAX_CHARS]
     rarity = load_table().rarity
-    stems = content_stems(text)
-    words = {word: float(rarity[column_of(word)]) for word in stems if not word[0].isdigit()}
+    words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
     return Topic(
         words=words,
         weight=sum(words.values()),
         numbers=frozenset(_NUMBER.findall(text)),
         names=frozenset(name.lower() for name in _NAME.findall(text)),
         labels={stem: match[2] for match in _LABEL.finditer(text) for stem in content_stems(match[1])},
-        length=len(stems),
     )
 
 
@@ -90,14 +87,11 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
         share,
         cover * share,
         log1p(common),
-        log1p(len(shared)),
         max((mine.words[word] for word in shared), default=0.0),
         frame,
         other_number,
         other_number * frame,
-        other_number * same_kind,
         other_label,
-        other_label * other_number,
         same_number,
         other_name,
         other_name * float(older.kind is MustKeepKind.ROLE),
@@ -108,7 +102,6 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
         same_kind * cover,
         float(newer.text == older.text),
         exp(-max(0, newer.operation - older.operation) / 10),
-        min(mine.length, 30) / 30,
         float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
         float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
         float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
