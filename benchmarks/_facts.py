@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from itertools import cycle, groupby
 from pathlib import Path
+from typing import NamedTuple
 
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation
 
 START = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 NO_FACT = frozenset({"none", "heading"})
@@ -47,6 +48,14 @@ class Record:
     lines: tuple[Line, ...]
 
 
+class Pair(NamedTuple):
+    """Two facts, and whether the later one has superseded or settled the earlier one."""
+
+    newer: MustKeep
+    older: MustKeep
+    changed: bool
+
+
 def load_records(file: Path, split: str = "") -> list[Record]:
     """Read the records of a file; of one split where that is given."""
     records = []
@@ -66,6 +75,23 @@ def load_records(file: Path, split: str = "") -> list[Record]:
                 )
             )
     return records
+
+
+def load_pairs(file: Path, split: str) -> Iterator[Pair]:
+    """Read the written pairs of a split; so many operations lie between them as they do not say."""
+    for row, distance in zip(map(json.loads, file.read_text(encoding="utf-8").splitlines()), cycle((1, 2, 5, 10, 40))):
+        if row["split"] == split:
+            older, newer = (
+                MustKeep(
+                    kind=MustKeepKind(said["k"].replace("_", " ")),
+                    text=said["t"],
+                    operation=number,
+                    timestamp=START + timedelta(minutes=number),
+                    id=number,
+                )
+                for said, number in ((row["older"], 1), (row["newer"], 1 + distance))
+            )
+            yield Pair(newer, older, row["relation"] != "none")
 
 
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:

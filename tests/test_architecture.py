@@ -43,11 +43,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 45_180,
-    "orchestra_mem/core": 12_330,
+    "orchestra_mem": 45_140,
+    "orchestra_mem/core": 12_290,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
-    "orchestra_mem/core/facts": 1_540,
+    "orchestra_mem/core/facts": 1_500,
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
@@ -58,8 +58,8 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 3_430,
-    "tests": 32_040,
-    "benchmarks": 8_630,
+    "tests": 32_070,
+    "benchmarks": 8_670,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

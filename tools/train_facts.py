@@ -11,28 +11,27 @@ facts alone, tells their kinds. Needs scikit-learn.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain, cycle
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, diags, vstack
+from scipy.sparse import csr_matrix, diags, hstack, vstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import is_unread, load_dialogues
-from benchmarks._facts import NO_FACT, START, Record, load_records, meets, operation_of, operations_of
+from benchmarks._facts import NO_FACT, START, Pair, Record, load_pairs, load_records, meets, operation_of, operations_of
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
 from orchestra_mem.core.facts.extraction import find_in_text
@@ -41,13 +40,11 @@ from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
 from orchestra_mem.core.facts.superseding import HOLDING, may_change, pair_features, topic_of
 from orchestra_mem.core.text import content_stems
-from orchestra_mem.types import MustKeep, MustKeepKind
+from orchestra_mem.types import MustKeepKind
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE / "benchmarks" / "data" / "facts.jsonl"
 PAIRS = DATA.with_name("fact-pairs.jsonl")
-# So many operations lie between the facts of a written pair: it says nothing of that.
-_DISTANCES = (1, 2, 5, 10, 40)
 DIALOGUES = DATA.with_name("dialogues.jsonl")
 TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
@@ -57,6 +54,9 @@ _STRENGTH, _KIND_STRENGTH = 6.0, 20.0
 _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN = 1.0, 0.3, 0.5, 2.0, 12.0
 _RARE_SHARE = 0.15
 _PLAIN_HANDS = frozenset({"h40", "h41", "h43"})  # short and plain: few lines that stand for much that people say
+# How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
+_GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
+_CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
 _FOLDS = 6
 _STEPS = 31  # of a weight from zero up: more of them change no figure
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
@@ -79,6 +79,9 @@ class Linear(NamedTuple):
 
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
+
+
+_UNKNOWN = Linear(np.ones((COLUMNS, 2)), np.zeros(2))  # in place of the signs before they are trained
 
 
 def hand_of(record: Record) -> str:
@@ -225,9 +228,9 @@ def _share_of_facts(records: Sequence[Record]) -> float:
 @contextmanager
 def in_use(model: Linear) -> Iterator[None]:
     """Let the package find facts by a model meanwhile."""
-    bias = np.append(model.bias, 0.0).astype(np.float32)
+    bias = np.append(model.bias, _UNKNOWN.bias).astype(np.float32)
     table = classifier.load_table()._replace(
-        weights=np.hstack((model.weights, np.zeros((COLUMNS, 1)))).astype(np.float32),
+        weights=np.hstack((model.weights, _UNKNOWN.weights)).astype(np.float32),
         scales=np.ones_like(bias),
         bias=bias,
     )
@@ -244,14 +247,6 @@ def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
     return balanced
 
 
-class Pair(NamedTuple):
-    """Two facts, and whether the later one has superseded or settled the earlier one."""
-
-    newer: MustKeep
-    older: MustKeep
-    changed: bool
-
-
 def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
     """How telling each word is: the logarithm of how many sentences there are for each that has it."""
     seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
@@ -259,14 +254,6 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
     for column, count in seen.items():
         counts[column] = count
     return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
-
-
-def pairs_of(file: Path) -> Iterator[Pair]:
-    """The written pairs of split `train`."""
-    for row, distance in zip(map(json.loads, file.read_text(encoding="utf-8").splitlines()), cycle(_DISTANCES)):
-        if row["split"] == "train":
-            older, newer = _fact(row["older"], operation=1), _fact(row["newer"], operation=1 + distance)
-            yield Pair(newer, older, row["relation"] != "none")
 
 
 def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
@@ -293,13 +280,26 @@ def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
                     yield Pair(newer, older, (newer.operation, older.operation) in taken_back)
 
 
-def _fact(said: dict[str, str], *, operation: int) -> MustKeep:
-    kind = MustKeepKind(said["k"].replace("_", " "))
-    return MustKeep(kind=kind, text=said["t"], operation=operation, timestamp=START + timedelta(minutes=operation))
+def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """Pair some failures with what completes something else and shares a telling word with them."""
+    failures = {pair.older.text: pair.older for pair in pairs if pair.older.kind is MustKeepKind.FAILURE}
+    completions = [pair for pair in pairs if pair.newer.kind is MustKeepKind.COMPLETION]
+    met = (
+        Pair(other.newer, failure, False)
+        for failure in failures.values()
+        for other in completions
+        if other.older.text != failure.text
+        and not topic_of(failure.text).words.keys().isdisjoint(topic_of(other.newer.text).words)
+    )
+    for pair, distance in zip(islice(met, 0, None, _CHANCE_STEP), cycle(range(1, 40))):
+        yield pair._replace(newer=replace(pair.newer, operation=1 + distance))
 
 
-def fit_pairs(pairs: Sequence[Pair]) -> tuple[LogisticRegression, LogisticRegression]:
-    """Fit what tells whether a text takes something back, and what weighs two facts."""
+def fit_pairs(pairs: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
+    """Fit the signs of a text (that it takes something back, that it tells of mending), and what weighs two facts.
+
+    What tells of mending is fitted together with what weighs the pair, so that it learns what the pair leaves open.
+    """
     texts = list(
         {
             pair.newer.text: any(
@@ -312,9 +312,13 @@ def fit_pairs(pairs: Sequence[Pair]) -> tuple[LogisticRegression, LogisticRegres
     model = LogisticRegression(C=4.0, max_iter=400, class_weight="balanced")
     logits = cross_val_predict(model, matrix, truth, cv=5, method="decision_function")
     back_of = {text: float(logit) for (text, _), logit in zip(texts, logits, strict=True)}
-    rows = np.array([pair_features(pair.newer, pair.older, back_of[pair.newer.text]) for pair in pairs])
+    weighed = [pair_features(pair.newer, pair.older, (back_of[pair.newer.text], 0.0)) for pair in pairs]
+    failed = np.array([[pair.older.kind is MustKeepKind.FAILURE] for pair in pairs])
+    grams = matrix_of([Sentence(text=pair.newer.text) for pair in pairs])
+    likely = grams @ kinds.weights + kinds.bias
+    rows = hstack((np.array(weighed), grams.multiply(_GRAM_SCALE * failed), _KIND_SCALE * failed * likely)).tocsr()
     changed = np.array([pair.changed for pair in pairs])
-    weigh = LogisticRegression(C=1.0, max_iter=2_000)
+    weigh = LogisticRegression(C=1.0, max_iter=2_000, solver="liblinear", tol=1e-3, random_state=0)
     shares = cross_val_predict(weigh, rows, changed, cv=5, method="predict_proba")[:, 1]
     for threshold in (0.35, 0.5, 0.6, 0.7):
         found = shares >= threshold
@@ -322,20 +326,26 @@ def fit_pairs(pairs: Sequence[Pair]) -> tuple[LogisticRegression, LogisticRegres
             f"pairs from {threshold}: recall {(found & changed).sum() / changed.sum():.3f}, precision "
             f"{(found & changed).sum() / max(1, found.sum()):.3f} of {changed.sum()} in {len(pairs)}"
         )
-    return model.fit(matrix, truth), weigh.fit(rows, changed)
+    model.fit(matrix, truth)
+    of_pair, of_grams, of_kinds = np.split(weigh.fit(rows, changed).coef_[0], [len(weighed[0]), -len(CLASSES)])
+    mends = _GRAM_SCALE * of_grams + _KIND_SCALE * kinds.weights @ of_kinds
+    signs = Linear(
+        np.column_stack((model.coef_[0], mends)), np.array([model.intercept_[0], _KIND_SCALE * kinds.bias @ of_kinds])
+    )
+    of_pair[-1] = 1.0  # what tells of mending is weighed already
+    return signs, Linear(of_pair, weigh.intercept_)
 
 
 def write_table(
     model: Linear,
     rarity: NDArray[np.float16],
-    back: LogisticRegression | None = None,
-    weigh: LogisticRegression | None = None,
+    signs: Linear = _UNKNOWN,
+    weigh: Linear = _UNKNOWN,
 ) -> None:
     """Store the weights of the models, those of n-grams as small whole numbers, which compress well."""
-    backs = back.coef_.T if back is not None else np.ones((COLUMNS, 1))
-    weights: NDArray[np.float64] = np.hstack([model.weights, backs])
+    weights: NDArray[np.float64] = np.hstack([model.weights, signs.weights])
     scales = np.abs(weights).max(axis=0) / _STEPS
-    bias = np.append(model.bias, back.intercept_ if back is not None else 0.0)
+    bias = np.append(model.bias, signs.bias)
     np.savez_compressed(
         TABLE,
         weights=np.round(weights / scales).astype(np.int8),
@@ -343,8 +353,8 @@ def write_table(
         bias=bias.astype(np.float32),
         classes=np.array(CLASSES),
         rarity=rarity,
-        pairs=(weigh.coef_[0] if weigh is not None else np.zeros(1)).astype(np.float32),
-        pair_bias=np.float32(weigh.intercept_[0] if weigh is not None else 0.0),
+        pairs=weigh.weights.astype(np.float32),
+        pair_bias=np.float32(weigh.bias[0]),
     )
     classifier.load_table.cache_clear()
     topic_of.cache_clear()
@@ -366,8 +376,9 @@ def main() -> None:
     model, rarity = fit(examples), rarity_of(examples.sentences)
     write_table(model, rarity)
     # what weighs pairs is fitted on facts as the first model finds them
-    pairs = list(chain(pairs_of(PAIRS), pairs_of_dialogues(DIALOGUES)))
-    write_table(model, rarity, *fit_pairs(pairs))
+    written = list(load_pairs(PAIRS, "train"))
+    pairs = [*written, *pairs_of_dialogues(DIALOGUES), *pairs_by_chance(written)]
+    write_table(model, rarity, *fit_pairs(pairs, model))
 
 
 if __name__ == "__main__":

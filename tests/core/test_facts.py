@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
-from benchmarks.facts import reversals, tally_records
+from benchmarks.facts import mended, reversals, tally_records
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.superseding import settle
@@ -341,6 +341,13 @@ def test_what_is_done_is_open_no_more() -> None:
     other = _fact("TODO: write the safety briefing.", 2, MustKeepKind.OPEN_ITEM)
     done = _fact("Rate limiting on the login endpoint is done.", 3, MustKeepKind.COMPLETION)
     assert [fact.status for fact in settle([wanted, other, done])] == [DONE, STANDING, STANDING]
+
+
+def test_what_is_about_a_failure_does_not_close_it() -> None:
+    """Of pairs by unread people in six languages: what mends a failure closes it, what only speaks of it does not."""
+    rightly, wrongly = mended("test")
+    assert rightly >= 0.4
+    assert wrongly <= 0.15
 
 
 @pytest.mark.parametrize("later", [1, 40])

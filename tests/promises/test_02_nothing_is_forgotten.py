@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from orchestra_mem import OrchestratorContextManager
 from tests.memories import live
 from tests.promises.conftest import Open, operation, work
@@ -44,6 +46,24 @@ def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -
         assert source.id == fact.operation
         if source.type != "task_execution":  # of fields, the text is put together
             assert fact.text in str(source.data)
+
+
+@pytest.mark.parametrize(
+    ("later", "stands"),
+    [
+        ("Wrote the docs of the search index.", True),
+        ("Measured the search index again.", True),
+        ("The nightly backup of the search index works again.", False),
+        ("Fixed the nightly backup of the search index.", False),
+    ],
+)
+def test_a_failure_stands_until_it_is_mended(memory: OrchestratorContextManager, later: str, stands: bool) -> None:
+    """Work that is only about the same thing closes no failure."""
+    failure = "The nightly backup of the search index fails."
+    for text in (failure, later):
+        memory.record_operation("user_message", {"text": text})
+    memory.flush_session()
+    assert (failure in [fact.text for fact in memory.facts()]) is stands
 
 
 def test_facts_stand_in_what_the_model_is_given(open_project: Open) -> None:

@@ -1,9 +1,10 @@
 """Which kind of fact a sentence tells: a trained linear model over hashed n-grams. `tools/train_facts.py` made it.
 
-The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 1)), `scales` and `bias` (float32, one a column
+The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `scales` and `bias` (float32, one a column
 of `weights`), and `classes` (the kinds, `none` first). Column 0 tells whether a sentence is no fact, the columns of the
-kinds which kind it is if it is one; the column behind the classes tells whether it takes something back. `rarity`
-(float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts, see `superseding`.
+kinds which kind it is if it is one; the two behind the classes tell whether it takes something back, and whether it
+says that something is mended. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias`
+weigh two facts, see `superseding`.
 """
 
 from __future__ import annotations
@@ -35,23 +36,26 @@ class Table(NamedTuple):
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-    """Estimate of what kind each sentence is: float32, shape (n, 1 + len(kinds())), rows sum to 1, column 0 no fact."""
+    """Estimate of what kind each sentence is: float32, shape (n, 1 + kinds), rows sum to 1, column 0 no fact."""
     table = load_table()
-    rows = np.empty((len(sentences), len(table.bias) - 1), dtype=np.float32)
+    rows = np.empty((len(sentences), len(table.bias) - 2), dtype=np.float32)
     for first in range(0, len(sentences), _BATCH):
         batch = slice(first, first + _BATCH)
-        logits = logits_of(features_of(sentences[batch]), table)[:, :-1]
+        logits = logits_of(features_of(sentences[batch]), table, slice(-2))
         none = 1.0 / (1.0 + np.exp(-logits[:, :1]))
         shares = np.exp(logits[:, 1:] - logits[:, 1:].max(axis=1, keepdims=True))
         rows[batch] = np.hstack((none, (1.0 - none) * shares / shares.sum(axis=1, keepdims=True)))
     return rows
 
 
-def reversal_logits(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Weigh for each text whether it takes something back: float32, shape (n,), over 0 where that is likely."""
+def signs_of(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Weigh for each text whether it takes something back, and whether it says that something is mended.
+
+    Returns: float32, shape (n, 2), the higher the likelier.
+    """
     if not texts:
-        return np.empty(0, dtype=np.float32)
-    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table(), slice(-1, None))[:, 0]
+        return np.empty((0, 2), dtype=np.float32)
+    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table(), slice(-2, None))
 
 
 def logits_of(features: Features, table: Table, classes: slice = slice(None)) -> NDArray[np.float32]:
@@ -62,11 +66,6 @@ def logits_of(features: Features, table: Table, classes: slice = slice(None)) ->
     for number, of_class in enumerate(weighted):
         added[:, number] = np.bincount(features.rows, weights=of_class, minlength=features.count)
     return added * scales + bias
-
-
-def kinds() -> tuple[MustKeepKind, ...]:
-    """Return the kinds of the columns of `probabilities`, from column 1 on."""
-    return load_table().kinds
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.facts.classifier import kinds, probabilities
+from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
 from orchestra_mem.core.facts.safety import safety_kind
@@ -138,7 +138,7 @@ def _text_of(field: Field) -> _Text:
 
 def _of_state(field: Field) -> Iterator[_Text | Find]:
     value = field.text.strip()
-    if kind := state_of(field):
+    if kind := state_of(field.name, value, about=field.about):
         about = f" ({field.about})" if field.about else ""
         yield Find(kind, f"{field.name}: {value}{about}", 1.0, 0)
     elif not says_nothing(value) and len(value.split()) >= 3:
@@ -183,12 +183,12 @@ def _among(likely: NDArray[np.floating]) -> list[float]:
 def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:
     """Tell the kind of fact that a sentence tells, with its likelihood; `among` others of its text. None for none."""
     likely = 1.0 - row[0]
-    kind = kinds()[max(range(1, len(row)), key=row.__getitem__) - 1]
+    kind = load_table().kinds[max(range(1, len(row)), key=row.__getitem__) - 1]
     if is_loop_outcome(candidate.text):
         return None
     if failure_lines(candidate.text):  # a program said it
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
-    threshold = _threshold(field)
+    threshold = _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
     named = kind_of_field(field.name) if field.source is Source.STATE else None
     if named is not None:
         return (named, likely) if likely >= threshold else None
@@ -199,10 +199,6 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
         return candidate.listed, max(likely, threshold)
     score = likely if safe is not None else among
     return (kind, score) if score >= threshold else None
-
-
-def _threshold(field: Field) -> float:
-    return _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from orchestra_mem.core.facts.states import NAMES_OF_KINDS
 from orchestra_mem.types import Json, Operation
 
 MAX_DEPTH = 8
@@ -62,13 +63,8 @@ _OUTPUT = frozenset(
 )
 _STATE = frozenset(
     "status state result outcome exit_code exitcode exit_status returncode return_code success succeeded passed "
-    "failed error errors "
-    "exception failure failures decision decisions verdict resolution blocker blockers blocked_by next_steps next_step "
-    "next todo todos open_items open_questions open_question pending action_items follow_ups follow_up remaining "
-    "waiting_on waiting_for completed accomplishments done finished achieved constraint constraints rule rules "
-    "requirement requirements policy policies preference preferences owner assignee assigned_to lead reviewer on_call "
-    "responsible".split()
-)
+    "failed".split()
+).union(NAMES_OF_KINDS)
 _TOOL_KEYS = frozenset("tool tool_name tool_type tool_call_id tool_use_id toolname function_call".split())
 _TOOL_ROLES = frozenset("tool function ipython environment computer".split())
 # Beside one of these, `result` is what the command printed.
@@ -130,7 +126,7 @@ def reads_only(operation: Operation) -> bool:
 
 
 class _Around(NamedTuple):
-    """What the mappings around a value say of it."""
+    """What the mappings around a value say of it; all but the first in the order of `Field`."""
 
     tool: bool = False
     about: str = ""
@@ -180,12 +176,11 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
     if key in _STATE and not (tool and isinstance(value, str) and key in ("result", "errors", "done", "next")):
         text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
         about = "" if around.about == text else around.about
-        speaker, voice = around.speaker, around.voice
-        return (Field(source=Source.STATE, name=label, text=text, about=about, speaker=speaker, voice=voice),)
+        return (Field(Source.STATE, label, text, about, around.speaker, around.voice),)
     if not isinstance(value, str) or (key in _TITLES_ONLY and len(value) <= _TITLE_CHARS):
         return ()
     if key in _OUTPUT or (tool and key not in _SPEECH_OF_TOOLS):
-        return (Field(source=Source.OUTPUT, name=label, text=value, about=around.about),)
+        return (Field(Source.OUTPUT, label, value, around.about),)
     if key in _SPEECH or not key or " " in value.strip():
         return _said(value, label, around)
     return ()
@@ -193,35 +188,20 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
 
 def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
     """Tell what was said from what a harness wrapped in tags and put beside it."""
-    about = around.about
     wrapped = []
     if "<" in text:
         text = _TYPED_TAG.sub("\n\n", text)
         wrapped = list(_wrapped(text))
     if not wrapped:
-        return (_speech(name, text, around),)
+        return (Field(Source.SPEECH, name, text, *around[1:]),)
     begin, said, beside = 0, [], []
     for start, end, words, inside in wrapped:
         said.append(text[begin:start])
         begin = end
-        if _REPORTERS.isdisjoint(words):
-            beside.append(Field(source=Source.OUTPUT, name=name, text=inside, about=about))
-        else:
-            beside.append(Field(source=Source.SPEECH, name=name, text=inside, about=about, voice=Voice.MODEL))
+        source = Source.OUTPUT if _REPORTERS.isdisjoint(words) else Source.SPEECH
+        beside.append(Field(source, name, inside, around.about, voice=Voice.MODEL))
     whole = "\n\n".join((*said, text[begin:]))
-    return (_speech(name, whole, around), *beside)
-
-
-def _speech(name: str, text: str, around: _Around) -> Field:
-    return Field(
-        source=Source.SPEECH,
-        name=name,
-        text=text,
-        about=around.about,
-        speaker=around.speaker,
-        voice=around.voice,
-        spoken=around.spoken,
-    )
+    return (Field(Source.SPEECH, name, whole, *around[1:]), *beside)
 
 
 _TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")
@@ -249,7 +229,8 @@ def _wrapped(text: str) -> Iterator[tuple[int, int, frozenset[str], str]]:
         begin = match.end()
         name = match[1]
         words = frozenset(re.split("[-_]", name))
-        if name in unclosed or not _is_of_harness(name, words):
+        of_harness = name in _SINGLE_TAGS or (len(words) > 1 and not words.isdisjoint(_MACHINE_TAGS))
+        if name in unclosed or not of_harness:
             continue
         close = text.find(f"</{name}>", begin)
         if close < 0 and text[: match.start()].strip():
@@ -258,10 +239,6 @@ def _wrapped(text: str) -> Iterator[tuple[int, int, frozenset[str], str]]:
         inside = text[begin : close if close >= 0 else len(text)]
         begin = close + len(name) + 3 if close >= 0 else len(text)
         yield match.start(), begin, words, inside
-
-
-def _is_of_harness(name: str, words: frozenset[str]) -> bool:
-    return name in _SINGLE_TAGS or (len(words) > 1 and not words.isdisjoint(_MACHINE_TAGS))
 
 
 def _is_tool(value: dict[str, Json]) -> bool:
@@ -369,14 +346,10 @@ def masked(sentence: str, *, quotes: bool) -> str:
     The length stays. Spans of numbers alone, and of four words or more without a symbol, stand.
     """
     if "`" in sentence:
-        sentence = _CODE_SPAN.sub(_x, sentence)
+        sentence = _CODE_SPAN.sub(lambda m: m[0] if _PLAIN_SPAN.fullmatch(m[1]) else "x" * len(m[0]), sentence)
     if quotes and ('"' in sentence or "“" in sentence):
         sentence = _QUOTED.sub(lambda match: "x" * len(match[0]), sentence)
     return sentence
-
-
-def _x(match: re.Match[str]) -> str:
-    return match[0] if _PLAIN_SPAN.fullmatch(match[1]) else "x" * len(match[0])
 
 
 def reads_as_prose(sentence: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from orchestra_mem.core.facts.prose import Field
 from orchestra_mem.types import MustKeepKind
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -24,19 +23,17 @@ _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
     (MustKeepKind.INSIGHT, "insight insights lesson lessons lessons_learned learning learnings finding findings"),
 )
 _KIND_OF = {name.replace("_", " "): kind for kind, names in _FIELDS for name in names.split()}
-_VALUES: tuple[tuple[MustKeepKind, str], ...] = (
-    (
-        MustKeepKind.FAILURE,
-        "failed failure fail error errored crashed timeout timed_out aborted broken rejected denied",
-    ),
-    (
-        MustKeepKind.COMPLETION,
-        "completed complete done success succeeded finished passed merged closed shipped deployed released resolved "
-        "fixed",
-    ),
-    (MustKeepKind.OPEN_ITEM, "pending blocked waiting on_hold todo open deferred paused"),
+NAMES_OF_KINDS = [name for kind, names in _FIELDS if kind is not MustKeepKind.INSIGHT for name in names.split()]
+"""The names of fields that hold facts of a kind; what was found out is told in sentences, whatever holds it."""
+_FAILED = "failed failure fail error errored crashed timeout timed_out aborted broken rejected denied"
+_DONE = (
+    "completed complete done success succeeded finished passed merged closed shipped deployed released resolved fixed"
 )
-_OUTCOMES = {value: kind for kind, values in _VALUES for value in values.split()}
+_OUTCOMES = {
+    **dict.fromkeys(_FAILED.split(), MustKeepKind.FAILURE),
+    **dict.fromkeys(_DONE.split(), MustKeepKind.COMPLETION),
+    **dict.fromkeys("pending blocked waiting on_hold todo open deferred paused".split(), MustKeepKind.OPEN_ITEM),
+}
 # What a loop decides of its next turn is over with that turn.
 _LOOP_OUTCOMES = frozenset(
     "proceed continue retry stop skip abort wait replan escalate approved approve accept accepted reject go next yes "
@@ -64,22 +61,21 @@ def is_loop_outcome(text: str, name: str = "") -> bool:
     return named is MustKeepKind.DECISION and outcome.strip(" .!*").lower() in _LOOP_OUTCOMES
 
 
-def state_of(field: Field) -> MustKeepKind | None:
+def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
     """Judge a short value by itself: an outcome, a flag, an exit status; None where it tells no fact."""
-    value = field.text.strip()
     low = value.lower()
-    if field.name in _EXIT_FIELDS:
+    if name in _EXIT_FIELDS:
         return MustKeepKind.FAILURE if low not in ("0", "none", "") else None
     if low in ("true", "false"):
-        return _of_flag(field, low == "true")
+        return _of_flag(name, low == "true", about=about)
     if says_nothing(value):
         return None
     outcome = _OUTCOMES.get(low.replace(" ", "_").replace("-", "_"))
-    named = _KIND_OF.get(field.name)
-    if named is MustKeepKind.DECISION and (outcome is not None or is_loop_outcome(value, field.name)):
+    named = _KIND_OF.get(name)
+    if named is MustKeepKind.DECISION and (outcome is not None or is_loop_outcome(value, name)):
         return None
     if outcome is not None and named is None:
-        return outcome if field.about or outcome is MustKeepKind.FAILURE else None
+        return outcome if about or outcome is MustKeepKind.FAILURE else None
     return named if named is not None and len(value.split()) < 3 else None
 
 
@@ -88,8 +84,8 @@ def says_nothing(value: str) -> bool:
     return not value.strip() or _NOTHING.fullmatch(value.strip().lower()) is not None
 
 
-def _of_flag(field: Field, value: bool) -> MustKeepKind | None:
-    if value and field.name in _GOOD_FLAGS | _GOOD_WHEN_TRUE:
-        return MustKeepKind.COMPLETION if field.about else None
-    failed = field.name in _GOOD_FLAGS if not value else field.name in ("failed", "failure", "error")
+def _of_flag(name: str, value: bool, *, about: str) -> MustKeepKind | None:
+    if value and name in _GOOD_FLAGS | _GOOD_WHEN_TRUE:
+        return MustKeepKind.COMPLETION if about else None
+    failed = name in _GOOD_FLAGS if not value else name in ("failed", "failure", "error")
     return MustKeepKind.FAILURE if failed else None

@@ -2,8 +2,8 @@
 
 A fact is compared with those alone that share a telling word with it. A trained linear model weighs each pair by what
 both are about, by the values that differ, by their kinds, and by how much the later one sounds like taking something
-back; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge, one wrongly kept
-costs a line.
+back or like mending it; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge,
+one wrongly kept costs a line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import exp, log1p
 from operator import mul
 
-from orchestra_mem.core.facts.classifier import load_table, reversal_logits
+from orchestra_mem.core.facts.classifier import load_table, signs_of
 from orchestra_mem.core.facts.features import column_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
@@ -50,7 +50,6 @@ class Topic:
     numbers: frozenset[str]
     names: frozenset[str]
     labels: dict[str, str]
-    length: int
 
 
 @lru_cache(maxsize=2_048)
@@ -58,20 +57,18 @@ def topic_of(text: str) -> Topic:
     """Read what a text is about."""
     text = text[:_MAX_CHARS]
     rarity = load_table().rarity
-    stems = content_stems(text)
-    words = {word: float(rarity[column_of(word)]) for word in stems if not word[0].isdigit()}
+    words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
     return Topic(
         words=words,
         weight=sum(words.values()),
         numbers=frozenset(_NUMBER.findall(text)),
         names=frozenset(name.lower() for name in _NAME.findall(text)),
         labels={stem: match[2] for match in _LABEL.finditer(text) for stem in content_stems(match[1])},
-        length=len(stems),
     )
 
 
-def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[float]:
-    """Give what two facts are weighed by; `taking_back` is the logit of the newer one taking something back."""
+def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> list[float]:
+    """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`."""
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     shared = [word for word in mine.words if word in theirs.words]
     common = sum(mine.words[word] for word in shared)
@@ -82,6 +79,7 @@ def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[
     same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
     other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
     other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
+    taking_back, mending = signs
     back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
     same_kind = float(newer.kind is older.kind)
     return [
@@ -89,7 +87,6 @@ def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[
         share,
         cover * share,
         log1p(common),
-        log1p(len(shared)),
         max((mine.words[word] for word in shared), default=0.0),
         frame,
         other_number,
@@ -107,20 +104,20 @@ def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[
         same_kind * cover,
         float(newer.text == older.text),
         exp(-max(0, newer.operation - older.operation) / 10),
-        min(mine.length, 30) / 30,
         float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
         float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
         float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
         float(older.kind is MustKeepKind.FAILURE) * cover,
         *_FLAGS[newer.kind],
         *_FLAGS[older.kind][:-1],
+        mending if older.kind is MustKeepKind.FAILURE else 0.0,
     ]
 
 
-def likelihood(newer: MustKeep, older: MustKeep, taking_back: float) -> float:
+def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
     """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
     weights, bias = _pair_weights()
-    logit = sum(map(mul, pair_features(newer, older, taking_back), weights), bias)
+    logit = sum(map(mul, pair_features(newer, older, signs), weights), bias)
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
 
 
@@ -146,14 +143,14 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
     settled = list(must_keeps)
     new = [number for number in order if number >= known]
-    backs = dict(zip(new, reversal_logits([settled[number].text for number in new]).tolist(), strict=True))
+    signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
     standing = _Standing()
     for number in order:
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
             continue
-        if number in backs:
-            for past, chance in standing.changed_by(fact, settled, backs[number]):
+        if number in signs:
+            for past, chance in standing.changed_by(fact, settled, signs[number]):
                 if chance < SURE:
                     settled[past] = replace(settled[past], superseded_by=fact.id)
                     continue
@@ -200,7 +197,7 @@ class _Standing:
         for word in topic.words if topic else ():
             self._by_word[word].pop(number, None)
 
-    def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], back: float) -> list[tuple[int, float]]:
+    def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, float]]:
         """The facts that a later one changes, or perhaps does, with the likelihood of it."""
         topic = topic_of(fact.text)
         found: list[tuple[int, float]] = []
@@ -208,9 +205,9 @@ class _Standing:
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 found.append((number, 1.0))  # once said again, it stands once
-            elif may_change(fact, older) and (chance := likelihood(fact, older, back)) >= PERHAPS:
+            elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 found.append((number, chance))
-        if not found and topic.weight <= _FEW and back >= _POINTS:
+        if not found and topic.weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
         # of what is only perhaps changed the likeliest is named
         doubts = sorted((pair for pair in found if pair[1] < SURE), key=lambda pair: -pair[1])[:1]
