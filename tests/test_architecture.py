@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 3_430,
-    "tests": 32_070,
+    "tests": 32_090,
     "benchmarks": 8_670,
 }
 MAX_MODULE_LINES = 400

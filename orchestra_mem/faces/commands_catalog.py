@@ -230,7 +230,7 @@ def purge(
         raise BadParameter("say what is to go: --expired, --deleted, or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not _agreed(run, f"Remove {views.counted(count, 'item')} for good?"):
+    if count and not yes and not run.agreed(f"Remove {views.counted(count, 'item')} for good?"):
         return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
     done = memory.catalog.purge(where, agent=agent)
     return CommandResult({"purged": done}, f"removed {views.counted(done, 'item')} for good\n")
@@ -360,8 +360,3 @@ def _from_stdin() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
-
-
-def _agreed(run: Invocation, question: str) -> bool:
-    run.tell(f"{question} (yes or no)")
-    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
@@ -32,7 +31,7 @@ def scan(run: Invocation) -> CommandResult:
 
 @command(of=redact)
 def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without asking.")] = False) -> CommandResult:
-    """Take all secrets out, of what was recorded and of documents, a person's lines too. It cannot be undone.
+    """Take all secrets out, of what was recorded and of documents, a person's lines too, for good. Asks first.
 
     Example: orchestra-mem redact apply --yes
     """
@@ -40,8 +39,8 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
     from orchestra_mem.doctor.secrets import take_out
 
     run.require_memory()
-    if not yes and not (sys.stdin and sys.stdin.isatty() and typer.confirm("Rewrite what was recorded?", err=True)):
-        raise typer.BadParameter("this rewrites what was recorded, and asks at a terminal; give --yes to do it")
+    if not yes and not run.agreed("Rewrite what was recorded, and what people wrote?"):
+        return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
     done = take_out(run.project, load_settings(run.project, os.environ))
     rewritten = f"{views.counted(done.texts, 'text')} of the database and {views.counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")
