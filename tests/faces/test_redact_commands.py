@@ -8,15 +8,15 @@ from tests.faces.conftest import Program
 SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
 
 
-def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(program: Program) -> None:
+def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Program) -> None:
     """Never which; exit 1 while there are any, and where nobody agrees."""
-    with open_memory(program.folder, config={"redaction": {"mode": "off"}}) as memory:
+    with open_memory(run.folder, config={"redaction": {"mode": "off"}}) as memory:
         memory.record_operation("note", {"text": f"with {SECRET}"})
-    assert program("redact", "scan", exit_code=1) == "operations 1, data: github-token (1)\n"
-    assert program.json("redact", "scan", exit_code=1)["secrets"] == [
+    assert run("redact", "scan", exit_code=1) == "operations 1, data: github-token (1)\n"
+    assert run.json("redact", "scan", exit_code=1)["secrets"] == [
         {"place": "operations 1, data", "kinds": {"github-token": 1}}
     ]
-    assert program("redact", "apply", exit_code=1, stdin="no\n") == "nothing was rewritten\n"
-    assert program("redact", "apply", stdin="yes\n") == "rewritten: 1 text of the database and 0 files\n"
-    assert program("redact", "scan") == "no secret was found\n"
-    assert program("redact", "apply", "--yes") == "rewritten: 0 texts of the database and 0 files\n"
+    assert run("redact", "apply", exit_code=1, stdin="no\n") == "nothing was rewritten\n"
+    assert run("redact", "apply", stdin="yes\n") == "rewritten: 1 text of the database and 0 files\n"
+    assert run("redact", "scan") == "no secret was found\n"
+    assert run("redact", "apply", "--yes") == "rewritten: 0 texts of the database and 0 files\n"
