@@ -22,7 +22,7 @@ _STEPS = 45
 _RECORDS = ("record",) * 8
 _UPDATE = ("record", "refresh")
 _OTHER_STEPS = (
-    *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore"),
+    *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore", "learn"),
     *("edit", "item", "collide", "accept", "reject"),
 )
 # What must be done for the points of a kind to be passed, after some operations; of several ways each will do.
@@ -37,9 +37,21 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     # A person's words, taken in; by the command that opens an editor, and by a watcher.
     "edit": (("item", "context"), ("refresh", "edit", "item", "context"), ("watch",)),
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
+    # What agents learn, and its document; what is hidden is purged, from the document's versions too.
+    "learn": ((*_UPDATE, "learn", *_UPDATE, "learn"),),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
-_SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
+# `redact apply` works on a memory that nobody has open, and can be done again.
+_ALONE = {"redact"}
+_SAME = {
+    "catalog": "learn",
+    "purge": "learn",
+    "compaction": "compact",
+    "archive": "flush",
+    "job": "improve",
+    "trial": "improve",
+    "draft": "improve",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +149,8 @@ def _live_dry(folder: Path, life: str, plan: Sequence[str], doom: Doom, seen: Co
 
 def kinds_in_code() -> set[str]:
     """What the package calls its writes and transactions: the first part of each point's name."""
-    return {kind for path in PACKAGE.rglob("*.py") for kind in _kinds(ast.parse(path.read_text(encoding="utf-8")))}
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
+    return {kind for tree in trees for kind in _kinds(tree)} - _ALONE
 
 
 def _kinds(tree: ast.Module) -> Iterator[str]:

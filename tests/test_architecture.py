@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 45_140,
+    "orchestra_mem": 45_150,
     "orchestra_mem/core": 12_290,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
@@ -57,9 +57,9 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_760,
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 3_430,
-    "tests": 32_090,
-    "benchmarks": 8_670,
+    "orchestra_mem/faces": 3_440,
+    "tests": 32_100,
+    "benchmarks": 8_690,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -51,7 +51,7 @@ def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: Orche
 
 NAMES_NOTHING = (
     "names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, decision_log.md:41 for a line, "
-    "story 5 for a work item"
+    "story 5 for a work item, M12 for an item of the catalog"
 )
 
 

@@ -294,11 +294,6 @@ class Invocation:
         """Print a line on stderr."""
         typer.echo(_encoded(words + "\n"), err=True, nl=False)
 
-    def agreed(self, question: str) -> bool:
-        """Ask on stderr, and read one line from stdin; only `y` and `yes` agree."""
-        self.tell(f"{question} (yes or no)")
-        return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
-
     def print_json(self, value: Json) -> None:
         """Print one JSON document."""
         typer.echo(json.dumps(value, indent=2))

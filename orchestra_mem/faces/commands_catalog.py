@@ -16,6 +16,7 @@ from typer import Argument, BadParameter, Option
 from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
+from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
@@ -230,7 +231,7 @@ def purge(
         raise BadParameter("say what is to go: --expired, --deleted, or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not run.agreed(f"Remove {views.counted(count, 'item')} for good?"):
+    if count and not yes and not agreed(run, f"Remove {views.counted(count, 'item')} for good?"):
         return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
     done = memory.catalog.purge(where, agent=agent)
     return CommandResult({"purged": done}, f"removed {views.counted(done, 'item')} for good\n")

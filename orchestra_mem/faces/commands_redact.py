@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
 
 redact = typer.Typer(no_args_is_help=True)
@@ -39,7 +40,7 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
     from orchestra_mem.doctor.secrets import take_out
 
     run.require_memory()
-    if not yes and not run.agreed("Rewrite what was recorded, and what people wrote?"):
+    if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
     done = take_out(run.project, load_settings(run.project, os.environ))
     rewritten = f"{views.counted(done.texts, 'text')} of the database and {views.counted(done.files, 'file')}"

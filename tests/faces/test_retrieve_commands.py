@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.faces.conftest import Program
@@ -58,6 +60,7 @@ def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
     """And the context is as without a query."""
     plain = filled("context")
     index = filled.folder / ".obra" / "index"
+    shutil.rmtree(index, ignore_errors=True)
     index.write_text("no folder")
     assert filled("context", "--query", QUESTION) == plain
     assert "orchestra-mem: nothing is recalled, search cannot be used: " in filled.errors

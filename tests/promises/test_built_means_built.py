@@ -117,7 +117,7 @@ def test_what_follows_ends_with_the_memory(tmp_path: Path) -> None:
     del forgotten, memory
     gc.collect()
     until(lambda: threading.active_count() <= before, 10)
-    assert not (tmp_path / HOME / "index").exists()
+    assert not (tmp_path / HOME / "index" / "search.db").exists()
 
 
 # A server of embeddings that is away

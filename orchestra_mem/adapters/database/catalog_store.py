@@ -42,7 +42,7 @@ class SqliteCatalogStore:
 
     def changing(self) -> AbstractContextManager[object]:
         """Make all that is read and written within one transaction."""
-        return self._database.transaction(_NAME)
+        return self._database.transaction("catalog")
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
         """Store a new item; it gets the next number."""
