@@ -129,7 +129,6 @@ class MemorySearch:
         mode: SearchMode = SearchMode.HYBRID,
         limit: int = 10,
         session: str | None = None,
-        agent: str | None = None,
     ) -> Answer:
         """Find what answers a query best; any string is one.
 
@@ -138,7 +137,7 @@ class MemorySearch:
             where: what alone is looked at.
             mode: by words, by meaning, or both.
             limit: how many hits at most.
-            session, agent: who asks; what is theirs goes a little before what is not.
+            session: who asks; what is theirs goes a little before what is not.
 
         Raises:
             ValueError: there is no such mode, the limit is negative, or a time of the filter has no time zone.
@@ -151,7 +150,7 @@ class MemorySearch:
         for name, moment in (("since", where.since), ("until", where.until)):
             if moment is not None and moment.tzinfo is None:
                 raise ValueError(f"{name} is {moment}, which has no time zone")
-        situation = Situation(now=self._clock(), session=session, agent=agent)
+        situation = Situation(now=self._clock(), session=session)
         known = self._index.problems
         try:
             answer = self._answer(query, where, mode, limit, situation)
@@ -320,24 +319,21 @@ class MemorySearch:
         numbers = {number for hit in hits for number in _facts_in(hit)}
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
+            chunk = hit.chunk
             if _is_summary(hit):
-                text = with_states(hit.chunk.text, facts)
-                if text != hit.chunk.text:
-                    hit = replace(hit, chunk=replace(hit.chunk, text=text))
-                if text.strip():
-                    yield hit
-                continue
-            fact = facts.get(int(hit.chunk.source[1:])) if _is_fact(hit) else None
-            if fact is None and _is_fact(hit):
-                continue
-            if fact is not None and fact.status is not MustKeepStatus.STANDING:
-                continue
-            if fact is not None and fact.text != hit.chunk.text:
-                chunk = chunk_fact(fact)
-                self._index.add([chunk])
-                self._index.remove([hit.chunk.key])
-                hit = replace(hit, chunk=chunk)
-            yield hit
+                text = with_states(chunk.text, facts)
+                if not text.strip():
+                    continue
+                chunk = replace(chunk, text=text)
+            elif _is_fact(hit):
+                fact = facts.get(int(chunk.source[1:]))
+                if fact is None or fact.status is not MustKeepStatus.STANDING:
+                    continue
+                if fact.text != chunk.text:
+                    chunk = chunk_fact(fact)
+                    self._index.add([chunk])
+                    self._index.remove([hit.chunk.key])
+            yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""

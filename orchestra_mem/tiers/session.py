@@ -30,6 +30,7 @@ from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.session_summary import note_closing, summarise_session
 from orchestra_mem.types import (
@@ -47,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 # What a notice is about that tells of a database older than the documents.
 HISTORY = "history"
-# How often a write is tried again when someone else saves the document at the same moment.
-WRITE_TRIES = 5
 # Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
 _REMEMBERED = 512
 # A torn entry is known by at least this much of its heading; a person's line may well end with a "#".

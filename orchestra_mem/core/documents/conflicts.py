@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from orchestra_mem.core.documents.alignment import matched_lines, split_lines
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.merge import Conflict, Merged
-from orchestra_mem.errors import NotFoundError
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(
@@ -201,9 +200,6 @@ def accept(text: str, conflict_id: str) -> Resolved:
     """Put the machine's lines in the place of the person's, and take the block out.
 
     Where the person has changed the lines above meanwhile, these stay and the machine's follow them.
-
-    Raises:
-        NotFoundError: there is no intact block with that id.
     """
     lines, block = text.split("\n"), _found(text, conflict_id)
     cr = "\r" if line_end(text) == "\r\n" else ""
@@ -231,14 +227,7 @@ def reject(text: str, conflict_id: str) -> Resolved:
 
 
 def _found(text: str, conflict_id: str) -> ConflictBlock:
-    blocks = {block.id: block for block in find_conflicts(text)}
-    if conflict_id in blocks:
-        return blocks[conflict_id]
-    lines = text.split("\n")
-    damaged = "".join(f"; line {line}: {problem}" for line, problem in faults(text) if conflict_id in lines[line - 1])
-    raise NotFoundError(
-        f"there is no conflict {conflict_id!r} in the document; open are: {', '.join(blocks) or 'none'}{damaged}"
-    )
+    return next(block for block in find_conflicts(text) if block.id == conflict_id)
 
 
 def _digest(lines: Sequence[str]) -> str:

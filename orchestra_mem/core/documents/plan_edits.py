@@ -43,12 +43,6 @@ class LineEdit:
     waits_for: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     kind: WorkKind | None = None
 
-    @property
-    def says_nothing(self) -> bool:
-        """Whether all stayed as it was."""
-        said = self.title, self.status, self.priority, self.assignee, self.parent, self.waits_for, self.kind
-        return all(value is None for value in said)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reordered:
@@ -100,7 +94,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
         for key, (old, (line, _)) in found.said.items()
         if (was := old[0] if old else known(int(key)))
     ]
-    edits = [edit for edit in edits if not edit.says_nothing]
+    edits = [edit for edit in edits if edit != LineEdit(number=edit.number, was=edit.was)]
     gone = {line.number: line for line, _ in found.gone.values()}
     rows, stood = now.split("\n"), {*before.split("\n")}
     named = {_named(row) for row in rows} if gone else set()

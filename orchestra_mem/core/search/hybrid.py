@@ -331,6 +331,4 @@ def _priors(outlines: Outlines, situation: Situation, half_life_days: float) -> 
     }
     if situation.session:
         priors["same_session"] = np.array([each == situation.session for each in outlines.sessions], np.float32)
-    if situation.agent:
-        priors["same_agent"] = np.array([each == situation.agent for each in outlines.agents], np.float32)
     return priors
