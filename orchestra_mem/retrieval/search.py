@@ -320,12 +320,12 @@ class MemorySearch:
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
             chunk = hit.chunk
-            if _is_summary(hit):
+            if _letter(hit) == "S":
                 text = with_states(chunk.text, facts)
                 if not text.strip():
                     continue
                 chunk = replace(chunk, text=text)
-            elif _is_fact(hit):
+            elif _letter(hit) == "K":
                 fact = facts.get(int(chunk.source[1:]))
                 if fact is None or fact.status is not MustKeepStatus.STANDING:
                     continue
@@ -351,14 +351,11 @@ def _off(why: object) -> str:
 
 def _facts_in(hit: Hit) -> list[int]:
     """The numbers of the facts that a hit tells with their numbers."""
-    if _is_fact(hit):
+    if _letter(hit) == "K":
         return [int(hit.chunk.source[1:])]
-    return kept_numbers(hit.chunk.text) if _is_summary(hit) else []
+    return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
 
 
-def _is_fact(hit: Hit) -> bool:
-    return hit.chunk.source.startswith("K") and hit.chunk.source[1:].isdigit()
-
-
-def _is_summary(hit: Hit) -> bool:
-    return hit.chunk.source.startswith("S") and hit.chunk.source[1:].isdigit()
+def _letter(hit: Hit) -> str:
+    """What stands before the number of what was found: `K` of a fact, `S` of a summary."""
+    return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

@@ -72,19 +72,15 @@ def mark(merged: Merged, before: str = "") -> str:
     """
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""
-    new = [(conflict, split_lines(conflict.person)) for conflict in merged.conflicts]
     last = len(lines) - (not lines[-1])
-    starts = [min(conflict.line - 1, last) for conflict, _ in new]
+    new = [(min(each.line - 1, last), each, split_lines(each.person)) for each in merged.conflicts]
     places: defaultdict[int, list[list[str]]] = defaultdict(list)
     used: set[str] = set()
     for place, block, raw in _undecided(before, lines):
-        if not any(
-            _supersedes(conflict, range(start, start + len(own)), block, place)
-            for start, (conflict, own) in zip(starts, new, strict=True)
-        ):
+        if not any(_supersedes(each, range(start, start + len(own)), block, place) for start, each, own in new):
             used.add(block.id)
             places[place].append(raw)
-    for start, (conflict, own) in zip(starts, new, strict=True):
+    for start, conflict, own in new:
         places[start + len(own)].append(_block(conflict, own, used, cr))
     for place in sorted(places, reverse=True):
         added = [line for block_lines in places[place] for line in block_lines]
