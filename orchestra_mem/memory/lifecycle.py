@@ -253,7 +253,7 @@ class Lifecycle:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
             return None
-        start, spilled, compacted = time.perf_counter(), 0, Compacted.nothing()
+        start, spilled, compacted = time.perf_counter(), 0, Compacted()
         with self._parts.store.lock():
             with self._session_document():
                 spilled = self._spill(self._parts.working.older_half())

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.core.documents.blame import Names, names_in
+from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.search.chunking import Passage, find_passage, passages_of
@@ -39,11 +39,6 @@ class Excerpt:
     passage: Passage
     behind: tuple[Passage, ...]
 
-    @property
-    def names(self) -> Names:
-        """The operations, facts and summaries that the passage names."""
-        return names_in(self.passage.text)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceLocator:
@@ -61,7 +56,7 @@ class SourceLocator:
             name = hit.chunk.source
             if name not in passages:
                 text = self._text(name)
-                passages[name] = passages_of(text) if text else []
+                passages[name] = [*passages_of(text)] if text else []
             passage = find_passage(passages[name], hit.chunk)
             found.append(passage.line if passage else 0)
         return found
@@ -78,7 +73,7 @@ class SourceLocator:
         text = self._text(match["name"])
         if text is None:
             raise NotFoundError(f"there is no document {match['name']!r}; `orchestra-mem status` says where they lie")
-        passages, line = passages_of(text), int(match["line"] or 1)
+        passages, line = [*passages_of(text)], int(match["line"] or 1)
         if not passages:
             raise NotFoundError(f"{match['name']} says nothing yet")
         number = min(range(len(passages)), key=partial(_distance, passages, line))
@@ -177,8 +172,9 @@ class Recall:
         place = self.places.around(reference)
         if place is None:
             return None
-        facts = self.ledger.must_keeps_by_id(place.names.facts)
-        numbers = {*place.names.operations, *(fact.operation for fact in facts if fact.operation)}
+        names = names_in(place.passage.text)
+        facts = self.ledger.must_keeps_by_id(names.facts)
+        numbers = {*names.operations, *(fact.operation for fact in facts if fact.operation)}
         return Expansion(
             reference=f"{place.document.name}:{place.passage.line}",
             operations=tuple(self.log.operation(number) for number in sorted(numbers)),
@@ -238,10 +234,5 @@ class Recall:
     def best_lines(query: str, lines: Sequence[str], max_results: int) -> list[str]:
         """Return the lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
         words = set(query.casefold().split())
-        scored: list[tuple[int, int, str]] = []
-        for position, line in enumerate(lines):
-            folded = line.casefold()
-            score = sum(word in folded for word in words)
-            if score:
-                scored.append((-score, position, line))
-        return list(dict.fromkeys(line for _, _, line in sorted(scored)))[: max(0, max_results)]
+        scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
+        return sorted(filter(scores.get, scores), key=lambda line: -scores[line])[: max(0, max_results)]

@@ -177,17 +177,14 @@ class MemorySearch:
         def ask(searcher: Searcher, size: int) -> list[Hit]:
             return searcher.search(query, situation, where=where, mode=mode, limit=size)
 
-        def standing(hits: Sequence[Hit]) -> list[Hit]:
-            return [*self._standing(hits)]
-
         limit = min(limit, sys.maxsize // 2)
         try:
-            hits = enough_of(partial(ask, searcher), standing, limit)
+            hits = enough_of(partial(ask, searcher), self._standing, limit)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
             notes.append(_off(error))
-            hits = enough_of(partial(ask, self._by_words), standing, limit)
+            hits = enough_of(partial(ask, self._by_words), self._standing, limit)
         return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property

@@ -103,16 +103,14 @@ class DraftPlacer:
         logger.info("%d better summaries put in", len(placed))
 
     def _text(self, session: Session) -> str:
-        path = self.memory.place.document(session)
-        if session.status is SessionStatus.ARCHIVED:
-            path = self.memory.place.folder / (session.archive or "")
-        return self.store.read(path) or ""
+        place, is_archived = self.memory.place, session.status is SessionStatus.ARCHIVED
+        return self.store.read(place.archive(session) if is_archived else place.document(session)) or ""
 
     def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
         if session.status is not SessionStatus.ARCHIVED:
             self.memory.rewrite(session, change, name="improve")
             return
-        path = self.memory.place.folder / (session.archive or "")
+        path = self.memory.place.archive(session)
         text = self.store.read_to_change(path)
         if text is not None and (new := change(text)) != text:
             self.store.replace(path, new, expected=text, name="improve")

@@ -178,7 +178,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         text = self._store.read_to_change(path)
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
-        unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
+        waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
+        unspilled = [self.entry(operation, session.started.date()) for operation in waiting]
         known = self._only_known(session, text) if after_kill and text is not None else text
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
@@ -200,9 +201,6 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             if self._ledger.add_notice(HISTORY, problem, self._clock()):
                 logger.warning("%s", problem)
         return told
-
-    def _unspilled(self, session: Session) -> list[Operation]:
-        return self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
 
     def machine_text(self, session: Session) -> str:
         """The document as the event log and the ledger have it."""

@@ -42,15 +42,10 @@ _FIELD_CHARS = 80
 class Compacted:
     """What one compaction did: new summaries, tokens of what they cover, tokens of the document before and after."""
 
-    summaries: tuple[Summary, ...]
-    covered_operations: int
-    tokens_before: int
-    tokens_after: int
-
-    @classmethod
-    def nothing(cls) -> Compacted:
-        """Where nothing could be done."""
-        return cls(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
+    summaries: tuple[Summary, ...] = ()
+    covered_operations: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
 
     @property
     def ratio(self) -> float:

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
+from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
@@ -197,7 +197,7 @@ class WorkPlan:
             editor.apply(edits)
             said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
             self.ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
-        if edits:
+        if edits != PlanEdits():
             logger.info("took in from the work plan: %d changes of work", editor.changes)
 
     def look(self, text: str) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType, MemoryItem
-from orchestra_mem.core.documents.episodic import CUT, FORMAT
+from orchestra_mem.core.documents.episodic import CUT, FORMAT, brief
 from orchestra_mem.core.documents.markdown import PIN, front_matter
 from orchestra_mem.core.documents.owned_lines import reworded
 from orchestra_mem.core.text import squeeze, visible
@@ -55,10 +55,7 @@ def _section(kind: ItemType, items: Sequence[MemoryItem]) -> str:
 
 def shown(item: MemoryItem) -> str:
     """What a line says of an item, without its number; a long one is cut."""
-    text = squeeze(visible(item.content))
-    if len(text) > _LINE_CHARS:
-        text = text[:_LINE_CHARS].rsplit(" ", 1)[0] + CUT
-    return f"{text} (priority: {item.priority})"
+    return f"{brief(squeeze(visible(item.content)), _LINE_CHARS)} (priority: {item.priority})"
 
 
 def read_line(text: str) -> SaidLine:

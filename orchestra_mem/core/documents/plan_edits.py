@@ -68,10 +68,6 @@ class PlanEdits:
     orders: tuple[Reordered, ...] = ()
     unread: tuple[int, ...] = ()
 
-    def __bool__(self) -> bool:
-        """Whether anything was said."""
-        return bool(self.changed or self.added or self.removed or self.orders or self.unread)
-
 
 def key_of(line: PlanLine) -> int:
     """The line's number, or what stands for it in an order; see `Reordered`."""
