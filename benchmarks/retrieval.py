@@ -51,7 +51,7 @@ _MEASURES = {
 _DEFAULTS = Weights()
 _PLAIN = changed(_DEFAULTS, {name: float(name == "own") for name in SHARES})
 _NEUTRAL = 0.3
-_PRIORS = ("recency", "importance", "same_session", "same_agent")
+_PRIORS = ("recency", "importance", "same_session")
 
 
 def measure(options: Options, report: Report) -> None:

@@ -193,7 +193,6 @@ class Situation:
 
     now: datetime
     session: str | None = None
-    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,20 +40,20 @@ class _Fault(Exception):
         self.steps: list[str] = []
 
 
-def checked_json(value: object, name: str = "data") -> Json:
+def checked_json(value: object) -> Json:
     """Copy a JSON value, so that later changes by the caller do not reach the copy.
 
     Tuples become lists and subclasses of `str`, `int`, `float`, `dict` become the plain type, as JSON has it.
 
     Raises:
-        InvalidOperationError: the value is no JSON; its `path` begins with `name`.
+        InvalidOperationError: the value is no JSON; its `path` begins with `data`.
     """
     try:
         return _copied(value, MAX_DEPTH)
     except _Fault as fault:
-        raise InvalidOperationError(name + "".join(reversed(fault.steps)), str(fault)) from None
+        raise InvalidOperationError("data" + "".join(reversed(fault.steps)), str(fault)) from None
     except RecursionError:
-        raise InvalidOperationError(name, _TOO_DEEP_HERE) from None
+        raise InvalidOperationError("data", _TOO_DEEP_HERE) from None
 
 
 def _copied(value: object, room: int) -> Json:

@@ -49,7 +49,7 @@ MAX_LINES = {
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_500,
     "orchestra_mem/core/summaries": 1_370,
-    "orchestra_mem/core/search": 1_980,
+    "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_140,
     "orchestra_mem/tiers": 4_840,

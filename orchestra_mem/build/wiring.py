@@ -52,6 +52,7 @@ from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
@@ -243,6 +244,7 @@ class Wiring:
             session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
             limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
             drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
+            facts=FactExtractor(log, ledger),
         )  # fmt: skip
 
     def _limits(self) -> Limits:

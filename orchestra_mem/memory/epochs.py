@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -90,37 +90,20 @@ class _Running:
     before: _Running | None = None
 
 
+@dataclass(slots=True, eq=False)
 class EpochKeeper:
     """Gives contexts, epoch by epoch. Not locked: whoever calls it holds the memory's lock."""
 
-    def __init__(
-        self,
-        session: SessionMemoryManager,
-        episodic: EpisodicMemoryManager,
-        search: LazySearch,
-        ledger: Ledger,
-        settings: Settings,
-        *,
-        counter: TokenCounter,
-    ) -> None:
-        self._session = session
-        self._episodic = episodic
-        self._search = search
-        self._ledger = ledger
-        self._counter = counter
-        shares = settings.context.shares
-        self._shares = {
-            Part.PROJECT_STATE: shares.project_state,
-            Part.WORK_PLAN: shares.work_plan,
-            Part.DECISIONS: shares.decision_history,
-            Part.SESSION: shares.session_summary,
-            Part.OPERATIONS: shares.working_memory,
-        }
-        self._fill_at_start = settings.context.fill_at_start
-        self._recalled_share = settings.retrieval.context_share
-        self._running: OrderedDict[tuple[int, bool], _Running] = OrderedDict()
-        self._timeline: list[Entry] = []
-        self.epoch_count = 0
+    session: SessionMemoryManager
+    episodic: EpisodicMemoryManager
+    search: LazySearch
+    ledger: Ledger
+    settings: Settings
+    _: KW_ONLY
+    counter: TokenCounter
+    epoch_count: int = field(default=0, init=False)
+    _running: OrderedDict[tuple[int, bool], _Running] = field(default_factory=OrderedDict, init=False)
+    _timeline: list[Entry] = field(default_factory=list, init=False)
 
     def add(self, entry: Entry) -> None:
         """Take note of a new operation."""
@@ -163,8 +146,9 @@ class EpochKeeper:
         """
         # Where search is broken no room is kept for what it would have found.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
-        asked = recalled is not None and self._recalled_share > 0 and not unavailable
-        kept_free = min(int(self._recalled_share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
+        share = self.settings.retrieval.context_share
+        asked = recalled is not None and share > 0 and not unavailable
+        kept_free = min(int(share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
         key = budget_tokens, asked
         running = self._running.get(key)
         if running is None or not self._continue(running, now, kept_free // 2):
@@ -188,7 +172,7 @@ class EpochKeeper:
         return with_recalled(
             context,
             [item for item, standing in zip(items, stands, strict=True) if not standing],
-            counter=self._counter,
+            counter=self.counter,
             reasons={item.key: each.why for item, each in zip(items, recalled.recollections, strict=True)},
             standing=[item for item, standing in zip(items, stands, strict=True) if standing],
             notes=recalled.notes,
@@ -241,8 +225,8 @@ class EpochKeeper:
         return notes
 
     def _read(self, now: Snapshot) -> _Documents:
-        blocks = {name: self._episodic.blocks(name) for name in DocumentName}
-        document = SessionDocument.parse(self._session.readable_text(now.session))
+        blocks = {name: self.episodic.blocks(name) for name in DocumentName}
+        document = SessionDocument.parse(self.session.readable_text(now.session))
         return _Documents(blocks, document, now.documents)
 
     def _begin(self, budget_tokens: int, now: Snapshot, kept_free: int) -> _Running:
@@ -257,7 +241,7 @@ class EpochKeeper:
         operations = [entry.operation for entry in fresh]
         small = budget_tokens - kept_free <= _SMALL_TOKENS
         messages = latest_messages(operations)
-        turns = self._search.turn_window(messages) if messages and not small else None
+        turns = self.search.turn_window(messages) if messages and not small else None
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
         holding = self._holding_facts(border)
         items += [
@@ -266,25 +250,35 @@ class EpochKeeper:
             )
             for entry in fresh
         ]
-        left = 1 - kept_free / max(1, budget_tokens)
         self.epoch_count += 1
         epoch = begin_epoch(
             items,
             number=self.epoch_count,
             budget_tokens=budget_tokens,
-            counter=self._counter,
-            shares={part: share * left for part, share in self._shares.items()},
+            counter=self.counter,
+            shares=self._shares(1 - kept_free / max(1, budget_tokens)),
             sources=sources,
-            fill_at_start=1.0 if small else self._fill_at_start,
+            fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # What no part needs goes to what is recalled, where that could use it.
             lends=not 0 < kept_free < _MOST_RECALLED_TOKENS,
         )
         through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
 
+    def _shares(self, of: float) -> dict[Part, float]:
+        """The parts' shares of a budget, which is this share of the whole one."""
+        shares = self.settings.context.shares
+        return {
+            Part.PROJECT_STATE: shares.project_state * of,
+            Part.WORK_PLAN: shares.work_plan * of,
+            Part.DECISIONS: shares.decision_history * of,
+            Part.SESSION: shares.session_summary * of,
+            Part.OPERATIONS: shares.working_memory * of,
+        }
+
     def _holding_facts(self, border: int) -> set[int]:
         """The operations after one that hold facts which a small context has to show first."""
-        facts = self._ledger.must_keeps(
+        facts = self.ledger.must_keeps(
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
         )
         return {fact.operation for fact in facts}

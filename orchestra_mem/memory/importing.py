@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError, InvalidOperationError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.types import Operation, OperationFilter
+from orchestra_mem.types import OperationFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,10 @@ def import_history(
     done = Imported(recorded=0, known=0)
     for found in history.operations:
         try:
-            operation = _recorded(memory, found)
+            operation = memory.record_operation(
+                found.type, found.data, found.tokens, agent=found.agent, critical=found.critical,
+                timestamp=found.timestamp, idempotency_key=found.idempotency_key,
+            )  # fmt: skip
         except InvalidOperationError as error:
             fault = HistoryFault(place=found.place, problem=str(error))
             if on_fault is None:
@@ -57,10 +60,3 @@ def import_history(
         if on_operation is not None:
             on_operation(done, found)
     return done
-
-
-def _recorded(memory: OrchestratorContextManager, found: HistoryOperation) -> Operation:
-    return memory.record_operation(
-        found.type, found.data, found.tokens, agent=found.agent, critical=found.critical, timestamp=found.timestamp,
-        idempotency_key=found.idempotency_key,
-    )  # fmt: skip

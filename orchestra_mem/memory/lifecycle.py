@@ -253,7 +253,7 @@ class Lifecycle:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
             return None
-        start, spilled, compacted = time.perf_counter(), 0, Compacted.nothing()
+        start, spilled, compacted = time.perf_counter(), 0, Compacted()
         with self._parts.store.lock():
             with self._session_document():
                 spilled = self._spill(self._parts.working.older_half())
@@ -263,7 +263,7 @@ class Lifecycle:
                 self._catch_up()
                 return self.refresh()
             self.session = session
-            self._parts.compactor.extract_facts(session, self.last_id)
+            self._parts.compactor.facts.extract(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
             with self._session_document():
                 compacted = self._parts.compactor.compact(session)
@@ -293,7 +293,7 @@ class Lifecycle:
         if self.session is not None and (waiting := self.unread):
             through = self.last_id - waiting + min(waiting, most or waiting)
             with self._parts.reporter.noting("facts"), self._parts.store.lock():
-                self._parts.compactor.extract_facts(self._parts.log.session(self.session.id), through)
+                self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
                 self.session = replace(self.session, judged_through=through)
 
     @property
@@ -367,8 +367,8 @@ class Lifecycle:
             if session.status is not SessionStatus.ACTIVE:
                 self._catch_up()
                 return None
-            parts.compactor.extract_facts(session, session.spilled_through)
-            parts.compactor.improve()
+            parts.compactor.facts.extract(session, session.spilled_through)
+            parts.compactor.drafts.place()
             parts.compactor.settle(session)
             session = parts.log.session(session.id)
             work = parts.reporter.view(session.id, ()).work

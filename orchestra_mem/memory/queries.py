@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -115,13 +116,13 @@ class QueryService:
         return [{"subject": "search", "since": None, "problem": problem}] if problem else []
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class MemoryRetriever:
     """Retrieves what past work says for a task, from the memory as it is now. Safe to share between threads."""
 
-    def __init__(self, retriever: ContextRetriever, life: Lifecycle, search: LazySearch) -> None:
-        self._retriever = retriever
-        self._life = life
-        self._search = search
+    _retriever: ContextRetriever
+    _life: Lifecycle
+    _search: LazySearch
 
     def _now(self) -> Moment:
         from orchestra_mem.retrieval.retriever import Moment

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.core.documents.blame import Names, names_in
+from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.search.chunking import Passage, find_passage, passages_of
@@ -39,19 +39,14 @@ class Excerpt:
     passage: Passage
     behind: tuple[Passage, ...]
 
-    @property
-    def names(self) -> Names:
-        """The operations, facts and summaries that the passage names."""
-        return names_in(self.passage.text)
 
-
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceLocator:
     """Finds lines and passages in documents as these are now: a line number holds until somebody saves."""
 
-    def __init__(self, *, store: DocumentStore, episodic: EpisodicMemoryManager, sessions: SessionPlace) -> None:
-        self._store = store
-        self._episodic = episodic
-        self._sessions = sessions
+    store: DocumentStore
+    episodic: EpisodicMemoryManager
+    sessions: SessionPlace
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
         """Return the line of each hit, from 1; 0 where it stands in no document, or not as it was found."""
@@ -61,7 +56,7 @@ class SourceLocator:
             name = hit.chunk.source
             if name not in passages:
                 text = self._text(name)
-                passages[name] = passages_of(text) if text else []
+                passages[name] = [*passages_of(text)] if text else []
             passage = find_passage(passages[name], hit.chunk)
             found.append(passage.line if passage else 0)
         return found
@@ -78,7 +73,7 @@ class SourceLocator:
         text = self._text(match["name"])
         if text is None:
             raise NotFoundError(f"there is no document {match['name']!r}; `orchestra-mem status` says where they lie")
-        passages, line = passages_of(text), int(match["line"] or 1)
+        passages, line = [*passages_of(text)], int(match["line"] or 1)
         if not passages:
             raise NotFoundError(f"{match['name']} says nothing yet")
         number = min(range(len(passages)), key=partial(_distance, passages, line))
@@ -91,7 +86,7 @@ class SourceLocator:
 
     def _text(self, name: str) -> str | None:
         path = self._path(name)
-        return None if path is None else self._store.read_shown(path)
+        return None if path is None else self.store.read_shown(path)
 
     def _path(self, name: str) -> Path | None:
         """Where a document lies that hits name; None where it is none, as `op 12`."""
@@ -99,8 +94,8 @@ class SourceLocator:
             return None
         stem = name.removesuffix(".md")
         if stem in {each.value for each in DocumentName}:
-            return self._episodic.path(DocumentName(stem))
-        folders = (self._sessions.folder, self._sessions.folder / "archive")
+            return self.episodic.path(DocumentName(stem))
+        folders = (self.sessions.folder, self.sessions.folder / "archive")
         return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
@@ -135,17 +130,15 @@ def is_memory_item(reference: str | int) -> bool:
     return _MEMORY_ITEM.fullmatch(str(reference)) is not None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Recall:
     """Looks things up in the event log and the ledger. Holds nothing."""
 
-    def __init__(
-        self, log: EventLog, ledger: Ledger, places: SourceLocator, state: WorkTracker, catalog: MemoryCatalog
-    ) -> None:
-        self._catalog = catalog
-        self._log = log
-        self._ledger = ledger
-        self._places = places
-        self._state = state
+    log: EventLog
+    ledger: Ledger
+    places: SourceLocator
+    state: WorkTracker
+    catalog: MemoryCatalog
 
     def expand(self, reference: str | int) -> Expansion:
         """Follow `S12` (a summary; so does a mere number), `K7` (a fact) or `op 104` to the operations behind it.
@@ -157,33 +150,34 @@ class Recall:
             NotFoundError: it names nothing.
         """
         if is_memory_item(reference):
-            item = self._catalog.get(str(reference).strip())
+            item = self.catalog.get(str(reference).strip())
             return Expansion(reference=item.id, operations=(), memory_item=item)
         match = _REFERENCE.fullmatch(str(reference))
         if match is None:
             return self._expand_place(str(reference)) or self._expand_item(reference)
         number, kind = int(match["number"]), (match["kind"] or "S").upper()
         if kind == "K":
-            fact = self._ledger.must_keep(number)
+            fact = self.ledger.must_keep(number)
             # What a person wrote by hand stands in no operation.
-            behind = (self._log.operation(fact.operation),) if fact.operation else ()
+            behind = (self.log.operation(fact.operation),) if fact.operation else ()
             around = self._around(behind[0]) if behind else ()
             return Expansion(reference=f"K{number}", operations=behind, fact=fact, around=around)
         if kind in {"OP", "O", "#"}:
-            operation = self._log.operation(number)
+            operation = self.log.operation(number)
             return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
-        summary = self._ledger.summary(number)
+        summary = self.ledger.summary(number)
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
-        place = self._places.around(reference)
+        place = self.places.around(reference)
         if place is None:
             return None
-        facts = self._ledger.must_keeps_by_id(place.names.facts)
-        numbers = {*place.names.operations, *(fact.operation for fact in facts if fact.operation)}
+        names = names_in(place.passage.text)
+        facts = self.ledger.must_keeps_by_id(names.facts)
+        numbers = {*names.operations, *(fact.operation for fact in facts if fact.operation)}
         return Expansion(
             reference=f"{place.document.name}:{place.passage.line}",
-            operations=tuple(self._log.operation(number) for number in sorted(numbers)),
+            operations=tuple(self.log.operation(number) for number in sorted(numbers)),
             place=place,
         )
 
@@ -194,23 +188,23 @@ class Recall:
                 f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
                 "decision_log.md:41 for a line, story 5 for a work item, M12 for an item of the catalog"
             )
-        item = self._state.item(int(match["number"]))
-        events = tuple(self._state.events(item.id))
+        item = self.state.item(int(match["number"]))
+        events = tuple(self.state.events(item.id))
         numbers = sorted({event.operation for event in events if event.operation})
         return Expansion(
             reference=f"{item.kind.value} {item.id}",
-            operations=tuple(self._log.operation(number) for number in numbers),
+            operations=tuple(self.log.operation(number) for number in numbers),
             item=item,
             events=events,
         )
 
     def _around(self, operation: Operation) -> tuple[Operation, ...]:
         here = OperationFilter(session=operation.session)
-        before = self._log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
-        return (*before, *self._log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
+        before = self.log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
+        return (*before, *self.log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
 
     def _covered(self, summary: Summary) -> list[Operation]:
-        return self._log.operations(
+        return self.log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
 
@@ -220,8 +214,8 @@ class Recall:
         What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
         summaries in it, a session with all its operations.
         """
-        whole = self._log.session(session).id if session else None
-        every = [*self._ledger.summaries(whole), *self._ledger.whole_summaries(whole)]
+        whole = self.log.session(session).id if session else None
+        every = [*self.ledger.summaries(whole), *self.ledger.whole_summaries(whole)]
         found = sorted(every, key=lambda summary: summary.id)
         if limit is not None:
             found = found[-limit:] if limit > 0 else []
@@ -231,7 +225,7 @@ class Recall:
         if summary.document:  # found when the section still had that text; a better short form may have some of them
             return tuple(name for name in summary.dropped if name not in summary.text)
         if summary.children:
-            source = "\n".join(self._ledger.summary(child).text for child in summary.children)
+            source = "\n".join(self.ledger.summary(child).text for child in summary.children)
         else:
             source = "\n".join(plain_text(operation) for operation in self._covered(summary))
         return missing_identifiers(source, summary.text)
@@ -240,10 +234,5 @@ class Recall:
     def best_lines(query: str, lines: Sequence[str], max_results: int) -> list[str]:
         """Return the lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
         words = set(query.casefold().split())
-        scored: list[tuple[int, int, str]] = []
-        for position, line in enumerate(lines):
-            folded = line.casefold()
-            score = sum(word in folded for word in words)
-            if score:
-                scored.append((-score, position, line))
-        return list(dict.fromkeys(line for _, _, line in sorted(scored)))[: max(0, max_results)]
+        scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
+        return sorted(filter(scores.get, scores), key=lambda line: -scores[line])[: max(0, max_results)]

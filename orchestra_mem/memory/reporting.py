@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -26,46 +27,40 @@ _MOST_SHOWN = 250
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
 
 
+@dataclass(slots=True, eq=False)
 class Reporter:
     """Gathers what is known, and keeps what has failed until it works again.
 
-    Args:
+    Attributes:
         log, ledger, settings, clock: the memory's.
         project: what it is called.
         work: shows the state of work.
         read_only: why nothing may be written, empty where it may.
     """
 
-    def __init__(
-        self,
-        log: EventLog,
-        ledger: Ledger,
-        settings: Settings,
-        *,
-        clock: Clock,
-        project: str,
-        work: WorkPlan,
-        read_only: str = "",
-    ) -> None:
-        self._log = log
-        self._ledger = ledger
-        self._clock = clock
-        self._settings = settings
-        self._project = project
-        self._work = work
-        self._read_only = read_only
-        self._failed: dict[str, tuple[str, str]] = {}
-        self._faults: dict[tuple[str, str], tuple[str, DocumentFault]] = {}
-        if read_only:
+    log: EventLog
+    ledger: Ledger
+    settings: Settings
+    _: KW_ONLY
+    clock: Clock
+    project: str
+    work: WorkPlan
+    read_only: str = ""
+    _failed: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
+    _faults: dict[tuple[str, str], tuple[str, DocumentFault]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Tell where nothing may be written."""
+        if self.read_only:
             problem = (
-                f"{read_only}: what is there can be read, and nothing can be recorded; give this user the right to "
-                "write there, then open the memory again"
+                f"{self.read_only}: what is there can be read, and nothing can be recorded; give this user the right "
+                "to write there, then open the memory again"
             )
             self._failed["read-only"] = (self._now(), problem)
             logger.warning("%s", problem)
 
     def _now(self) -> str:
-        return self._clock().isoformat(timespec="seconds")
+        return self.clock().isoformat(timespec="seconds")
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
         """Return what is known now, for the episodic documents.
@@ -73,29 +68,29 @@ class Reporter:
         Raises:
             StorageReadOnlyError: these may not be written.
         """
-        if self._read_only:
+        if self.read_only:
             raise StorageReadOnlyError(
-                f"bringing the documents up to date: {self._read_only}: this memory may be read and not be written; "
+                f"bringing the documents up to date: {self.read_only}: this memory may be read and not be written; "
                 "give this user the right to write there, then open it again"
             )
-        sizes = self._settings.documents
-        counts = self._ledger.count_must_keeps()
+        sizes = self.settings.documents
+        counts = self.ledger.count_must_keeps()
         return ProjectView(
-            project=self._project,
-            updated=self._clock(),
+            project=self.project,
+            updated=self.clock(),
             session=session,
-            size_tokens=self._settings.episodic_compaction_tokens,
-            operations=self._log.last_operation(),
-            sessions=len(self._log.sessions()),
+            size_tokens=self.settings.episodic_compaction_tokens,
+            operations=self.log.last_operation(),
+            sessions=len(self.log.sessions()),
             facts={kind: self._shown(kind) for kind in MustKeepKind},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
-            by_hand=Counter(fact.kind for fact in self._ledger.by_hand() if fact.status is not _REMOVED),
+            by_hand=Counter(fact.kind for fact in self.ledger.by_hand() if fact.status is not _REMOVED),
             decisions_in_full=sizes.decisions_in_full,
             decisions_in_brief=sizes.decisions_in_brief,
             progress_items=sizes.progress_items,
-            work=self._work.view(),
+            work=self.work.view(),
         )
 
     def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
@@ -104,23 +99,23 @@ class Reporter:
         What a person took out is shown no more, and what one wrote stands in the person's own lines.
         """
         if kind is MustKeepKind.DECISION:
-            sizes = self._settings.documents
+            sizes = self.settings.documents
             limit = sizes.decisions_in_full + sizes.decisions_in_brief
-            found = self._ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
+            found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
         else:
-            found = self._ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
+            found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
 
     @property
     def knows_work(self) -> bool:
         """Whether there are work items."""
-        return self._work.view() is not None
+        return self.work.view() is not None
 
     # What is off
 
     def failed(self, subject: str, error: Exception) -> None:
         """Take note of something that does not work; told once in the log, and in `problems` as long as it lasts."""
-        if self._read_only and isinstance(error, StorageReadOnlyError):
+        if self.read_only and isinstance(error, StorageReadOnlyError):
             return  # told already, as the reason of all these
         if any(str(error).startswith(path) for path, _ in self._faults):
             return  # told already, as a fault of that document
@@ -165,8 +160,8 @@ class Reporter:
     @property
     def is_new(self) -> bool:
         """Whether the database knows of no operation and no document."""
-        return not self._log.last_operation() and not any(
-            self._ledger.written(name.value).digest for name in DocumentName
+        return not self.log.last_operation() and not any(
+            self.ledger.written(name.value).digest for name in DocumentName
         )
 
     def tell_of_lost_history(self, documents: Sequence[str]) -> None:
@@ -177,23 +172,23 @@ class Reporter:
             "operation, summary or fact from before, and numbers in them such as K7 or op104 lead nowhere or to newer "
             "ones. If obra.db was lost, put a copy back before recording goes on"
         )
-        if self._read_only:
+        if self.read_only:
             self._failed[HISTORY] = (self._now(), problem)
-        elif not self._ledger.add_notice(HISTORY, problem, self._clock()):
+        elif not self.ledger.add_notice(HISTORY, problem, self.clock()):
             return
         logger.warning("%s", problem)
 
     def forget_lost_history(self) -> None:
         """Clear the notice of a new database once a session has been flushed since."""
-        told = max((notice.time for notice in self._ledger.notices() if notice.subject == HISTORY), default=None)
-        if told and not self._read_only and any(s.ended and s.ended >= told for s in self._log.sessions()):
-            self._ledger.resolve_notices(HISTORY, self._clock())
+        told = max((notice.time for notice in self.ledger.notices() if notice.subject == HISTORY), default=None)
+        if told and not self.read_only and any(s.ended and s.ended >= told for s in self.log.sessions()):
+            self.ledger.resolve_notices(HISTORY, self.clock())
 
     def problems(self) -> list[Json]:
         """Return what is off, since when, and in what words."""
         told = [
             *((subject, since, problem) for subject, (since, problem) in self._failed.items()),
             *((PurePath(fault.path).stem, since, str(fault)) for since, fault in self._faults.values()),
-            *((each.subject, each.time.isoformat(timespec="seconds"), each.text) for each in self._ledger.notices()),
+            *((each.subject, each.time.isoformat(timespec="seconds"), each.text) for each in self.ledger.notices()),
         ]
         return [{"subject": subject, "since": since, "problem": problem} for subject, since, problem in told]

@@ -44,15 +44,12 @@ class LazySearch:
             with self._lock:
                 if self._closed:
                     raise ClosedError("this memory has been closed; open it again with open_memory()")
-                if self.opened is None:
-                    self.opened = self._made()
+                try:
+                    if self.opened is None:
+                        self.opened = self._make()
+                except ImportError as error:
+                    raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
         return self.opened
-
-    def _made(self) -> MemorySearch:
-        try:
-            return self._make()
-        except ImportError as error:
-            raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
         """Say how many turns of a talk stand in full, by how far its last message is from those before it.

@@ -19,7 +19,6 @@ from orchestra_mem.types import Json, MustKeepKind, Operation
 _OUTCOMES = ("status", "outcome", "result", "error")
 _OUTCOME_CHARS = 120
 _SHORT_CHARS = 240
-_GROUPS = ("decisions", "rules", "failures", "similar_tasks")
 _FACTS = {
     "decisions": MustKeepKind.DECISION,
     "rules": MustKeepKind.CONSTRAINT,
@@ -63,7 +62,7 @@ class Recommendations:
 
     def groups(self) -> Iterator[tuple[str, tuple[Recommendation, ...]]]:
         """Return the groups that have something, each with its name."""
-        for name in _GROUPS:
+        for name in (*_FACTS, "similar_tasks"):
             if found := getattr(self, name):
                 yield name, found
 
@@ -98,7 +97,7 @@ def recommend(
         notes.update(dict.fromkeys(found.notes))
         return tuple(each for each in found.recollections if not each.beside)
 
-    groups: dict[str, list[Recommendation]] = {}
+    groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
     told = ""
     for name, kind in _FACTS.items():
         facts = recalled(SearchFilter(tiers=(Tier.SEMANTIC,), kinds=(kind.value,)))[:limit]
@@ -112,15 +111,9 @@ def recommend(
         if operation is None or (is_decision and _has_decisions(ledger, operation)):
             continue
         name = "decisions" if is_decision else "similar_tasks"
-        groups.setdefault(name, []).append(replace(_in_short(each, counter), outcome=outcome_of(operation)))
-    return Recommendations(
-        task=task,
-        decisions=tuple(groups["decisions"][:limit]),
-        rules=tuple(groups["rules"]),
-        failures=tuple(groups["failures"]),
-        similar_tasks=tuple(groups.get("similar_tasks", ())[:limit]),
-        notes=tuple(notes),
-    )
+        groups[name].append(replace(_in_short(each, counter), outcome=outcome_of(operation)))
+    found = {name: tuple(group[:limit]) for name, group in groups.items()}
+    return Recommendations(task=task, notes=tuple(notes), **found)
 
 
 def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:

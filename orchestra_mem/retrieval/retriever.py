@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -86,7 +85,6 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         search, log, ledger: what is retrieved from.
         counter: counts tokens.
         settings: how many answers are kept, for how long, and how many popular ones are made anew in the background.
-        timer: gives seconds that never go back.
     """
 
     def __init__(
@@ -96,8 +94,6 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         ledger: Ledger,
         counter: TokenCounter,
         settings: RetrievalSettings,
-        *,
-        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._search = search
         self._passages = PassageRetriever(search, log)
@@ -107,7 +103,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         # An answer is kept under the version that the memory had before it was looked for, so none is older than its
         # version.
         self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
-            settings.cache_entries, settings.cache_ttl_s, timer
+            settings.cache_entries, settings.cache_ttl_s
         )
         self._asked: Counter[_Request] = Counter()
         self._lock = Lock()

@@ -129,7 +129,6 @@ class MemorySearch:
         mode: SearchMode = SearchMode.HYBRID,
         limit: int = 10,
         session: str | None = None,
-        agent: str | None = None,
     ) -> Answer:
         """Find what answers a query best; any string is one.
 
@@ -138,7 +137,7 @@ class MemorySearch:
             where: what alone is looked at.
             mode: by words, by meaning, or both.
             limit: how many hits at most.
-            session, agent: who asks; what is theirs goes a little before what is not.
+            session: who asks; what is theirs goes a little before what is not.
 
         Raises:
             ValueError: there is no such mode, the limit is negative, or a time of the filter has no time zone.
@@ -151,7 +150,7 @@ class MemorySearch:
         for name, moment in (("since", where.since), ("until", where.until)):
             if moment is not None and moment.tzinfo is None:
                 raise ValueError(f"{name} is {moment}, which has no time zone")
-        situation = Situation(now=self._clock(), session=session, agent=agent)
+        situation = Situation(now=self._clock(), session=session)
         known = self._index.problems
         try:
             answer = self._answer(query, where, mode, limit, situation)
@@ -178,17 +177,14 @@ class MemorySearch:
         def ask(searcher: Searcher, size: int) -> list[Hit]:
             return searcher.search(query, situation, where=where, mode=mode, limit=size)
 
-        def standing(hits: Sequence[Hit]) -> list[Hit]:
-            return [*self._standing(hits)]
-
         limit = min(limit, sys.maxsize // 2)
         try:
-            hits = enough_of(partial(ask, searcher), standing, limit)
+            hits = enough_of(partial(ask, searcher), self._standing, limit)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
             notes.append(_off(error))
-            hits = enough_of(partial(ask, self._by_words), standing, limit)
+            hits = enough_of(partial(ask, self._by_words), self._standing, limit)
         return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property
@@ -320,24 +316,21 @@ class MemorySearch:
         numbers = {number for hit in hits for number in _facts_in(hit)}
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
-            if _is_summary(hit):
-                text = with_states(hit.chunk.text, facts)
-                if text != hit.chunk.text:
-                    hit = replace(hit, chunk=replace(hit.chunk, text=text))
-                if text.strip():
-                    yield hit
-                continue
-            fact = facts.get(int(hit.chunk.source[1:])) if _is_fact(hit) else None
-            if fact is None and _is_fact(hit):
-                continue
-            if fact is not None and fact.status is not MustKeepStatus.STANDING:
-                continue
-            if fact is not None and fact.text != hit.chunk.text:
-                chunk = chunk_fact(fact)
-                self._index.add([chunk])
-                self._index.remove([hit.chunk.key])
-                hit = replace(hit, chunk=chunk)
-            yield hit
+            chunk = hit.chunk
+            if _letter(hit) == "S":
+                text = with_states(chunk.text, facts)
+                if not text.strip():
+                    continue
+                chunk = replace(chunk, text=text)
+            elif _letter(hit) == "K":
+                fact = facts.get(int(chunk.source[1:]))
+                if fact is None or fact.status is not MustKeepStatus.STANDING:
+                    continue
+                if fact.text != chunk.text:
+                    chunk = chunk_fact(fact)
+                    self._index.add([chunk])
+                    self._index.remove([hit.chunk.key])
+            yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""
@@ -355,14 +348,11 @@ def _off(why: object) -> str:
 
 def _facts_in(hit: Hit) -> list[int]:
     """The numbers of the facts that a hit tells with their numbers."""
-    if _is_fact(hit):
+    if _letter(hit) == "K":
         return [int(hit.chunk.source[1:])]
-    return kept_numbers(hit.chunk.text) if _is_summary(hit) else []
+    return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
 
 
-def _is_fact(hit: Hit) -> bool:
-    return hit.chunk.source.startswith("K") and hit.chunk.source[1:].isdigit()
-
-
-def _is_summary(hit: Hit) -> bool:
-    return hit.chunk.source.startswith("S") and hit.chunk.source[1:].isdigit()
+def _letter(hit: Hit) -> str:
+    """What stands before the number of what was found: `K` of a fact, `S` of a summary."""
+    return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

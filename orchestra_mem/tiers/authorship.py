@@ -36,23 +36,15 @@ class BlamedLine:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Authorship:
     """Tells who wrote what."""
 
-    def __init__(
-        self,
-        *,
-        episodic: EpisodicMemoryManager,
-        session: SessionMemoryManager,
-        ledger: Ledger,
-        store: DocumentStore,
-        work: WorkTracker,
-    ) -> None:
-        self._work = work
-        self._episodic = episodic
-        self._session = session
-        self._ledger = ledger
-        self._store = store
+    episodic: EpisodicMemoryManager
+    session: SessionMemoryManager
+    ledger: Ledger
+    store: DocumentStore
+    work: WorkTracker
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document who wrote it. `session` is the live session's.
@@ -87,21 +79,21 @@ class Authorship:
 
     def _states(self, name: DocumentName) -> Iterator[tuple[str, Author]]:
         """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
-        for version in self._episodic.history(name.value):
+        for version in self.episodic.history(name.value):
             if version.reason is not VersionReason.CONFLICT:
-                yield self._store.read_version(version), version.author
-        text = self._episodic.text(name)
-        last = self._episodic.texts.last_written(name, text)
+                yield self.store.read_version(version), version.author
+        text = self.episodic.text(name)
+        last = self.episodic.texts.last_written(name, text)
         if last.left is not None:
             yield last.left, Author.MACHINE
         if last.digest != digest(text):
             yield text, Author.PERSON
 
     def _of_session(self) -> tuple[str, Blame]:
-        session = self._session.session
+        session = self.session.session
         if session is None:
             raise NotFoundError("no session is under way; its document is blamed while it is")
-        own, text = self._session.machine_text(session), self._session.readable_text(session)
+        own, text = self.session.machine_text(session), self.session.readable_text(session)
         blame = carry((), "", own, self._origin(own, Author.MACHINE))
         return text, carry(blame, own, text, self._origin(text, Author.PERSON))
 
@@ -123,7 +115,7 @@ class Authorship:
     def _work_origin(self, number: int) -> Origin | None:
         """Where the line of a work item comes from: who last changed what it says, and from which operation."""
         try:
-            events = [event for event in self._work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
+            events = [event for event in self.work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
         except NotFoundError:
             return None
         if not events:
@@ -135,13 +127,13 @@ class Authorship:
         return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
-        facts = self._ledger.must_keeps_by_id(named.facts)
+        facts = self.ledger.must_keeps_by_id(named.facts)
         if any(fact.author is Author.PERSON for fact in facts):
             # In a person's words, whoever put the number behind them.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)
         operations = ranges([*named.operations, *(fact.operation for fact in facts)])
         if named.summaries:
-            summary = self._ledger.summary(named.summaries[0])
+            summary = self.ledger.summary(named.summaries[0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
 

@@ -66,9 +66,7 @@ class CatalogDocuments:
             ledger=ledger, store=documents, path=self.path, names=self._names, numbered=self._numbered,
             by_people=self._by_people,
         )  # fmt: skip
-        self._writer = DocumentWriter(
-            ledger=ledger, store=documents, clock=clock, texts=self._texts, path=self.path, keep_versions=keep_versions
-        )
+        self._writer = DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions)
         self._written: dict[str, int] = {}
         self._through = 0
         self._seen: Mapping[str, FileState | None] = {}

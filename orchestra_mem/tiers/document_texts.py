@@ -47,10 +47,11 @@ class PersonText:
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class PersonTexts:
     """Reads documents as what people have said.
 
-    Args:
+    Attributes:
         ledger: remembers what was written and read.
         store: keeps files and versions.
         path: says where a document lies.
@@ -59,29 +60,19 @@ class PersonTexts:
         by_people: of some numbers (`K12`) those of what people wrote or took out.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: DocumentStore,
-        path: Callable[[str], Path],
-        names: Callable[[], Iterable[str]],
-        numbered: Callable[[str, str], str],
-        by_people: Callable[[Sequence[str]], Container[str]],
-    ) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._path = path
-        self._names = names
-        self.numbered = numbered
-        self._by_people = by_people
+    ledger: Ledger
+    store: DocumentStore
+    path: Callable[[str], Path]
+    names: Callable[[], Iterable[str]]
+    numbered: Callable[[str, str], str]
+    by_people: Callable[[Sequence[str]], Container[str]]
 
     def digests(self) -> tuple[dict[str, str], bool]:
         """The digest of each file that can be read now, and whether one holds what was not read yet."""
         found: dict[str, str] = {}
         unread = False
-        for name in self._names():
-            current = self._store.read_settled(self._path(name))
+        for name in self.names():
+            current = self.store.read_settled(self.path(name))
             if current is not None and current.strip():
                 last = self.last_written(name, current)
                 read = self.read_since(name, last)
@@ -95,8 +86,8 @@ class PersonTexts:
         A file that was taken away says nothing of the facts in it, and half a file nothing yet.
         """
         texts: dict[str, PersonText] = {}
-        for name in self._names():
-            current = self._store.read_settled(self._path(name))
+        for name in self.names():
+            current = self.store.read_settled(self.path(name))
             if current is None or not current.strip():
                 continue
             last = self.last_written(name, current)
@@ -106,12 +97,12 @@ class PersonTexts:
 
     def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """The document as it was last read since the machine wrote it."""
-        read = self._ledger.last_read(str(name))
+        read = self.ledger.last_read(str(name))
         return read if read.base == digest(last.text or "") else None
 
     def last_written(self, name: str, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
-        last = self._ledger.written(str(name))
+        last = self.ledger.written(str(name))
         if last.pending is not None and last.pending_left is not None and current is not None:
             # Somebody may have edited it since: the time in it is still the one of that write.
             times = {written_at(current), written_at(last.pending_left)}
@@ -135,7 +126,7 @@ class PersonTexts:
         if last.left is None or is_newest or not current.strip():
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
-        own = self._by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
+        own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:
@@ -147,18 +138,18 @@ class PersonTexts:
         """
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
-        versions = self._store.versions(str(name))
+        versions = self.store.versions(str(name))
         while versions and versions[-1].reason is VersionReason.RESTORE:
-            if self._store.read_version(versions.pop()) != current:
+            if self.store.read_version(versions.pop()) != current:
                 # An earlier text has been put in the place of this one since, and means all that it says and lacks.
                 return left
             # None has: who was about to put it there was killed before.
         for version in versions:
-            text = self._store.read_version(version)
+            text = self.store.read_version(version)
             if version.author is Author.MACHINE and written_at(text) == left_at:
                 break
             saved.append(text)
-        written = list(self._ledger.texts_left(str(name)))
+        written = list(self.ledger.texts_left(str(name)))
         if all(written_at(text) != time for text in written):
             return _nearest([*written, *saved, left], current)
         return _ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)

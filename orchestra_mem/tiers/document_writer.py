@@ -6,13 +6,12 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time
 from orchestra_mem.errors import DocumentConflictError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.types import Author, Version, VersionReason, WrittenDocument
 
@@ -37,29 +36,15 @@ class DocumentWriter:
     """Writes documents by their names. Safe to share between threads and processes: writes are locked and conditional.
 
     Args:
-        ledger: remembers what was written.
-        store: keeps files and versions.
+        texts: reads what people have made of the documents, with what remembers and keeps them.
         clock: gives the present time.
-        texts: reads what people have made of the documents.
-        path: says where a document lies.
         keep_versions: so many of the machine's own versions stay.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: DocumentStore,
-        clock: Clock,
-        texts: PersonTexts,
-        path: Callable[[str], Path],
-        keep_versions: int,
-    ) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._clock = clock
+    def __init__(self, texts: PersonTexts, *, clock: Clock, keep_versions: int) -> None:
         self._texts = texts
-        self._path = path
+        self._ledger, self._store, self._path = texts.ledger, texts.store, texts.path
+        self._clock = clock
         self._keep_versions = keep_versions
 
     def write_all(

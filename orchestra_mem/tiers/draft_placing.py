@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from orchestra_mem.core.documents.session_document import Part, SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
@@ -22,42 +22,44 @@ from orchestra_mem.types import Session, SessionStatus, Summary
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DraftPlacer:
     """Puts drafts of summaries where they belong. Called under the lock of documents."""
 
-    def __init__(
-        self, memory: SessionMemoryManager, *, log: EventLog, ledger: Ledger, store: DocumentStore, drafts: DraftStore
-    ) -> None:
-        self._memory = memory
-        self._log = log
-        self._ledger = ledger
-        self._store = store
-        self._drafts = drafts
+    memory: SessionMemoryManager
+    _: KW_ONLY
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    drafts: DraftStore
 
     def place(self) -> None:
-        """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting."""
+        """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting.
+
+        For the border between two epochs alone.
+        """
         by_session: dict[str, list[SummaryDraft]] = {}
-        for draft in self._drafts.drafts():
+        for draft in self.drafts.drafts():
             try:
-                summary = self._ledger.summary(draft.summary)
+                summary = self.ledger.summary(draft.summary)
             except NotFoundError:
-                self._drafts.drop(draft.summary)
+                self.drafts.drop(draft.summary)
                 continue
             if summary.document:
                 self._place_short_form(draft, summary)
             else:
                 by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
-            session = self._log.session(name)
+            session = self.log.session(name)
             try:
                 text = self._text(session)
                 blocks = SessionDocument.parse(text).parts
                 shown = {part.summary: part for part in blocks if part.summary}
                 for draft in drafts:
                     if not draft.placed and self._stands(draft, shown.get(draft.summary), text):
-                        self._drafts.place(draft)
+                        self.drafts.place(draft)
                     elif not draft.placed:
-                        self._drafts.drop(draft.summary)
+                        self.drafts.drop(draft.summary)
                 self.show(session)
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
@@ -65,12 +67,12 @@ class DraftPlacer:
     def _place_short_form(self, draft: SummaryDraft, summary: Summary) -> None:
         """Put a short form into the ledger, which alone has it."""
         if not draft.placed and summary.text == draft.base:
-            self._drafts.place(draft)
-        self._drafts.drop(draft.summary)
+            self.drafts.place(draft)
+        self.drafts.drop(draft.summary)
 
     def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
         """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
-        summary = self._ledger.summary(draft.summary)
+        summary = self.ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
             return False
         if not summary.level:
@@ -84,36 +86,34 @@ class DraftPlacer:
 
     def show(self, session: Session) -> None:
         """Let a session's document show the drafts that the ledger has already."""
-        placed = {draft.summary: draft for draft in self._drafts.drafts(session.id) if draft.placed}
+        placed = {draft.summary: draft for draft in self.drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
-        closings = [draft for draft in placed.values() if not self._ledger.summary(draft.summary).level]
+        closings = [draft for draft in placed.values() if not self.ledger.summary(draft.summary).level]
 
         def change(text: str) -> str:
-            text = self._memory.with_present_states(_shown(text, placed))
+            text = self.memory.with_present_states(_shown(text, placed))
             for draft in closings:
                 text = text.replace(draft.base.strip(), draft.text.strip(), 1)
             return text
 
         self._rewrite(session, change)
         for summary in placed:
-            self._drafts.drop(summary)
+            self.drafts.drop(summary)
         logger.info("%d better summaries put in", len(placed))
 
     def _text(self, session: Session) -> str:
-        path = self._memory.place.document(session)
-        if session.status is SessionStatus.ARCHIVED:
-            path = self._memory.place.folder / (session.archive or "")
-        return self._store.read(path) or ""
+        place, is_archived = self.memory.place, session.status is SessionStatus.ARCHIVED
+        return self.store.read(place.archive(session) if is_archived else place.document(session)) or ""
 
     def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
         if session.status is not SessionStatus.ARCHIVED:
-            self._memory.rewrite(session, change, name="improve")
+            self.memory.rewrite(session, change, name="improve")
             return
-        path = self._memory.place.folder / (session.archive or "")
-        text = self._store.read_to_change(path)
+        path = self.memory.place.archive(session)
+        text = self.store.read_to_change(path)
         if text is not None and (new := change(text)) != text:
-            self._store.replace(path, new, expected=text, name="improve")
+            self.store.replace(path, new, expected=text, name="improve")
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:

@@ -56,9 +56,7 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             ledger=ledger, store=store, path=self.path, names=lambda: DocumentName, numbered=self._numbered,
             by_people=self._by_people,
         )  # fmt: skip
-        self._writer = DocumentWriter(
-            ledger=ledger, store=store, clock=clock, texts=self.texts, path=self.path, keep_versions=keep_versions
-        )
+        self._writer = DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions)
         self.put = self._writer.put
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
@@ -100,10 +98,6 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             The documents that could not be written and why; the others are written all the same.
         """
         return self._writer.write_all({name: render_document(name, view) for name in DocumentName}, reason, taken)
-
-    def integrate_session(self, view: ProjectView, taken: Mapping[str, str] | None = None) -> dict[str, StorageError]:
-        """Take in what an ended session has brought; see `update`."""
-        return self.update(view, VersionReason.FLUSH, taken)
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the documents that are not there; the others stay untouched, and so do those that come back meanwhile.

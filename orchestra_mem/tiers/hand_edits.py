@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find_conflicts
 from orchestra_mem.core.documents.conflicts import accept as core_accept
@@ -31,29 +31,19 @@ logger = logging.getLogger(__name__)
 WEIGHT = 3.0
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class HandEditManager:
-    """Reads what people have changed in the documents into the ledger, and carries out what they say of conflicts."""
+    """Reads what people have changed in the documents into the ledger, and carries out what they say of conflicts.
 
-    def __init__(
-        self,
-        *,
-        episodic: EpisodicMemoryManager,
-        ledger: Ledger,
-        store: DocumentStore,
-        clock: Clock,
-        work: WorkPlan,
-    ) -> None:
-        self._work = work
-        self._episodic = episodic
-        self._ledger = ledger
-        self._store = store
-        self._clock = clock
-        self._taken: Mapping[str, str] = {}
+    `taken` is the digest of each document's file whose edits the ledger has.
+    """
 
-    @property
-    def taken(self) -> Mapping[str, str]:
-        """The digest of each document's file whose edits the ledger has."""
-        return self._taken
+    episodic: EpisodicMemoryManager
+    ledger: Ledger
+    store: DocumentStore
+    clock: Clock
+    work: WorkPlan
+    taken: Mapping[str, str] = field(default_factory=dict, init=False)
 
     def take_in(self) -> int:
         """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
@@ -63,24 +53,24 @@ class HandEditManager:
         """
         changed = 0
         # Mostly nobody has edited anything: that is seen without holding up who writes.
-        self._taken, unread = self._episodic.texts.digests()
+        self.taken, unread = self.episodic.texts.digests()
         if unread:
-            with self._store.lock():
-                texts = self._episodic.texts.all()
+            with self.store.lock():
+                texts = self.episodic.texts.all()
                 new, edited = self._changes(texts)
                 if new or edited:
-                    self._ledger.edit_must_keeps(new, edited)
+                    self.ledger.edit_must_keeps(new, edited)
                     logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
                 for name, text in texts.items():
-                    text = replace(text, said=self._episodic.texts.numbered(name, text.said))
+                    text = replace(text, said=self.episodic.texts.numbered(name, text.said))
                     if name == DocumentName.WORK_PLAN:
-                        self._work.take_in(text)
+                        self.work.take_in(text)
                     else:
-                        self._ledger.note_read(str(name), text.as_read)
-            self._taken = {name: text.digest for name, text in texts.items()}
+                        self.ledger.note_read(str(name), text.as_read)
+            self.taken = {name: text.digest for name, text in texts.items()}
             changed = len(new) + len(edited)
         with suppress(StorageError):  # told as the document's own problem
-            self._work.look(self._episodic.text(DocumentName.WORK_PLAN))
+            self.work.look(self.episodic.text(DocumentName.WORK_PLAN))
         return changed
 
     def _changes(self, texts: Mapping[str, PersonText]) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
@@ -91,17 +81,17 @@ class HandEditManager:
             work=plan is not None and has_work(plan.base),
         )
         numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
-        edited = [(fact, _edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
+        edited = [(fact, _edited(fact, edits)) for fact in self.ledger.must_keeps_by_id(numbers)]
         return self._new(edits.added), [(before, now) for before, now in edited if now != before]
 
     def _new(self, added: Sequence[Told]) -> list[MustKeep]:
-        first = self._ledger.next_must_keep_id()
+        first = self.ledger.next_must_keep_id()
         return [
             MustKeep(
                 kind=MustKeepKind(kind),
                 text=visible(text),
                 operation=0,
-                timestamp=self._clock(),
+                timestamp=self.clock(),
                 identifiers=find_identifiers(visible(text)),
                 id=number,
                 weight=WEIGHT,
@@ -116,7 +106,7 @@ class HandEditManager:
         waiting: list[tuple[DocumentName, ConflictBlock]] = []
         for name in DocumentName:
             with suppress(DocumentError):
-                waiting += [(name, block) for block in find_conflicts(self._episodic.text(name))]
+                waiting += [(name, block) for block in find_conflicts(self.episodic.text(name))]
         return waiting
 
     def problems(self) -> list[Json]:
@@ -142,13 +132,13 @@ class HandEditManager:
             DocumentConflictError: somebody has saved the document this instant.
         """
         decide = core_accept if accept else core_reject
-        with self._store.lock():
+        with self.store.lock():
             waiting = self.conflicts()
             for name, block in waiting:
                 if block.id == conflict:
-                    text = self._episodic.text(name)
+                    text = self.episodic.text(name)
                     done = decide(text, conflict)
-                    self._episodic.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
+                    self.episodic.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
                     return name, done
         there = ", ".join(block.id for _, block in waiting) or "none"
         raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")

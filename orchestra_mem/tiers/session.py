@@ -30,6 +30,7 @@ from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.session_summary import note_closing, summarise_session
 from orchestra_mem.types import (
@@ -47,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 # What a notice is about that tells of a database older than the documents.
 HISTORY = "history"
-# How often a write is tried again when someone else saves the document at the same moment.
-WRITE_TRIES = 5
 # Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
 _REMEMBERED = 512
 # A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
@@ -179,7 +178,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         text = self._store.read_to_change(path)
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
-        unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
+        waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
+        unspilled = [self.entry(operation, session.started.date()) for operation in waiting]
         known = self._only_known(session, text) if after_kill and text is not None else text
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
@@ -201,9 +201,6 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             if self._ledger.add_notice(HISTORY, problem, self._clock()):
                 logger.warning("%s", problem)
         return told
-
-    def _unspilled(self, session: Session) -> list[Operation]:
-        return self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
 
     def machine_text(self, session: Session) -> str:
         """The document as the event log and the ledger have it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from itertools import groupby
 
@@ -42,15 +42,10 @@ _FIELD_CHARS = 80
 class Compacted:
     """What one compaction did: new summaries, tokens of what they cover, tokens of the document before and after."""
 
-    summaries: tuple[Summary, ...]
-    covered_operations: int
-    tokens_before: int
-    tokens_after: int
-
-    @classmethod
-    def nothing(cls) -> Compacted:
-        """Where nothing could be done."""
-        return cls(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
+    summaries: tuple[Summary, ...] = ()
+    covered_operations: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
 
     @property
     def ratio(self) -> float:
@@ -70,34 +65,23 @@ class Refreshed:
     milliseconds: float
 
 
+@dataclass(slots=True, eq=False)
 class SessionCompactor:
     """Keeps the session document within its size."""
 
-    def __init__(
-        self,
-        memory: SessionMemoryManager,
-        *,
-        log: EventLog,
-        ledger: Ledger,
-        store: DocumentStore,
-        counter: TokenCounter,
-        clock: Clock,
-        limits: Limits,
-        window: timedelta,
-        drafts: DraftPlacer,
-    ) -> None:
-        self._memory = memory
-        self._log = log
-        self._ledger = ledger
-        self._store = store
-        self._counter = counter
-        self._clock = clock
-        self._limits = limits
-        self._window = window
-        self._facts = FactExtractor(log, ledger)
-        self._drafts = drafts
-        self._left_tokens = 0
-        self._ahead: dict[tuple[object, ...], Draft] = {}
+    memory: SessionMemoryManager
+    _: KW_ONLY
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    counter: TokenCounter
+    clock: Clock
+    limits: Limits
+    window: timedelta
+    drafts: DraftPlacer
+    facts: FactExtractor
+    _left_tokens: int = field(default=0, init=False)
+    _ahead: dict[tuple[object, ...], Draft] = field(default_factory=dict, init=False)
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -105,30 +89,26 @@ class SessionCompactor:
         Where the last compaction could not help, because a person has pinned or written so much, only after it has
         grown by another segment.
         """
-        return self._memory.token_count() > self._limit
+        return self.memory.token_count() > self._limit
 
     def over_ceiling(self) -> bool:
         """Whether the live document is so much larger than it should be that compaction must not wait."""
-        return self._memory.token_count() > self._limit + self._limits.threshold // 4
+        return self.memory.token_count() > self._limit + self.limits.threshold // 4
 
     @property
     def _limit(self) -> int:
-        limit = self._limits.threshold
-        return self._left_tokens + self._limits.segment if self._left_tokens > limit else limit
-
-    def extract_facts(self, session: Session, through: int) -> None:
-        """Find the facts of operations up to an id; see `FactExtractor.extract`."""
-        self._facts.extract(session, through)
+        limit = self.limits.threshold
+        return self._left_tokens + self.limits.segment if self._left_tokens > limit else limit
 
     def compact(self, session: Session) -> Compacted:
         """Compact what is due, and let the document say how its facts stand.
 
         The facts of what is compacted must have been extracted.
         """
-        with self._store.lock():
-            self.improve()
-            before = self._memory.token_count()
-            text = self._memory.text(session)
+        with self.store.lock():
+            self.drafts.place()
+            before = self.memory.token_count()
+            text = self.memory.text(session)
             # What stands there though it is summarised already has come from a person: no summary is made of it again.
             left = self._with_summaries(session, text)
             new, edited = self._new_summaries(session, left, before)
@@ -136,9 +116,9 @@ class SessionCompactor:
                 # What the summaries will take out holds a person's words: the text as it was is kept first.
                 self._keep_version(session, text)
             if new:
-                self._ledger.add_summaries(new)
+                self.ledger.add_summaries(new)
             self.settle(session, known=text)
-            after = self._memory.token_count()
+            after = self.memory.token_count()
         self._left_tokens = after
         self._ahead.clear()
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
@@ -146,9 +126,9 @@ class SessionCompactor:
 
     def draft_ahead(self, session: Session) -> bool:
         """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more."""
-        document = SessionDocument.parse(self._memory.text(session))
-        standing = self._ledger.summaries(session.id, standing=True)
-        _, segments, facts = self._due_segments(session, document, standing, self._memory.token_count())
+        document = SessionDocument.parse(self.memory.text(session))
+        standing = self.ledger.summaries(session.id, standing=True)
+        _, segments, facts = self._due_segments(session, document, standing, self.memory.token_count())
         for _, segment in segments[:-1]:  # the newest may still grow
             key = self._key(segment, facts)
             if key not in self._ahead:
@@ -156,32 +136,25 @@ class SessionCompactor:
                 return True
         return False
 
-    def improve(self) -> None:
-        """Put better summaries in the place of those that they were made for; see `DraftPlacer.place`.
-
-        For the border between two epochs alone.
-        """
-        self._drafts.place()
-
     def settle(self, session: Session, *, known: str | None = None) -> None:
         """Let the document show what the ledger has: its summaries, and how facts stand now.
 
         Doing it again changes nothing. Where what goes out is not the text `known` to hold no person's words, or one
         of which a version has been kept, a version is kept.
         """
-        self._drafts.show(session)
+        self.drafts.show(session)
 
         def change(text: str) -> str:
             settled = self._with_summaries(session, text)
             if settled != text and text != known:
                 self._keep_version(session, text)
-            return self._memory.with_present_states(settled)
+            return self.memory.with_present_states(settled)
 
-        self._memory.rewrite(session, change, name="compact")
+        self.memory.rewrite(session, change, name="compact")
 
     def _with_summaries(self, session: Session, text: str) -> str:
         """A document in which the ledger's summaries stand in the place of what they cover."""
-        standing = self._ledger.summaries(session.id, standing=True)
+        standing = self.ledger.summaries(session.id, standing=True)
         numbers = {summary.id for summary in standing}
         shown = SessionDocument.parse(text).summaries()
         owners = {number: self._owner(number) for number in shown if number not in numbers}
@@ -190,25 +163,25 @@ class SessionCompactor:
 
     def _owner(self, number: int) -> int:
         """The standing summary that a summary went into, 0 where it is none of ours."""
-        if number >= self._ledger.next_summary_id():
+        if number >= self.ledger.next_summary_id():
             return 0
-        summary = self._ledger.summary(number)
+        summary = self.ledger.summary(number)
         while summary.parent:
-            summary = self._ledger.summary(summary.parent)
+            summary = self.ledger.summary(summary.parent)
         return summary.id if summary.id != number else 0
 
     def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
         document = SessionDocument.parse(text)
-        known = self._ledger.summaries(session.id, standing=True)
+        known = self.ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
         edited, segments, facts = self._due_segments(session, document, known, tokens)
-        number = self._ledger.next_summary_id()
+        number = self.ledger.next_summary_id()
         new: list[Summary] = []
         for first, segment in segments:
             draft = self._ahead.get(self._key(segment, facts)) or self._draft(segment, facts)
             if draft.verdict.passed:
                 summary = summary_of(
-                    draft, segment, session=session.id, number=number + len(new), first=first, created=self._clock()
+                    draft, segment, session=session.id, number=number + len(new), first=first, created=self.clock()
                 )
                 changed = not edited.isdisjoint(source.operation for source in segment)
                 new.append(replace(summary, edited=changed or summary.operation_count != len(segment)))
@@ -220,12 +193,12 @@ class SessionCompactor:
                 )
         standing = sorted([*standing, *new], key=lambda summary: summary.first_operation)
         saved = bool(edited)
-        while taken := merges(standing, self._limits):
+        while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            material = told_now(self._ledger, taken)
-            draft = draft_of(material, target_tokens=self._limits.summary, counter=self._counter)
-            merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
+            material = told_now(self.ledger, taken)
+            draft = draft_of(material, target_tokens=self.limits.summary, counter=self.counter)
+            merged = merged_summary(draft, taken, number=number + len(new), created=self.clock())
             merged = replace(merged, edited=changed)
             new.append(merged)
             standing = [summary for summary in standing if summary not in taken]
@@ -241,7 +214,7 @@ class SessionCompactor:
         sources, edited = self._due(session, blocks, tokens)
         borders = [entry for entry, block in entries.items() if block.pinned]
         borders += [summary.first_operation for summary in known]
-        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
+        facts = self.facts.facts(sources[0].operation, sources[-1].operation) if sources else []
         return edited, list(self._segments(sources, sorted(borders))), facts
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
@@ -251,7 +224,7 @@ class SessionCompactor:
         """
         for _, group in groupby(sources, key=lambda source: bisect(borders, source.operation)):
             behind = 0
-            for segment in cut_segments(list(group), self._limits.segment):
+            for segment in cut_segments(list(group), self.limits.segment):
                 yield behind or segment[0].operation, segment
                 behind = segment[-1].operation + 1
 
@@ -260,12 +233,12 @@ class SessionCompactor:
         edited: set[int] = set()
         if not blocks:
             return [], edited
-        outline = [row for row in self._log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
-        count = due(outline, document_tokens=tokens, window=self._window, limits=self._limits)
+        outline = [row for row in self.log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
+        count = due(outline, document_tokens=tokens, window=self.window, limits=self.limits)
         if not count:
             return [], edited
         sources: list[Source] = []
-        for entry in self._memory.entries(session, [row[0] for row in outline[:count]]):
+        for entry in self.memory.entries(session, [row[0] for row in outline[:count]]):
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
@@ -277,9 +250,9 @@ class SessionCompactor:
 
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
         tokens = sum(source.tokens for source in segment)
-        target = int(tokens * self._limits.summary / self._limits.segment)
+        target = int(tokens * self.limits.summary / self.limits.segment)
         material = Material.of_operations(segment, _facts_of(segment, facts))
-        return draft_of(material, target_tokens=target, counter=self._counter)
+        return draft_of(material, target_tokens=target, counter=self.counter)
 
     @staticmethod
     def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:
@@ -287,8 +260,8 @@ class SessionCompactor:
         return (*segment, *_facts_of(segment, facts))
 
     def _keep_version(self, session: Session, text: str) -> None:
-        name = self._memory.place.document(session).stem
-        self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+        name = self.memory.place.document(session).stem
+        self.store.keep_version(name, text, time=self.clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
 def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:

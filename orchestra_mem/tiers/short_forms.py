@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
@@ -26,10 +26,11 @@ _Key = tuple[str, str]
 _LARGE = 1 / 8
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class ShortForms:
     """Makes short forms, and shows them. Called under the manager's lock.
 
-    Args:
+    Attributes:
         ledger: holds them.
         counter: counts tokens.
         clock: gives the present time.
@@ -38,24 +39,14 @@ class ShortForms:
         share: of a section's tokens, about what its short form takes.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        counter: TokenCounter,
-        clock: Clock,
-        blocks: Callable[[DocumentName], Sequence[Block]],
-        size_tokens: int,
-        share: float,
-    ) -> None:
-        self._ledger = ledger
-        self._counter = counter
-        self._clock = clock
-        self._blocks = blocks
-        self._size_tokens = size_tokens
-        self._share = share
-        self._known: Mapping[_Key, Summary] | None = None
-        self._refused: set[str] = set()
+    ledger: Ledger
+    counter: TokenCounter
+    clock: Clock
+    blocks: Callable[[DocumentName], Sequence[Block]]
+    size_tokens: int
+    share: float
+    _known: Mapping[_Key, Summary] | None = field(default=None, init=False)
+    _refused: set[str] = field(default_factory=set, init=False)
 
     def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """The blocks with short forms in the place of sections that have one and make the document too large."""
@@ -71,18 +62,18 @@ class ShortForms:
         self._known = None
         new: list[Summary] = []
         for key, text in self._missing():
-            made = self._made(text, key, session, self._ledger.next_summary_id() + len(new))
+            made = self._made(text, key, session, self.ledger.next_summary_id() + len(new))
             if made is None:
                 self._refused.add(key[1])
             else:
                 new.append(made)
         if new:
-            self._ledger.add_summaries(new)
+            self.ledger.add_summaries(new)
             self._known = None
 
     def _missing(self) -> list[tuple[_Key, str]]:
         """The texts that have no short form yet and need one."""
-        chosen = [(name, block) for name in DocumentName for block in self._chosen(self._blocks(name))]
+        chosen = [(name, block) for name in DocumentName for block in self._chosen(self.blocks(name))]
         texts = {_key(name, block): _text(block) for name, block in chosen}
         return [(key, text) for key, text in texts.items() if key not in self._loaded() and key[1] not in self._refused]
 
@@ -90,35 +81,35 @@ class ShortForms:
         """The text that a short form is of; None where it stands in its document no longer."""
         name = DocumentName(summary.document.partition("/")[0])
         wanted = summary.document, summary.source
-        return next((_text(block) for block in self._blocks(name) if _key(name, block) == wanted), None)
+        return next((_text(block) for block in self.blocks(name) if _key(name, block) == wanted), None)
 
     def _loaded(self) -> Mapping[tuple[str, str], Summary]:
         if self._known is None:
-            found = self._ledger.whole_summaries(sections=True)
+            found = self.ledger.whole_summaries(sections=True)
             self._known = {(each.document, each.source): each for each in found}
         return self._known
 
     def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
         """Of the large sections the largest, as many as bring the document to its size; none that is pinned."""
         # A token has a character or more, but for rare ones.
-        if not self._size_tokens or sum(len(block.text) for block in blocks) <= self._size_tokens:
+        if not self.size_tokens or sum(len(block.text) for block in blocks) <= self.size_tokens:
             return []
-        tokens = {block: self._counter.count(block.text) for block in blocks}
-        excess = sum(tokens.values()) - self._size_tokens
+        tokens = {block: self.counter.count(block.text) for block in blocks}
+        excess = sum(tokens.values()) - self.size_tokens
         chosen: list[Block] = []
         for block in sorted(blocks, key=lambda block: -tokens[block]):
-            if excess <= 0 or tokens[block] < self._size_tokens * _LARGE:
+            if excess <= 0 or tokens[block] < self.size_tokens * _LARGE:
                 break
             if block.level and not block.pinned:
                 chosen.append(block)
-                excess -= int(tokens[block] * (1 - self._share))
+                excess -= int(tokens[block] * (1 - self.share))
         return chosen
 
     def _made(self, text: str, key: _Key, session: str, number: int) -> Summary | None:
-        now = self._clock()
-        material = section_material(text, self._counter, self._clock)
-        target = int(material.source_tokens * self._share)
-        draft = draft_of(material, target_tokens=target, counter=self._counter)
+        now = self.clock()
+        material = section_material(text, self.counter, self.clock)
+        target = int(material.source_tokens * self.share)
+        draft = draft_of(material, target_tokens=target, counter=self.counter)
         if not draft.verdict.passed:
             logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
             return None

@@ -115,11 +115,9 @@ class Overview:
 
     def _row(self, item: WorkItem, depth: int) -> PlanRow:
         waits = tuple(each.id for each in self._waits_for(item)) if item.status.is_open else ()
-        line = item_line(item, waits_for=waits, progress="" if depth else self._progress(item), depth=depth)
+        progress = self._counted(item) if not depth and self._below.get(item.id) else ""
+        line = item_line(item, waits_for=waits, progress=progress, depth=depth)
         return PlanRow(line=line, remarks=self._remarks.get(item.id, ()))
-
-    def _progress(self, item: WorkItem) -> str:
-        return self._counted(item) if self._below.get(item.id) else ""
 
     def _counted(self, item: WorkItem) -> str:
         """How much of what is below an item is done; empty where there is nothing."""

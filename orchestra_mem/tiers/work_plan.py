@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
+from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
@@ -47,17 +47,17 @@ _TOLD_FOR = timedelta(days=1)
 _LOOKED_BACK = 200
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class WorkPlan:
     """Shows the tracker's work in the documents, and does to it what people say in `work_plan.md`."""
 
-    def __init__(self, *, tracker: WorkTracker, ledger: Ledger, clock: Clock) -> None:
-        self._tracker = tracker
-        self._ledger = ledger
-        self._clock = clock
-        self._shown: tuple[int, ...] = ()
-        self._seen: tuple[object, WorkView] | None = None
-        # What blocks say after the newest event, by what they say in the document.
-        self._told: tuple[int, dict[str, str]] = 0, {}
+    tracker: WorkTracker
+    ledger: Ledger
+    clock: Clock
+    _shown: tuple[int, ...] = field(default=(), init=False)
+    _seen: tuple[object, WorkView] | None = field(default=None, init=False)
+    # What blocks say after the newest event, by what they say in the document.
+    _told: tuple[int, dict[str, str]] = field(default_factory=lambda: (0, {}), init=False)
 
     # Showing
 
@@ -66,7 +66,7 @@ class WorkPlan:
 
         Asks again only where something has changed since the last time.
         """
-        newest = self._tracker.events(limit=1)
+        newest = self.tracker.events(limit=1)
         if not newest:
             return None
         self._settle()
@@ -76,12 +76,12 @@ class WorkPlan:
             remarks[number] = (*remarks.get(number, ()), notice.text)
         state = newest[-1].id, self._shown, remarks
         if self._seen is None or self._seen[0] != state:
-            self._seen = state, Overview(self._tracker, self._shown, remarks).view()
+            self._seen = state, Overview(self.tracker, self._shown, remarks).view()
         return self._seen[1]
 
     def corrected(self, block: Block) -> Block:
         """A block as a context shows it: what it says of items is how they stand by now, whoever has changed them."""
-        newest = self._tracker.events(limit=1)
+        newest = self.tracker.events(limit=1)
         if not newest or "#" not in block.text:
             return block
         if self._told[0] != newest[-1].id:
@@ -99,8 +99,8 @@ class WorkPlan:
         if line is None or not (line.number and line.told):
             return row
         with suppress(NotFoundError):
-            item, progress = self._tracker.item(line.number), self._tracker.progress(line.number)
-            waits = tuple(each.id for each in self._tracker.blockers(item.id)) if item.status.is_open else ()
+            item, progress = self.tracker.item(line.number), self.tracker.progress(line.number)
+            waits = tuple(each.id for each in self.tracker.blockers(item.id)) if item.status.is_open else ()
             told = f"{progress.done} of {progress.total} done" if line.progress and progress.total else ""
             shown = item_line(item, waits_for=waits, progress=told)
             now = replace(
@@ -112,27 +112,27 @@ class WorkPlan:
 
     def _status(self, number: int) -> WorkStatus | None:
         with suppress(NotFoundError):
-            return self._tracker.item(number).status
+            return self.tracker.item(number).status
         return None
 
     def _notices(self) -> list[Notice]:
-        return [notice for notice in self._ledger.notices() if notice.subject.startswith(_SUBJECT)]
+        return [notice for notice in self.ledger.notices() if notice.subject.startswith(_SUBJECT)]
 
     def _settle(self) -> None:
         """Take back what has been told and holds no longer, as the item has changed since or time has passed."""
         for notice in self._notices():
             try:
-                item = self._tracker.item(_number(notice))
+                item = self.tracker.item(_number(notice))
             except NotFoundError:
                 if _number(notice) not in self._shown:
-                    self._ledger.resolve_notices(notice.subject, self._clock())
+                    self.ledger.resolve_notices(notice.subject, self.clock())
                 continue
             waited = _WAITS in notice.text
-            if waited and item.status.is_open and not self._tracker.blockers(item.id):
-                self._ledger.resolve_notices(notice.subject, self._clock())
+            if waited and item.status.is_open and not self.tracker.blockers(item.id):
+                self.ledger.resolve_notices(notice.subject, self.clock())
                 self._tell(item.id, f"{item.name} {_FREE}")
-            elif item.changed > notice.time or (not waited and self._clock() - notice.time > _TOLD_FOR):
-                self._ledger.resolve_notices(notice.subject, self._clock())
+            elif item.changed > notice.time or (not waited and self.clock() - notice.time > _TOLD_FOR):
+                self.ledger.resolve_notices(notice.subject, self.clock())
 
     # Reading
 
@@ -142,11 +142,11 @@ class WorkPlan:
         A line whose number somebody has taken away gets it back.
         """
         # A text may lack the heading of work, as one does that was written before there was any.
-        lines = plan_lines(text) if self._tracker.events(limit=1) else ()
+        lines = plan_lines(text) if self.tracker.events(limit=1) else ()
         if all(line.number for line in lines):
             return text
         taken = {line.number for line in lines}
-        known = (self._ledger.last_read(_PLAN_FILE).text, self._ledger.written(_PLAN_FILE).left or "")
+        known = (self.ledger.last_read(_PLAN_FILE).text, self.ledger.written(_PLAN_FILE).left or "")
         before = [line for each in known for line in plan_lines(each) if line.number]
         created = self._created_last()
         given: dict[int, int] = {}
@@ -166,10 +166,10 @@ class WorkPlan:
 
         One whose line was taken out counts as open: the line may come back from a text that never had its number.
         """
-        events = self._tracker.events(limit=_LOOKED_BACK)
+        events = self.tracker.events(limit=_LOOKED_BACK)
         taken_out = {event.item: event.reason == TAKEN_OUT for event in events if event.field == "status"}
         created = [
-            self._tracker.item(event.item)
+            self.tracker.item(event.item)
             for event in events
             if event.field == "created" and event.author is Author.PERSON
         ]
@@ -186,31 +186,32 @@ class WorkPlan:
             StorageError: the tracker or the ledger cannot be written.
         """
         if not has_work(text.base):
-            self._ledger.note_read(_PLAN_FILE, text.as_read)
+            self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
         edits = plan_edits(text.before, text.said, self._known)
         self._shown = _numbers(text.said)
         self._hear(text.before, text.said)
-        editor = WorkEditor(self._tracker, self._tell)
+        editor = WorkEditor(self.tracker, self._tell)
         # What was done and that it was read are one: whoever dies in between has done nothing.
-        with self._tracker.together():
+        with self.tracker.together():
             editor.apply(edits)
             said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
-            self._ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
-        if edits:
+            self.ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
+        if edits != PlanEdits():
             logger.info("took in from the work plan: %d changes of work", editor.changes)
 
     def look(self, text: str) -> None:
         """Take note of which items the plan shows, and that people need no more be told of lines without a number."""
-        read = self._ledger.last_read(_PLAN_FILE)
+        read = self.ledger.last_read(_PLAN_FILE)
         said = read.text if read.file == digest(text) else text
         lines, self._shown = plan_lines(said), _numbers(said)
-        if lines and all(line.number for line in lines) and self._tells_of_plan():
-            self._ledger.resolve_notices(_PLAN, self._clock())
+        are_numbered = lines and all(line.number for line in lines)
+        if are_numbered and any(notice.subject == _PLAN for notice in self.ledger.notices()):
+            self.ledger.resolve_notices(_PLAN, self.clock())
 
     def _known(self, number: int) -> PlanLine | None:
         try:
-            return item_line(self._tracker.item(number))
+            return item_line(self.tracker.item(number))
         except NotFoundError as error:
             self._tell(number, f"work_plan.md: {error}")
             return None
@@ -221,13 +222,10 @@ class WorkPlan:
             return
         gone = _remarks(before) - _remarks(said)
         for number in gone.intersection(self._shown):
-            self._ledger.resolve_notices(f"{_SUBJECT}{number}", self._clock())
-
-    def _tells_of_plan(self) -> bool:
-        return any(notice.subject == _PLAN for notice in self._ledger.notices())
+            self.ledger.resolve_notices(f"{_SUBJECT}{number}", self.clock())
 
     def _tell(self, number: int, text: str) -> None:
-        if self._ledger.add_notice(f"{_SUBJECT}{number}" if number else _PLAN, text, self._clock()):
+        if self.ledger.add_notice(f"{_SUBJECT}{number}" if number else _PLAN, text, self.clock()):
             logger.warning("%s", text)
 
 

@@ -89,14 +89,14 @@ def test_a_chunk_is_found_again_in_its_document() -> None:
     """Line and end are those of the file; what stands there twice is told apart; what is gone is not found."""
     text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n# Twice\n\nNone\n\nNone\n"
     lines = text.split("\n")
-    passages = passages_of(text)
+    passages = [*passages_of(text)]
     chunks = chunk_document(text, PLACE)
     for chunk, passage in zip(chunks, passages, strict=True):
         found = find_passage(passages, chunk)
         assert found == passage
         assert chunk.text.split("\n")[0] in lines[found.line - 1]
         assert chunk.text.split("\n")[-1].strip() in lines[found.end - 2]
-    assert find_passage(passages_of(DOCUMENT), chunks[0]) is None
+    assert find_passage([*passages_of(DOCUMENT)], chunks[0]) is None
 
 
 PARAGRAPHS = st.lists(

@@ -18,7 +18,6 @@ from orchestra_mem.core.documents.conflicts import (
 )
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.merge import Merged, merge
-from orchestra_mem.errors import NotFoundError
 
 BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"
 MACHINE = BASE.replace("- b\n", "- b by the machine -->\n")
@@ -178,11 +177,6 @@ def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:
     assert find_conflicts(edited) == ()
     assert without_conflicts(edited) == edited
     assert faults(edited) == ((6, NOT_WHOLE), (8, NOT_WHOLE))
-    with pytest.raises(NotFoundError) as error:
-        accept(edited, ID)
-    assert str(error.value) == (
-        f"there is no conflict '{ID}' in the document; open are: none; line 6: {NOT_WHOLE}; line 8: {NOT_WHOLE}"
-    )
 
 
 def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.agreement import brought_forward, merged
-from orchestra_mem.core.documents.plan_edits import LineEdit, plan_edits, with_item_numbers
+from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     FUTURE,
     PlanLine,
@@ -219,7 +219,7 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
     elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
     assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
     section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
-    assert not plan_edits(PLAN, PLAN.replace(section, ""))
+    assert plan_edits(PLAN, PLAN.replace(section, "")) == PlanEdits()
 
 
 def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:

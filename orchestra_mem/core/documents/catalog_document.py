@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType, MemoryItem
-from orchestra_mem.core.documents.episodic import CUT, FORMAT
+from orchestra_mem.core.documents.episodic import CUT, FORMAT, brief
 from orchestra_mem.core.documents.markdown import PIN, front_matter
+from orchestra_mem.core.documents.owned_lines import reworded
 from orchestra_mem.core.text import squeeze, visible
 
 MOST_SHOWN = 200
@@ -54,10 +55,7 @@ def _section(kind: ItemType, items: Sequence[MemoryItem]) -> str:
 
 def shown(item: MemoryItem) -> str:
     """What a line says of an item, without its number; a long one is cut."""
-    text = squeeze(visible(item.content))
-    if len(text) > _LINE_CHARS:
-        text = text[:_LINE_CHARS].rsplit(" ", 1)[0] + CUT
-    return f"{text} (priority: {item.priority})"
+    return f"{brief(squeeze(visible(item.content)), _LINE_CHARS)} (priority: {item.priority})"
 
 
 def read_line(text: str) -> SaidLine:
@@ -74,12 +72,8 @@ def changes_of(item: MemoryItem, now: str, permanent_from: int) -> Mapping[str, 
     """What a person's line says anew of an item, as `MemoryCatalog.update` takes it; nothing where it says the same."""
     said, was = read_line(now), read_line(shown(item))
     changes: dict[str, object] = {}
-    content = said.content.removesuffix(CUT.strip()).rstrip()
-    if squeeze(said.content) != was.content and content:
-        begin = was.content.removesuffix(CUT.strip()).rstrip()
-        cut = was.content.endswith(CUT.strip()) and said.content.endswith(CUT.strip())
-        # What was cut off stays behind the new beginning.
-        changes["content"] = content + squeeze(visible(item.content))[len(begin) :] if cut else content
+    if squeeze(said.content) != was.content and said.content.removesuffix(CUT.strip()).rstrip():
+        changes["content"] = reworded(squeeze(visible(item.content)), was.content, said.content)
     priority = said.priority if said.priority is not None else item.priority
     if said.pinned:
         priority = max(priority, min(permanent_from, MAX_PRIORITY))

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from orchestra_mem.core.documents.alignment import matched_lines, split_lines
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.merge import Conflict, Merged
-from orchestra_mem.errors import NotFoundError
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(
@@ -73,19 +72,15 @@ def mark(merged: Merged, before: str = "") -> str:
     """
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""
-    new = [(conflict, split_lines(conflict.person)) for conflict in merged.conflicts]
     last = len(lines) - (not lines[-1])
-    starts = [min(conflict.line - 1, last) for conflict, _ in new]
+    new = [(min(each.line - 1, last), each, split_lines(each.person)) for each in merged.conflicts]
     places: defaultdict[int, list[list[str]]] = defaultdict(list)
     used: set[str] = set()
     for place, block, raw in _undecided(before, lines):
-        if not any(
-            _supersedes(conflict, range(start, start + len(own)), block, place)
-            for start, (conflict, own) in zip(starts, new, strict=True)
-        ):
+        if not any(_supersedes(each, range(start, start + len(own)), block, place) for start, each, own in new):
             used.add(block.id)
             places[place].append(raw)
-    for start, (conflict, own) in zip(starts, new, strict=True):
+    for start, conflict, own in new:
         places[start + len(own)].append(_block(conflict, own, used, cr))
     for place in sorted(places, reverse=True):
         added = [line for block_lines in places[place] for line in block_lines]
@@ -201,9 +196,6 @@ def accept(text: str, conflict_id: str) -> Resolved:
     """Put the machine's lines in the place of the person's, and take the block out.
 
     Where the person has changed the lines above meanwhile, these stay and the machine's follow them.
-
-    Raises:
-        NotFoundError: there is no intact block with that id.
     """
     lines, block = text.split("\n"), _found(text, conflict_id)
     cr = "\r" if line_end(text) == "\r\n" else ""
@@ -231,14 +223,7 @@ def reject(text: str, conflict_id: str) -> Resolved:
 
 
 def _found(text: str, conflict_id: str) -> ConflictBlock:
-    blocks = {block.id: block for block in find_conflicts(text)}
-    if conflict_id in blocks:
-        return blocks[conflict_id]
-    lines = text.split("\n")
-    damaged = "".join(f"; line {line}: {problem}" for line, problem in faults(text) if conflict_id in lines[line - 1])
-    raise NotFoundError(
-        f"there is no conflict {conflict_id!r} in the document; open are: {', '.join(blocks) or 'none'}{damaged}"
-    )
+    return next(block for block in find_conflicts(text) if block.id == conflict_id)
 
 
 def _digest(lines: Sequence[str]) -> str:

@@ -247,7 +247,7 @@ def _decision_log(view: ProjectView) -> str:
 
 def _decision_entry(fact: MustKeep) -> str:
     text = squeeze(fact.text)
-    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (_brief(text), f"> {text}\n\n")
+    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (brief(text), f"> {text}\n\n")
     state = ""
     if fact.status is MustKeepStatus.SUPERSEDED:
         state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"
@@ -258,11 +258,12 @@ def _decision_entry(fact: MustKeep) -> str:
 
 def _decision_line(fact: MustKeep) -> str:
     state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else _doubt(fact)
-    return f"- [{fact.timestamp:%Y-%m-%d}] {_brief(squeeze(fact.text))} (K{fact.id}){state}\n"
+    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state}\n"
 
 
-def _brief(text: str) -> str:
-    return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + CUT
+def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
+    """Cut a text that is too long for its line between words."""
+    return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 
 def _section(

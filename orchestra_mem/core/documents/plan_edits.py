@@ -43,12 +43,6 @@ class LineEdit:
     waits_for: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     kind: WorkKind | None = None
 
-    @property
-    def says_nothing(self) -> bool:
-        """Whether all stayed as it was."""
-        said = self.title, self.status, self.priority, self.assignee, self.parent, self.waits_for, self.kind
-        return all(value is None for value in said)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reordered:
@@ -74,10 +68,6 @@ class PlanEdits:
     orders: tuple[Reordered, ...] = ()
     unread: tuple[int, ...] = ()
 
-    def __bool__(self) -> bool:
-        """Whether anything was said."""
-        return bool(self.changed or self.added or self.removed or self.orders or self.unread)
-
 
 def key_of(line: PlanLine) -> int:
     """The line's number, or what stands for it in an order; see `Reordered`."""
@@ -100,7 +90,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
         for key, (old, (line, _)) in found.said.items()
         if (was := old[0] if old else known(int(key)))
     ]
-    edits = [edit for edit in edits if not edit.says_nothing]
+    edits = [edit for edit in edits if edit != LineEdit(number=edit.number, was=edit.was)]
     gone = {line.number: line for line, _ in found.gone.values()}
     rows, stood = now.split("\n"), {*before.split("\n")}
     named = {_named(row) for row in rows} if gone else set()

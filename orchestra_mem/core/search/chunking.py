@@ -185,11 +185,6 @@ def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
     )
 
 
-def passages_of(text: str) -> list[Passage]:
-    """Give the passages of a document in order, each of which makes a chunk."""
-    return list(_pieces(text))
-
-
 def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
     """Find a chunk of a document in the document as it stands now; None where it is not there any more.
 
@@ -209,7 +204,7 @@ def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
 
 def _keyed(text: str, name: str) -> Iterator[tuple[str, Passage]]:
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-    for piece in _pieces(text):
+    for piece in passages_of(text):
         # The same again under the same headings is told apart by its number among its likes.
         again = seen[piece.heading, piece.text]
         seen[piece.heading, piece.text] += 1
@@ -237,7 +232,8 @@ def _pattern_of(data: Json) -> str | None:
     return pattern if isinstance(pattern, str) else None
 
 
-def _pieces(text: str) -> Iterator[Passage]:
+def passages_of(text: str) -> Iterator[Passage]:
+    """Give the passages of a document in order, each of which makes a chunk."""
     path: list[tuple[int, str]] = []
     for block in split_blocks(text):
         if block.front:

@@ -159,13 +159,10 @@ def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, c
     """
     if budget_tokens < 0:
         raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-    layout = _Layout([_with_key(each, at) for at, each in enumerate(recollections)], recollections, counter)
+    # Several passages of a document have the same source; keys do not repeat.
+    items = [replace(recalled_item(each), key=f"{at}") for at, each in enumerate(recollections)]
+    layout = _Layout(items, recollections, counter)
     return largest_fit(layout.filled, lambda each: each.tokens, budget_tokens)
-
-
-def _with_key(recollection: RetrievedPassage, number: int) -> Item:
-    """Several passages of a document have the same source; keys do not repeat."""
-    return replace(recalled_item(recollection), key=f"{number}")
 
 
 class _Layout:

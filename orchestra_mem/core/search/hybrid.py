@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import numpy as np
@@ -56,28 +56,21 @@ _PERIOD_TAIL = timedelta(days=30)
 _FOUND, _RANKED, _AROUND = 150, 60, 12
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Searcher:
     """Searches an index. Safe to share between threads if its parts are.
 
-    Args:
+    Attributes:
         index: what is searched.
         embedder: embeds queries; None leaves dense search out.
         words: compares words by their vectors; None compares them by their stems.
         weights: how much each part counts.
     """
 
-    def __init__(
-        self,
-        index: SearchIndex,
-        embedder: Embedder | None,
-        words: WordEmbedder | None,
-        *,
-        weights: Weights | None = None,
-    ) -> None:
-        self._index = index
-        self._embedder = embedder
-        self._words = words
-        self._weights = weights or Weights()
+    index: SearchIndex
+    embedder: Embedder | None
+    words: WordEmbedder | None
+    weights: Weights = field(default_factory=Weights, kw_only=True)
 
     def search(
         self,
@@ -94,7 +87,7 @@ class Searcher:
         """
         question = read_question(query, situation.now)
         rarities = self._rarities(question.words)
-        embedder = self._embedder if mode is not SearchMode.KEYWORD else None
+        embedder = self.embedder if mode is not SearchMode.KEYWORD else None
         vector = self._query_vector(embedder, question, rarities) if embedder else None
         vector = vector if vector is not None and vector.any() else None
         found = self._find(question, vector, where, mode, max(_FOUND, limit))
@@ -106,17 +99,17 @@ class Searcher:
         """How rare each word is, over 0 (the inverse document frequency of BM25)."""
         if not words:
             return np.zeros(0, np.float32)
-        frequencies = self._index.document_frequency([stem(word) for word in words])
+        frequencies = self.index.document_frequency([stem(word) for word in words])
         # Among fewer than 100 chunks, what none of them has would outweigh what some have.
-        count = max(self._index.count(), int(frequencies.max(initial=0)), 100)
+        count = max(self.index.count(), int(frequencies.max(initial=0)), 100)
         rarities: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         return rarities
 
     def _query_vector(self, embedder: Embedder, question: Question, rarities: Floats) -> Vector:
         """Embed a query; where the model is a table of words, with rare words weighing more."""
-        if self._words is None or self._words.model != embedder.model or not question.words:
+        if self.words is None or self.words.model != embedder.model or not question.words:
             return embedder.embed_query(question.text)
-        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.embed_words(question.words)
+        vector: Vector = np.power(rarities, _RARITY_POWER) @ self.words.embed_words(question.words)
         return unit(vector)
 
     def _find(
@@ -124,7 +117,7 @@ class Searcher:
     ) -> _Found:
         """Ask the index, and once more for the times that the question names."""
         names = question.terms.identifiers if mode is not SearchMode.DENSE else ()
-        exact = self._index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
+        exact = self.index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
         filters = [where, *(_narrowed(where, period) for period in question.periods)]
         asked = [self._ask(question, vector, each, mode, limit) for each in filters]
         keyword, dense = (_merged(rankings) for rankings in zip(*asked, strict=True))
@@ -137,9 +130,9 @@ class Searcher:
         """Ask by words and by meaning, as far as either is wanted."""
         keyword = dense = _NOTHING
         if mode is not SearchMode.DENSE:
-            keyword = self._index.keyword(question.terms, where, limit)
-        if vector is not None and self._embedder is not None:
-            dense = self._index.dense(self._embedder.model, vector, where, limit)
+            keyword = self.index.keyword(question.terms, where, limit)
+        if vector is not None and self.embedder is not None:
+            dense = self.index.dense(self.embedder.model, vector, where, limit)
         return keyword, dense
 
     def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, most: int) -> _Candidates:
@@ -149,12 +142,12 @@ class Searcher:
         promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
         best = ids[np.argsort(-promise, kind="stable")[:most]]
         around = best[:_AROUND]
-        chains = np.insert(self._index.neighbours(around, 2), 2, around, axis=1)
-        outlines = self._index.outlines(np.union1d(best, chains[chains > 0]), where)
+        chains = np.insert(self.index.neighbours(around, 2), 2, around, axis=1)
+        outlines = self.index.outlines(np.union1d(best, chains[chains > 0]), where)
         ids = outlines.ids
         vectors = np.zeros((len(ids), 0), np.float32)
-        if vector is not None and self._embedder is not None:
-            vectors = self._index.vectors(self._embedder.model, ids)
+        if vector is not None and self.embedder is not None:
+            vectors = self.index.vectors(self.embedder.model, ids)
         keyword, keyword_ranks = _looked_up(ids, found.keyword)
         before, behind = _links(ids, chains)
         return _Candidates(
@@ -175,13 +168,13 @@ class Searcher:
     ) -> Pool:
         outlines = candidates.outlines
         asked = question.words if mode is not SearchMode.DENSE else ()
-        cut = outlines.cut & (self._words is not None and mode is SearchMode.HYBRID)
+        cut = outlines.cut & (self.words is not None and mode is SearchMode.HYBRID)
         matches = np.zeros((len(asked), len(cut)), np.float32)
-        if self._words is not None and cut.any():
-            matches[:, cut] = word_matches(asked, outlines.tokens, outlines.word_counts[cut], self._words)
+        if self.words is not None and cut.any():
+            matches[:, cut] = word_matches(asked, outlines.tokens, outlines.word_counts[cut], self.words)
         if not cut.all():
             stems = [stem(word) for word in asked]
-            matches[:, ~cut] = self._index.holding(stems, outlines.ids[~cut])
+            matches[:, ~cut] = self.index.holding(stems, outlines.ids[~cut])
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
@@ -191,16 +184,16 @@ class Searcher:
             behind=candidates.behind,
             groups=outlines.groups,
             traits=_traits(outlines, question),
-            priors=_priors(outlines, situation, self._weights.half_life_days),
+            priors=_priors(outlines, situation, self.weights.half_life_days),
         )
 
     def _hits(self, candidates: _Candidates, pool: Pool, question: Question, limit: int) -> list[Hit]:
-        shares, priors = shares_of(pool, self._weights), priors_of(pool, self._weights)
+        shares, priors = shares_of(pool, self.weights), priors_of(pool, self.weights)
         scores = sum(shares.values(), np.zeros(len(candidates.ids), np.float32))
         scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
         held = self._held(candidates, question)
         counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
-        likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self._index.count()))
+        likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self.index.count()))
         passing = np.flatnonzero(candidates.outlines.passing)
         # More exact names go before fewer, what is likely before what is not; the score orders the rest.
         levels = counts + (likely >= LEAST_LIKELY)
@@ -209,8 +202,8 @@ class Searcher:
         # Each level lifts by more than any malus lowers, which is at most the best score.
         best = float(np.abs(scores).max(initial=0))
         lifted = scores[order] + levels[order] * (1 + 2 * best)
-        chosen = order[diversify(lifted, candidates.vectors[order], limit, self._weights.diversity * best)]
-        chunks = zip(chosen.tolist(), self._index.chunks(candidates.ids[chosen]), strict=True)
+        chosen = order[diversify(lifted, candidates.vectors[order], limit, self.weights.diversity * best)]
+        chunks = zip(chosen.tolist(), self.index.chunks(candidates.ids[chosen]), strict=True)
         return [
             Hit(
                 id=int(candidates.ids[row]),
@@ -240,7 +233,7 @@ class Searcher:
         asked = frozenset(question.terms.identifiers)
         return {
             row: tuple(name for name in chunk_names(chunk) if name in asked)
-            for row, chunk in zip(rows.tolist(), self._index.chunks(candidates.ids[rows]), strict=True)
+            for row, chunk in zip(rows.tolist(), self.index.chunks(candidates.ids[rows]), strict=True)
             if chunk is not None
         }
 
@@ -331,6 +324,4 @@ def _priors(outlines: Outlines, situation: Situation, half_life_days: float) -> 
     }
     if situation.session:
         priors["same_session"] = np.array([each == situation.session for each in outlines.sessions], np.float32)
-    if situation.agent:
-        priors["same_agent"] = np.array([each == situation.agent for each in outlines.agents], np.float32)
     return priors

@@ -54,7 +54,6 @@ class Weights:
     half_life_days: float = 30.0
     importance: float = 0.1
     same_session: float = 0.02
-    same_agent: float = 0.02
     diversity: float = 0.6
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from orchestra_mem.search_types import Hit
@@ -14,7 +14,7 @@ _MOST = 10_000
 
 
 def enough_of(
-    ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], list[Kept]], limit: int
+    ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], Iterable[Kept]], limit: int
 ) -> list[Kept]:
     """Give what is kept of the hits, as much as is wanted; ask for ever more hits until it is, or all were looked at.
 
@@ -26,7 +26,7 @@ def enough_of(
     size = 2 * limit
     while True:
         hits = ask(size)
-        kept = keep(hits)
+        kept = [*keep(hits)]
         if len(kept) >= limit or len(hits) < size or size >= _MOST:
             return kept[:limit]
         size *= _WIDER

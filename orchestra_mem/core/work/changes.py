@@ -24,16 +24,12 @@ def _list(text: str | None) -> tuple[Any, ...]:
     return tuple(json.loads(text)) if text else ()
 
 
-def _optional(text: Callable[[Any], str]) -> Callable[[Any], str | None]:
-    return lambda value: None if value is None else text(value)
-
-
-def _if_any(read: Callable[[str], Any]) -> Callable[[str | None], Any]:
-    return lambda text: None if text is None else read(text)
+def _if_any(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else change(value)
 
 
 _TEXTS = (lambda value: value or None, lambda text: text or "")
-_TIMES = (_optional(datetime.isoformat), _if_any(datetime.fromisoformat))
+_TIMES = (_if_any(datetime.isoformat), _if_any(datetime.fromisoformat))
 _LISTS = (_list_text, _list)
 # By field how a value becomes text, and how text becomes a value.
 _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
@@ -42,9 +38,9 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] 
     "status": (str, WorkStatus),
     "priority": (str, int),
     "rank": (repr, float),
-    "parent": (_optional(str), _if_any(int)),
+    "parent": (_if_any(str), _if_any(int)),
     "depends_on": _LISTS,
-    "assignee": (_optional(str), _if_any(str)),
+    "assignee": (_if_any(str), _if_any(str)),
     "acceptance": _LISTS,
     "started": _TIMES,
     "finished": _TIMES,
