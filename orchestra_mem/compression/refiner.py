@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Verdict
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_compaction import read_source, told_now
@@ -62,9 +64,7 @@ class SummaryRefiner:
             return f"{summary.document} has another text now"
         return ""
 
-    def improve(
-        self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] | None = None
-    ) -> Compressed | None:
+    def improve(self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] = never) -> Compressed | None:
         """Let the model better a summary; None where it stays as it is.
 
         Args:
@@ -79,11 +79,18 @@ class SummaryRefiner:
         summary = self._ledger.summary(number)
         if self.why_not(summary):
             return None
+        base = Draft(
+            text=summary.text,
+            tokens=summary.tokens,
+            source_tokens=summary.source_tokens,
+            must_keeps=summary.must_keeps,
+            put_back=summary.put_back,
+        )
         if summary.level or summary.document:
             material, target, content = self._material(summary)
             done = self._compressor.improve(
                 material,
-                _draft(summary),
+                base,
                 target_tokens=target,
                 content=content,
                 summary=number,
@@ -91,7 +98,7 @@ class SummaryRefiner:
                 cancelled=cancelled,
             )
         else:
-            done = self._session(summary, insist=insist, cancelled=cancelled)
+            done = self._session(summary, base, insist=insist, cancelled=cancelled)
         if done.verdict.good:
             self._drafts.put(
                 SummaryDraft(
@@ -126,7 +133,7 @@ class SummaryRefiner:
         types = [operation.type for operation in operations]
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
 
-    def _session(self, summary: Summary, *, insist: bool, cancelled: Callable[[], bool] | None) -> Compressed:
+    def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
         """What a session came to, with the lines beside it that a model finds and the extract does not say."""
         material = self._session_material(summary)
         found, talk, verdict = self._compressor.session_notes(
@@ -139,17 +146,9 @@ class SummaryRefiner:
         )
         model = self._compressor.model
         text = with_lines(summary.text, _by_kind(found, self._clock())) if verdict.good else summary.text
-        return Compressed(
-            text=text,
-            method=f"{METHOD} + {model.name}" if model and verdict.good else summary.method,
-            tokens=self._counter.count(text),
-            source_tokens=summary.source_tokens,
-            verdict=verdict,
-            fault=talk.fault,
-            must_keeps=summary.must_keeps,
-            put_back=summary.put_back,
-            dropped=material.dropped_from(text),
-            talk=talk,
+        method = f"{METHOD} + {model.name}" if model and verdict.good else summary.method
+        return Compressed.of(
+            material, replace(base, text=text, tokens=self._counter.count(text)), method, verdict, talk
         )
 
     def _session_material(self, summary: Summary) -> Material:
@@ -187,14 +186,3 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
             sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
     return sorted_
-
-
-def _draft(summary: Summary) -> Draft:
-    return Draft(
-        text=summary.text,
-        tokens=summary.tokens,
-        source_tokens=summary.source_tokens,
-        must_keeps=summary.must_keeps,
-        put_back=summary.put_back,
-        verdict=Verdict(tokens=summary.tokens, source_tokens=summary.source_tokens, invented=(), missing=()),
-    )

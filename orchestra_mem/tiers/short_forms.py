@@ -119,7 +119,7 @@ class ShortForms:
         material = section_material(text, self._counter, self._clock)
         target = int(material.source_tokens * self._share)
         draft = draft_of(material, target_tokens=target, counter=self._counter)
-        if not draft.verdict.passed:
+        if not draft.passed:
             logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
             return None
         made = draft.summary(
