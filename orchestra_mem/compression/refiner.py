@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -30,29 +30,18 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class SummaryRefiner:
     """Makes drafts. Reads what was recorded; of documents, the section alone that a short form is of."""
 
-    def __init__(
-        self,
-        compressor: MemoryCompressor,
-        *,
-        log: EventLog,
-        ledger: Ledger,
-        drafts: DraftStore,
-        counter: TokenCounter,
-        clock: Clock,
-        limits: Limits,
-        section: Callable[[Summary], str | None],
-    ) -> None:
-        self._compressor = compressor
-        self._log = log
-        self._ledger = ledger
-        self._drafts = drafts
-        self._counter = counter
-        self._clock = clock
-        self._limits = limits
-        self._section = section
+    compressor: MemoryCompressor
+    log: EventLog
+    ledger: Ledger
+    drafts: DraftStore
+    counter: TokenCounter
+    clock: Clock
+    limits: Limits
+    section: Callable[[Summary], str | None]
 
     def why_not(self, summary: Summary) -> str:
         """Why a summary stays as it is, in words; empty where it may be bettered."""
@@ -60,7 +49,7 @@ class SummaryRefiner:
             return f"it has gone into S{summary.parent}"
         if summary.edited:
             return "people had changed or taken out some of what it covers, and operations do not tell that"
-        if summary.document and self._section(summary) is None:
+        if summary.document and self.section(summary) is None:
             return f"{summary.document} has another text now"
         return ""
 
@@ -76,7 +65,7 @@ class SummaryRefiner:
             NotFoundError: there is no such summary.
             InterruptedGenerationError: `cancelled` said so.
         """
-        summary = self._ledger.summary(number)
+        summary = self.ledger.summary(number)
         if self.why_not(summary):
             return None
         base = Draft(
@@ -88,7 +77,7 @@ class SummaryRefiner:
         )
         if summary.level or summary.document:
             material, target, content = self._material(summary)
-            done = self._compressor.improve(
+            done = self.compressor.improve(
                 material,
                 base,
                 target_tokens=target,
@@ -100,7 +89,7 @@ class SummaryRefiner:
         else:
             done = self._session(summary, base, insist=insist, cancelled=cancelled)
         if done.verdict.good:
-            self._drafts.put(
+            self.drafts.put(
                 SummaryDraft(
                     summary=number,
                     base=summary.text,
@@ -111,24 +100,24 @@ class SummaryRefiner:
                     put_back=done.put_back,
                     verdict=done.verdict.value,
                     seconds=done.talk.seconds,
-                    created=self._clock(),
+                    created=self.clock(),
                 )
             )
         return done
 
     def _material(self, summary: Summary) -> tuple[Material, int, str]:
         """What a summary is of, how large it may be, and the kind of what it is of."""
-        target = int(summary.source_tokens * self._limits.summary / self._limits.segment)
+        target = int(summary.source_tokens * self.limits.summary / self.limits.segment)
         if summary.document:
-            material = section_material(self._section(summary) or "", self._counter, self._clock)
+            material = section_material(self.section(summary) or "", self.counter, self.clock)
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
-            children = [self._ledger.summary(child) for child in summary.children]
-            return told_now(self._ledger, children), self._limits.summary, HIGHER
-        operations = self._log.operations(
+            children = [self.ledger.summary(child) for child in summary.children]
+            return told_now(self.ledger, children), self.limits.summary, HIGHER
+        operations = self.log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
-        facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
+        facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
         types = [operation.type for operation in operations]
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
@@ -136,31 +125,29 @@ class SummaryRefiner:
     def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
         """What a session came to, with the lines beside it that a model finds and the extract does not say."""
         material = self._session_material(summary)
-        found, talk, verdict = self._compressor.session_notes(
+        found, talk, verdict = self.compressor.session_notes(
             material,
             summary.text,
-            room_tokens=self._limits.summary,
+            room_tokens=self.limits.summary,
             summary=summary.id,
             insist=insist,
             cancelled=cancelled,
         )
-        model = self._compressor.model
-        text = with_lines(summary.text, _by_kind(found, self._clock())) if verdict.good else summary.text
+        model = self.compressor.model
+        text = with_lines(summary.text, _by_kind(found, self.clock())) if verdict.good else summary.text
         method = f"{METHOD} + {model.name}" if model and verdict.good else summary.method
-        return Compressed.of(
-            material, replace(base, text=text, tokens=self._counter.count(text)), method, verdict, talk
-        )
+        return Compressed.of(material, replace(base, text=text, tokens=self.counter.count(text)), method, verdict, talk)
 
     def _session_material(self, summary: Summary) -> Material:
         """A session as its document has it: summaries of what is older, and the operations that none covers.
 
         What a person took out or said in other words is not read in the words that it had.
         """
-        standing = self._ledger.summaries(summary.session, standing=True)
+        standing = self.ledger.summaries(summary.session, standing=True)
         rest = [read_source(operation) for operation in self._between(standing, summary)]
-        facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
+        facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
-        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self._ledger, standing))
+        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self.ledger, standing))
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [
@@ -170,7 +157,7 @@ class SummaryRefiner:
         ]
         for (_, last), (following, _) in pairwise(borders):
             if following > last + 1:
-                yield from self._log.operations(
+                yield from self.log.operations(
                     OperationFilter(session=whole.session, after=last, through=following - 1)
                 )
 

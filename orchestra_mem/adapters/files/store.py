@@ -90,22 +90,19 @@ class FileDocumentStore(DocumentReader):
                 yield
                 return
             with telling("locking", self._lock_file):
-                self._acquire()
+                try:
+                    self._process_lock.acquire()
+                except Timeout:
+                    raise LockTimeoutError(
+                        f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
+                        "see storage.lock_timeout_s, or end that process"
+                    ) from None
             try:
                 yield
             finally:
                 self._process_lock.release()
         finally:
             self._thread_lock.release()
-
-    def _acquire(self) -> None:
-        try:
-            self._process_lock.acquire()
-        except Timeout:
-            raise LockTimeoutError(
-                f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
-                "see storage.lock_timeout_s, or end that process"
-            ) from None
 
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:

@@ -39,13 +39,9 @@ class GgufVocabulary:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.name = f"vocabulary of {path.stem}"
         self._load = partial(LoadedModel, path, weights=False)
         self._held = Held(path, self._load)
-
-    @property
-    def name(self) -> str:
-        """Name the counter."""
-        return f"vocabulary of {self.path.stem}"
 
     @cached_property
     def additive(self) -> bool:

@@ -49,19 +49,17 @@ class Passage:
     weight: float = 1.0
 
 
+@dataclass(slots=True, eq=False)
 class _Unit:
-    """A sentence that may be chosen. Plain slots: there is one for every sentence of the source."""
+    """A sentence that may be chosen; there is one for every sentence of the source."""
 
-    __slots__ = ("frame", "line", "passage", "quality", "seen", "stems", "text")
-
-    def __init__(self, passage: int, line: int, text: str, quality: float, stems: Iterable[str]) -> None:
-        self.passage = passage
-        self.line = line  # equal where two neighbours share a bullet
-        self.text = text
-        self.quality = quality
-        self.stems = stems
-        self.frame = _FAR_CHARS  # about what the rendering adds to it
-        self.seen = -1  # how many had been chosen when its gain was reckoned last
+    passage: int
+    line: int  # equal where two neighbours share a bullet
+    text: str
+    quality: float
+    stems: Iterable[str]
+    frame: int = _FAR_CHARS  # about what the rendering adds to it
+    seen: int = -1  # how many had been chosen when its gain was reckoned last
 
 
 def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tuple[Passage, ...]:

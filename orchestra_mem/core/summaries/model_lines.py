@@ -97,7 +97,12 @@ def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]
         chunks.append(Chunk(passages=tuple(gathered)))
     chunks = [small for chunk in chunks for small in _divided(chunk, most_chars)]
     known = set(content_stems(heard))
-    return sorted(chunks, key=lambda chunk: _share(known, content_stems(chunk.text)))
+
+    def share(chunk: Chunk) -> float:
+        stems = content_stems(chunk.text)
+        return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
+
+    return sorted(chunks, key=share)
 
 
 def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
@@ -107,10 +112,6 @@ def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
         return
     for half in halves:
         yield from _divided(half, most_chars)
-
-
-def _share(known: set[str], stems: Sequence[str]) -> float:
-    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
 
 
 def without_orders(text: str) -> str:
