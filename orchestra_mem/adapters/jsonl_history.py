@@ -89,7 +89,9 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
             if not line:
                 continue
             try:
-                yield _operation(line, f"{name}:{number}", _key(source, number, line), position, kind)
+                # No path has a NUL in it, so that no two of these come out as the same bytes.
+                key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line)).hexdigest()
+                yield _operation(line, f"{name}:{number}", f"jsonl:{key}", position, kind)
             except _Bad as bad:
                 fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
                 if on_fault is None:
@@ -102,12 +104,6 @@ def _source(file: Path) -> bytes:
     if not file.is_file():
         return uuid.uuid4().bytes
     return os.fsencode(file.resolve())  # behind `/dev/stdin`, too, may be a file
-
-
-def _key(source: bytes, number: int, line: bytes) -> str:
-    # No path has a NUL in it, so that no two of these come out as the same bytes.
-    digest = hashlib.sha256(b"%b\0%d:%b" % (source, number, line))
-    return f"jsonl:{digest.hexdigest()}"
 
 
 def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
@@ -144,10 +140,8 @@ def _object(line: bytes) -> dict[str, Json]:
 
 
 def _data(value: dict[str, Json]) -> Json:
-    for key in _DATA:
-        if key in value and not set(value) - _OTHER_MEMORY - {key}:
-            return value[key]
-    return value
+    alone = (value[key] for key in _DATA if key in value and not set(value) - _OTHER_MEMORY - {key})
+    return next(alone, value)
 
 
 def _typed(value: Json, kind: type[_T], key: str, problem: str) -> _T | None:

@@ -21,7 +21,7 @@ from orchestra_mem.core.prompts import (
 )
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
-from orchestra_mem.model_types import Finish, LanguageModel, Message
+from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
@@ -100,8 +100,12 @@ class ModelReader:
         talk.asked += 1
         first = asked
         for attempt in range(2):
-            answer, finish = self._answer(asked, schema, talk, cancelled)
-            good, fault = self._judged(answer, finish, keys, records, talk)
+            done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
+            talk.prompt_tokens += done.prompt_tokens
+            talk.answer_tokens += done.answer_tokens
+            talk.prompt_s += done.prompt_s
+            talk.answer_s += done.answer_s
+            good, fault = self._judged(done, keys, records, talk)
             count = sum(map(len, good.values()))
             if count or not fault:
                 talk.first += attempt == 0
@@ -113,30 +117,20 @@ class ModelReader:
                         del self._read[next(iter(self._read))]
                 return good
             talk.fault = fault
-            asked = retry_prompt(asked, answer, fault)
+            asked = retry_prompt(asked, done.text, fault)
         talk.rejected += 1
         return {key: [] for key in keys}
 
-    def _answer(
-        self, asked: _Asked, schema: Mapping[str, Json], talk: Talk, cancelled: Callable[[], bool]
-    ) -> tuple[str, Finish]:
-        done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
-        talk.prompt_tokens += done.prompt_tokens
-        talk.answer_tokens += done.answer_tokens
-        talk.prompt_s += done.prompt_s
-        talk.answer_s += done.answer_s
-        return done.text, done.finish
-
     @staticmethod
     def _judged(
-        answer: str, finish: Finish, keys: Sequence[str], records: Sequence[Record], talk: Talk
+        done: Generation, keys: Sequence[str], records: Sequence[Record], talk: Talk
     ) -> tuple[dict[str, list[str]], str]:
         """The lines that pass, and what is wrong with the first that does not."""
         good: dict[str, list[str]] = {key: [] for key in keys}
         try:
-            found = read_lists(answer, keys)
+            found = read_lists(done.text, keys)
         except ValueError as error:
-            return good, "the answer is too long" if finish is Finish.LENGTH else str(error)
+            return good, "the answer is too long" if done.finish is Finish.LENGTH else str(error)
         fault = ""
         text = "\n".join(record.text for record in records)
         for key, lines in found.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from orchestra_mem.types import Operation
@@ -54,13 +55,8 @@ def user_message(operation: Operation) -> str:
 
 def latest_messages(operations: Sequence[Operation]) -> list[str]:
     """Give the user's newest messages, oldest first: the last one, and those that it is compared with."""
-    found: list[str] = []
-    for operation in reversed(operations):
-        if len(found) > CENTROID_MESSAGES:
-            break
-        if message := user_message(operation):
-            found.append(message)
-    return found[::-1]
+    newest_first = filter(None, map(user_message, reversed(operations)))
+    return list(islice(newest_first, CENTROID_MESSAGES + 1))[::-1]
 
 
 def first_of_turns(operations: Sequence[Operation], turns: int) -> int:

@@ -198,23 +198,24 @@ class ContextWindowTracker:
     def _change(self, tokens: int, event: UsageEvent) -> None:
         if tokens < 0:
             raise ValueError(f"tokens is {tokens}: usage cannot be negative")
+        refreshes = 0
         with self._lock:
             before = self._used
-            after = self._used = before + tokens if event is UsageEvent.ADDED else tokens
             if event is UsageEvent.ADDED:
+                tokens += before
                 self._operations += 1
             elif event is UsageEvent.RESET:
                 self._operations = 0
-                self.refresh_count += 1
-            refreshes = self.refresh_count
+                refreshes = self.refresh_count = self.refresh_count + 1
+            self._used = tokens
             sequence = self._points[-1].sequence + 1 if self._points else 1
             time = self._clock() if self._clock else None
             self._points.append(
-                UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=after, event=event)
+                UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
             )
-        if event is UsageEvent.RESET:
-            _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, after)
-        self._announce(before, after)
+        if refreshes:
+            _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, tokens)
+        self._announce(before, tokens)
 
     def _announce(self, before: int, after: int) -> None:
         if after < self._limits[0] or after <= before:

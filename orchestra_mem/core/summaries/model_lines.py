@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
@@ -119,12 +119,7 @@ def without_orders(text: str) -> str:
     order = _ORDER.search(text)
     if order is None:
         return text
-    kept: list[str] = []
-    for sentence in split_sentences(text[: order.end()]):
-        if _ORDER.search(sentence):
-            break
-        kept.append(sentence)
-    return "\n".join(kept)
+    return "\n".join(takewhile(lambda each: not _ORDER.search(each), split_sentences(text[: order.end()])))
 
 
 def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
