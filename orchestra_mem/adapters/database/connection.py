@@ -137,32 +137,35 @@ class Database:
                 f"{name}: {self.path}: this memory may be read and not be written; give this user the right to write "
                 "there, then open it again"
             )
-        with self._lock, self._translated(name):
+        with self._lock:
             connection = self._open_writer()
-            if self._depth:
-                yield connection
-                return
-            if connection.in_transaction:
-                # An earlier one could not even be rolled back. What it began must not swallow what comes now.
-                connection.execute("ROLLBACK")
-            self._check_in_place(name)
-            connection.execute("BEGIN IMMEDIATE")
-            self._depth = 1
             try:
-                yield connection
-                self._tell(f"{name}.commit.before")
-                connection.execute("COMMIT")
-                if self._files.problem:
-                    self.checkpoint()
-            except BaseException:
-                # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails,
-                # the next transaction does it; the error that led here is the one to tell.
+                if self._depth:
+                    yield connection
+                    return
                 if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                raise
-            finally:
-                self._depth = 0
+                    # An earlier one could not even be rolled back. What it began must not swallow what comes now.
+                    connection.execute("ROLLBACK")
+                self._check_in_place(name)
+                connection.execute("BEGIN IMMEDIATE")
+                self._depth = 1
+                try:
+                    yield connection
+                    self._tell(f"{name}.commit.before")
+                    connection.execute("COMMIT")
+                    if self._files.problem:
+                        self.checkpoint()
+                except BaseException:
+                    # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails,
+                    # the next transaction does it; the error that led here is the one to tell.
+                    if connection.in_transaction:
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+                    raise
+                finally:
+                    self._depth = 0
+            except sqlite3.Error as error:
+                raise _translate(error, name, self.path) from error
             self._tell(f"{name}.commit.after")
 
     def write(self, name: str, query: str, values: Values = ()) -> sqlite3.Cursor:
