@@ -76,13 +76,13 @@ def open_git_history(
         raise HistoryError(f"{folder} is no folder; name the folder of a git repository")
     if limit is not None and limit < 1:
         raise HistoryError(f"a limit of {limit} commits leaves nothing to read; give 1 or more")
-    _ask(folder, "rev-parse", "--git-dir")
-    if _run(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}").returncode:
+    shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+    found = _run(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    if found.returncode:
         raise HistoryError(f"{folder} is a git repository without commits; there is no history to read yet")
     # By its hash from here on: the branch may move while it is read.
-    head = _ask(folder, "rev-parse", "--verify", "HEAD^{commit}").strip()
+    head = _text(found.stdout).strip()
     total = int(_ask(folder, "rev-list", "--count", head))
-    shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
     note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
     total = total if limit is None else min(total, limit)
     which = (head,) if limit is None else (f"--max-count={limit}", head)
