@@ -51,23 +51,13 @@ class ScriptedModel:
         obedient: bool = True,
     ) -> None:
         self._answer = answer
-        self._name = name
-        self._context_tokens = context_tokens
+        self.name = name
+        self.context_tokens = context_tokens
         self._pause_s = 1.0 / tokens_per_s if tokens_per_s else 0.0
         self._obedient = obedient
         self._turn = threading.Lock()
         self.prompts: list[tuple[Message, ...]] = []
         self.closed = False
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self._name
-
-    @property
-    def context_tokens(self) -> int:
-        """Its window, in words."""
-        return self._context_tokens
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
         """Count the words of a prompt."""
@@ -94,13 +84,11 @@ class ScriptedModel:
             self.prompts.append(tuple(messages))
             self.closed = False
             prompt_tokens = self.count_prompt(messages)
-            if prompt_tokens >= self._context_tokens:
-                raise ModelError(f"the prompt has {prompt_tokens} tokens and the window {self._context_tokens}")
+            if prompt_tokens >= self.context_tokens:
+                raise ModelError(f"the prompt has {prompt_tokens} tokens and the window {self.context_tokens}")
             text = self._answer if isinstance(self._answer, str) else self._answer(messages)
             start = time.monotonic()
-            said, finish = self._speak(
-                text, min(max_tokens, self._context_tokens - prompt_tokens), cancelled, timeout_s
-            )
+            said, finish = self._speak(text, min(max_tokens, self.context_tokens - prompt_tokens), cancelled, timeout_s)
             return Generation(
                 text="".join(said),
                 finish=finish,
@@ -123,7 +111,7 @@ class ScriptedModel:
             if self._obedient and cancelled is not None and cancelled():
                 return said, Finish.CANCELLED
             if self._obedient and timeout_s is not None and time.monotonic() - start > timeout_s:
-                raise ModelError(f"{self._name} was given up after {timeout_s:g} s, {len(said)} tokens into its answer")
+                raise ModelError(f"{self.name} was given up after {timeout_s:g} s, {len(said)} tokens into its answer")
             if self._pause_s:
                 time.sleep(self._pause_s)
             said.append(piece)

@@ -18,7 +18,7 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, check, draft_of
-from orchestra_mem.core.summaries.extractive import Extract
+from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.summaries.model_lines import improved
 from orchestra_mem.core.text import split_sentences
@@ -137,9 +137,9 @@ def test_a_line_that_only_tells_a_time_is_no_news() -> None:
     """The day stands above it, and a model that copies stamps must not fill a summary with them."""
     text = "Date: 2019-08-15T10:31:29+01:00. Ginger grows beside lab_1 walls, as birds sing in spring."
     material = replace(_material([operation(1, {"text": text})]), facts=(), kept="")
-    base = Draft.whole("2025-01-15:\n- lab_1\n", 3)
+    base = Draft(text="2025-01-15:\n- lab_1\n", tokens=3, source_tokens=3)
     said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
-    lines = [Extract(key=1, text=each, speaker="", when="2025-01-15") for each in said]
+    lines = [Passage(key=1, text=each, speaker="", when="2025-01-15") for each in said]
     done = improved(material, base, lines, target_tokens=12, counter=WORDS)
     assert done is not None
     assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
@@ -151,9 +151,9 @@ def test_lines_stand_under_their_day() -> None:
     operations = [operation(n, {"text": f"{text} walls, as birds sing in spring."}) for n, text in said.items()]
     material = replace(_material(operations), facts=(), kept="")
     days = [f"{op.timestamp:%Y-%m-%d}" for op in operations]
-    base = Draft.whole(f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", 6)
+    base = Draft(text=f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", tokens=6, source_tokens=6)
     lines = [
-        Extract(key=op.id, text=said[op.id], speaker="", when=day) for op, day in zip(operations, days, strict=True)
+        Passage(key=op.id, text=said[op.id], speaker="", when=day) for op, day in zip(operations, days, strict=True)
     ]
     done = improved(material, base, lines, target_tokens=26, counter=WORDS)
     assert done is not None

@@ -16,7 +16,7 @@ from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJo
 from orchestra_mem.build import wiring as memory_module
 from orchestra_mem.compression import jobs as jobs_module
 from orchestra_mem.compression.compressed import Compressed, Talk
-from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
+from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, StorageFullError, StorageReadOnlyError
@@ -177,7 +177,7 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
     clock.now = LATER
     work = BackgroundWork(
         queue, lambda job, cancelled: told(TrialVerdict.FAILED, "refused"), clock=clock, owner="me",
-        limits=WorkLimits(max_attempts=3),
+        max_attempts=3,
     )  # fmt: skip
     work.offer(1, 10)
     pauses = []
@@ -273,8 +273,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
     """What takes a process with it is not tried for ever."""
     clock.now = LATER
-    limits = WorkLimits(max_attempts=2)
-    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", limits=limits)
+    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
     work.offer(1, 10)
     for _ in range(2):
         assert take(queue, clock.now - LATER) is not None

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
+from codecs import getincrementaldecoder
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -45,8 +46,6 @@ _PATCH_TITLE = re.compile(
 )
 # What git says of the file besides; the rest of a patch's head only repeats the path.
 _PATCH_HEAD = (b"old mode", b"new mode", b"new file mode", b"deleted file mode", b"Binary files")
-_ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
-_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _KEY_PATH_CHARS = 120
 _BLOCK_BYTES = 1 << 16
 # Variables that would lead git to another repository than the one that is named: hooks run with them set.
@@ -77,34 +76,26 @@ def open_git_history(
         raise HistoryError(f"{folder} is no folder; name the folder of a git repository")
     if limit is not None and limit < 1:
         raise HistoryError(f"a limit of {limit} commits leaves nothing to read; give 1 or more")
-    _ask(folder, "rev-parse", "--git-dir")
-    if not _succeeds(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"):
+    shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+    found = _run(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    if found.returncode:
         raise HistoryError(f"{folder} is a git repository without commits; there is no history to read yet")
     # By its hash from here on: the branch may move while it is read.
-    head = _ask(folder, "rev-parse", "--verify", "HEAD^{commit}").strip()
+    head = _text(found.stdout).strip()
     total = int(_ask(folder, "rev-list", "--count", head))
-    shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
     note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
     total = total if limit is None else min(total, limit)
     which = (head,) if limit is None else (f"--max-count={limit}", head)
-    operations = (
-        replace(operation, agent=agent)
-        for operation in (_commits_and_patches(folder, which) if patches else _commits(folder, which))
-    )
+    operations = (replace(operation, agent=agent) for operation in _operations(folder, which, with_patches=patches))
     return History(source=str(folder), operations=operations, total=total, unit="commits", note=note)
 
 
-def _commits(folder: Path, which: tuple[str, ...]) -> Iterator[HistoryOperation]:
-    for number, (fields, files) in enumerate(_records(_log_tokens(folder, which)), 1):
-        yield _operation(folder, number, fields, files)
-
-
-def _commits_and_patches(folder: Path, which: tuple[str, ...]) -> Iterator[HistoryOperation]:
+def _operations(folder: Path, which: tuple[str, ...], *, with_patches: bool) -> Iterator[HistoryOperation]:
     with closing(_patches(folder, which)) as patches:
-        coming = next(patches, None)
+        coming = next(patches, None) if with_patches else None
         for number, (fields, files) in enumerate(_records(_log_tokens(folder, which)), 1):
             commit = _operation(folder, number, fields, files)
-            for file in files:
+            for file in files if with_patches else ():
                 # One file has several patches where it became a link, or was one: gone first, then added.
                 own: list[_Patch] = []
                 while coming is not None and (coming.commit, coming.path) == (fields[0], file[2]):
@@ -117,7 +108,12 @@ def _commits_and_patches(folder: Path, which: tuple[str, ...]) -> Iterator[Histo
 def _log_tokens(folder: Path, which: tuple[str, ...]) -> Iterator[bytes]:
     """What `git log` tells of commits, NUL by NUL."""
     with _output(folder, *_COMMITS, *which, "--") as stream:
-        yield from _split(stream)
+        rest = b""
+        while block := stream.read(_BLOCK_BYTES):
+            *tokens, rest = (rest + block).split(b"\0")
+            yield from tokens
+        if rest:
+            yield rest
 
 
 @contextmanager
@@ -140,15 +136,6 @@ def _output(folder: Path, *arguments: str) -> Iterator[IO[bytes]]:
             with suppress(ProcessLookupError):
                 process.kill()
             process.wait()
-
-
-def _split(stream: IO[bytes]) -> Iterator[bytes]:
-    rest = b""
-    while block := stream.read(_BLOCK_BYTES):
-        *tokens, rest = (rest + block).split(b"\0")
-        yield from tokens
-    if rest:
-        yield rest
 
 
 def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[_FileLines]]]:
@@ -198,7 +185,7 @@ class _Patch:
             unshown = "(binary, or not to be compared)" if binary else "(too large to be compared)"
             return "\n".join(unshown if line.startswith("Binary files") else line for line in words)
         is_whole = self.size == len(self.kept)
-        text = (_text(bytes(self.kept)) if is_whole else _text_cut(bytes(self.kept))).removesuffix("\n")
+        text = _text(bytes(self.kept), whole=is_whole).removesuffix("\n")
         if is_whole and len(text) <= _PATCH_CHARS:
             return text
         text = text[:_PATCH_CHARS]
@@ -229,14 +216,9 @@ def _patches(folder: Path, which: tuple[str, ...]) -> Generator[_Patch, None, No
 
 
 def _unquoted(title: re.Match[bytes]) -> bytes:
-    """The path in a patch's first line."""
-    if title["quoted"] is None:
-        return title["plain"]
-
-    def plain(found: re.Match[bytes]) -> bytes:
-        return bytes([int(found[1], 8)]) if len(found[1]) == 3 else _ESCAPES.get(found[1], found[1])
-
-    return _ESCAPED.sub(plain, title["quoted"])
+    """The path in a patch's first line; git quotes as C does."""
+    quoted = title["quoted"]
+    return title["plain"] if quoted is None else quoted.decode("unicode_escape").encode("latin-1")
 
 
 def _file_change(commit: HistoryOperation, name: str, file: _FileLines, patches: list[_Patch]) -> HistoryOperation:
@@ -274,20 +256,15 @@ def _operation(folder: Path, number: int, fields: list[bytes], files: list[_File
     )
 
 
-def _text(raw: bytes) -> str:
-    """A message: UTF-8, or where it is not, the encoding that old repositories were mostly written in."""
+def _text(raw: bytes, *, whole: bool = True) -> str:
+    """A message: UTF-8, or where it is not, the encoding that old repositories were mostly written in.
+
+    What is not whole may end within a character, which is left out.
+    """
     try:
-        return raw.decode("utf-8")
+        return getincrementaldecoder("utf-8")().decode(raw, final=whole)
     except UnicodeDecodeError:
         return raw.decode("latin-1")
-
-
-def _text_cut(raw: bytes) -> str:
-    """The same for bytes that may end within a character."""
-    for missing in range(4):
-        with suppress(UnicodeDecodeError):
-            return raw[: len(raw) - missing].decode("utf-8")
-    return raw.decode("latin-1")
 
 
 def _lines(count: bytes) -> int | None:
@@ -323,10 +300,6 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         raise HistoryError("git is not installed, or not on the PATH; its history cannot be read without it") from None
     except OSError as error:
         raise HistoryError(f"git cannot be run: {error.strerror or error}") from error
-
-
-def _succeeds(folder: Path, *arguments: str) -> bool:
-    return _run(folder, *arguments).returncode == 0
 
 
 def _ask(folder: Path, *arguments: str) -> str:

@@ -16,12 +16,14 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError, InvalidOperationError
 from orchestra_mem.serialize import unrepeated
 from orchestra_mem.types import Json
+
+_T = TypeVar("_T")
 
 # Each thing that an operation has, with the keys that may hold it; the first that is there counts.
 _KEYS = {
@@ -87,7 +89,9 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
             if not line:
                 continue
             try:
-                yield _operation(line, f"{name}:{number}", _key(source, number, line), position, kind)
+                # No path has a NUL in it, so that no two of these come out as the same bytes.
+                key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line)).hexdigest()
+                yield _operation(line, f"{name}:{number}", f"jsonl:{key}", position, kind)
             except _Bad as bad:
                 fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
                 if on_fault is None:
@@ -102,17 +106,10 @@ def _source(file: Path) -> bytes:
     return os.fsencode(file.resolve())  # behind `/dev/stdin`, too, may be a file
 
 
-def _key(source: bytes, number: int, line: bytes) -> str:
-    # No path has a NUL in it, so that no two of these come out as the same bytes.
-    digest = hashlib.sha256(b"%b\0%d:%b" % (source, number, line))
-    return f"jsonl:{digest.hexdigest()}"
-
-
 def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
     value = _object(line)
-    given = {name: _taken(value, keys) for name, keys in _KEYS.items()}
-    named = _text(given["type"], "type")
-    key = _text(given["idempotency_key"], "idempotency_key")
+    given = {name: next((value.pop(key) for key in keys if key in value), None) for name, keys in _KEYS.items()}
+    named, key, agent = (_typed(given[name], str, name, "no text") for name in ("type", "idempotency_key", "agent"))
     return HistoryOperation(
         type=kind if named is None else named,
         data=_data(value),
@@ -120,9 +117,9 @@ def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) 
         idempotency_key=key or own_key,
         place=place,
         position=position,
-        tokens=_tokens(given["tokens"]),
-        agent=_text(given["agent"], "agent"),
-        critical=_truth(given["critical"], "critical"),
+        tokens=_typed(given["tokens"], int, "tokens", "no whole number"),
+        agent=agent,
+        critical=_typed(given["critical"], bool, "critical", "neither true nor false"),
     )
 
 
@@ -142,37 +139,16 @@ def _object(line: bytes) -> dict[str, Json]:
     return value
 
 
-def _taken(value: dict[str, Json], keys: tuple[str, ...]) -> Json:
-    """Take out what stands under the first of the keys that is there."""
-    for key in keys:
-        if key in value:
-            return value.pop(key)
-    return None
-
-
 def _data(value: dict[str, Json]) -> Json:
-    for key in _DATA:
-        if key in value and not set(value) - _OTHER_MEMORY - {key}:
-            return value[key]
-    return value
+    alone = (value[key] for key in _DATA if key in value and not set(value) - _OTHER_MEMORY - {key})
+    return next(alone, value)
 
 
-def _text(value: Json, key: str) -> str | None:
-    if value is None or isinstance(value, str):
+def _typed(value: Json, kind: type[_T], key: str, problem: str) -> _T | None:
+    """Give a value of just this type, or none."""
+    if value is None or type(value) is kind:
         return value
-    raise _Bad(f"{key}: {json.dumps(value)[:80]} is no text")
-
-
-def _truth(value: Json, key: str) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    raise _Bad(f"{key}: {json.dumps(value)[:80]} is neither true nor false")
-
-
-def _tokens(value: Json) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise _Bad(f"tokens: {json.dumps(value)[:80]} is no whole number")
+    raise _Bad(f"{key}: {json.dumps(value)[:80]} is {problem}")
 
 
 def _time(value: Json) -> datetime | None:

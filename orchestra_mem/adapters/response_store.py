@@ -28,6 +28,7 @@ _TABLE = (
     " question TEXT NOT NULL, answer TEXT NOT NULL, kind TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,"
     " used REAL NOT NULL, model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))"
 )
+_BUSY_S = 5.0  # as long another process may write
 _FIELDS = "facts, system, question, answer, kind, created, expires, model, version, vector"
 
 
@@ -38,12 +39,10 @@ class SqliteResponseStore:
 
     Args:
         path: the file; made with its folder where there is none.
-        busy_timeout_s: how long to wait for another process that writes.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_s: float = 5.0) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._timeout_s = busy_timeout_s
 
     def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
         """Return the answers made from these facts by this system that hold at `now`, newest first."""
@@ -125,7 +124,7 @@ class SqliteResponseStore:
             raise known or StorageError(f"{text}; it may be deleted, it is derived") from error
 
     def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=self._timeout_s)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_S)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(_TABLE)

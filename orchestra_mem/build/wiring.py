@@ -31,7 +31,7 @@ from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
-from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
+from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.compression.service import Compression
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -289,7 +289,7 @@ class Wiring:
 
         work = BackgroundWork(
             queue, improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}", busy=self.models.busy,
-            limits=WorkLimits(max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts),
+            max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return Compression(
             compressor, improver=improver, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts, trials=trials,

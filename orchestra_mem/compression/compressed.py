@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.ports import TokenCounter
 
@@ -57,6 +58,22 @@ class Compressed:
     put_back: tuple[str, ...]
     dropped: tuple[str, ...]
     talk: Talk = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
+        """Tell what a talk about a material came to: a draft, made by a method."""
+        return cls(
+            text=draft.text,
+            method=method,
+            tokens=draft.tokens,
+            source_tokens=draft.source_tokens,
+            verdict=verdict,
+            fault=talk.fault,
+            must_keeps=draft.must_keeps,
+            put_back=draft.put_back,
+            dropped=material.dropped_from(draft.text),
+            talk=talk,
+        )
 
     @property
     def ratio(self) -> float:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.model_reader import ModelReader
+from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, chars_for, draft_of
-from orchestra_mem.core.summaries.extractive import Extract, Passage, render
+from orchestra_mem.core.summaries.extractive import Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
 from orchestra_mem.design_names import MadeOtherwise
@@ -31,7 +32,7 @@ from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.types import Json, MustKeep, Operation
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.documents.markdown import Block
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         blocks = [block for block in split_blocks(text) if not block.front]
         pinned = "".join(block.text for block in blocks if block.pinned)
         passages = [
-            Passage(key=number, text=_below_heading(block), when=block.title)
+            Passage(key=number, text=block.text.partition("\n")[2] if block.title else block.text, when=block.title)
             for number, block in enumerate(blocks)
             if not block.pinned
         ]
@@ -169,7 +170,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         room_tokens: float,
         summary: int = 0,
         insist: bool = False,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Callable[[], bool] = never,
     ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
         """Find what a session came to and a text does not say: checked lines under `SESSION_KEYS`, and how it went.
 
@@ -191,7 +192,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
         try:
             for chunk in chunks_of(material, chars, heard=heard)[:_SESSION_CHUNKS]:
-                for key, lines in self._reader.session_lines(chunk, talk, cancelled or _never).items():
+                for key, lines in self._reader.session_lines(chunk, talk, cancelled).items():
                     found[key] += lines
                 said = "\n".join(line for lines in found.values() for line in lines)
                 if talk.hopeless(_PATIENCE) or self._counter.count(said) >= _ENOUGH * room_tokens:
@@ -213,7 +214,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         content: str,
         summary: int = 0,
         insist: bool = False,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Callable[[], bool] = never,
     ) -> Compressed:
         """Better an extract with what a model finds in its material; the extract itself where that does not succeed.
 
@@ -231,7 +232,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         """
         talk = Talk()
         if self._reader is None:
-            return self._told(material, base, METHOD, TrialVerdict.SKIPPED, talk)
+            return Compressed.of(material, base, METHOD, TrialVerdict.SKIPPED, talk)
         room = target_tokens - base.tokens
         if room < _LEAST_ROOM:
             talk.fault = "the extract fills the size"
@@ -239,11 +240,11 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             talk.fault = _MOSTLY_FAILED
         if talk.fault:
             self._note(content, talk, TrialVerdict.SKIPPED, summary)
-            return self._told(material, base, METHOD, TrialVerdict.SKIPPED, talk)
+            return Compressed.of(material, base, METHOD, TrialVerdict.SKIPPED, talk)
         start = time.perf_counter()
         better: Draft | None = None
         try:
-            lines = self._lines(material, base, room, talk, cancelled or _never)
+            lines = self._lines(material, base, room, talk, cancelled)
             better = improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
         except ModelError as error:
             talk.failed, talk.fault = True, str(error)
@@ -251,14 +252,14 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         verdict = talk.verdict(used=better is not None)
         self._note(content, talk, verdict, summary)
         method = f"{METHOD} + {self._reader.model.name}" if better else METHOD
-        return self._told(material, better or base, method, verdict, talk)
+        return Compressed.of(material, better or base, method, verdict, talk)
 
     def _lines(
         self, material: Material, base: Draft, room: int, talk: Talk, cancelled: Callable[[], bool]
-    ) -> list[Extract]:
+    ) -> list[Passage]:
         """The lines that a model writes of a material and that have passed, those of what was least heard first."""
         assert self._reader is not None
-        lines: list[Extract] = []
+        lines: list[Passage] = []
         chars = chars_for(_CHUNK_TOKENS, material.source_text, self._counter)
         for chunk in chunks_of(material, chars, heard=base.text):
             lines += self._reader.lines(chunk, talk, cancelled)
@@ -307,7 +308,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         if self._counter.count(whole) <= target_tokens:
             return self._whole(whole)
         base = draft_of(material, target_tokens=target_tokens, counter=self._counter)
-        if not base.verdict.passed:
+        if not base.passed:
             return self._whole(whole)
         return self.improve(material, base, target_tokens=target_tokens, content=content)
 
@@ -321,26 +322,9 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
     def _whole(self, text: str) -> Compressed:
         tokens = self._counter.count(text)
         material = Material.of_passages([Passage(key=0, text=text)], tokens)
-        return self._told(material, Draft.whole(text, tokens), VERBATIM, TrialVerdict.SKIPPED, Talk())
-
-    @staticmethod
-    def _told(material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
-        return Compressed(
-            text=draft.text,
-            method=method,
-            tokens=draft.tokens,
-            source_tokens=draft.source_tokens,
-            verdict=verdict,
-            fault=talk.fault,
-            must_keeps=draft.must_keeps,
-            put_back=draft.put_back,
-            dropped=material.dropped_from(draft.text),
-            talk=talk,
+        return Compressed.of(
+            material, Draft(text=text, tokens=tokens, source_tokens=tokens), VERBATIM, TrialVerdict.SKIPPED, Talk()
         )
-
-
-def _never() -> bool:
-    return False
 
 
 def _source(operation: Operation, counter: TokenCounter) -> Source:
@@ -371,10 +355,6 @@ def _content(operations: Sequence[Operation]) -> str:
     """The type that most of the operations have."""
     types = [operation.type for operation in operations]
     return max(dict.fromkeys(types), key=types.count, default="")
-
-
-def _below_heading(block: Block) -> str:
-    return block.text.partition("\n")[2] if block.title else block.text
 
 
 def _added(there: Json, lines: Sequence[str]) -> Json:

@@ -94,7 +94,9 @@ class FactReader:
                 quotes = quotes_of(text, self._model, counter=self._counter, cancelled=cancelled)
                 for operation in operations:
                     added += self._facts.add_quoted(operation, quotes)
-                    self._remember(operation.id)
+                    self._read[operation.id] = None
+                    if len(self._read) > _REMEMBERED:
+                        del self._read[next(iter(self._read))]
         except NotFoundError:
             return added
         except ModelError as error:
@@ -114,11 +116,6 @@ class FactReader:
         ):
             if operation.id not in covered and operation.id not in self._read:
                 yield operation
-
-    def _remember(self, operation: int) -> None:
-        self._read[operation] = None
-        if len(self._read) > _REMEMBERED:
-            del self._read[next(iter(self._read))]
 
 
 def quotes_of(

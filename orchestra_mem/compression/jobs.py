@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from orchestra_mem.compression.compressed import Compressed
@@ -37,43 +36,6 @@ _JOIN_S = 5.0
 _LONGEST_FOREGROUND = timedelta(minutes=10)
 
 
-class Foreground:
-    """Counts who in this process uses the model for something that does not wait."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._count = 0
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody does."""
-        return self._count > 0
-
-    def enter(self) -> None:
-        """Begin."""
-        with self._changed:
-            self._count += 1
-
-    def leave(self) -> None:
-        """End."""
-        with self._changed:
-            self._count -= 1
-            self._changed.notify_all()
-
-    def wait_until_free(self, timeout_s: float) -> bool:
-        """Wait until nobody does; False where that took too long."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._count == 0, timeout_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkLimits:
-    """How many jobs may wait, and how often one is tried."""
-
-    max_jobs: int = 200
-    max_attempts: int = 3
-
-
 class BackgroundWork:
     """Does jobs in a thread of its own, from `start` to `close`.
 
@@ -83,7 +45,8 @@ class BackgroundWork:
         clock: gives the present time.
         owner: names this process's memory among others.
         busy: whether the model answers somebody outside of this program.
-        limits: of the queue.
+        max_jobs: how many may wait.
+        max_attempts: how often one is tried.
     """
 
     def __init__(
@@ -94,15 +57,19 @@ class BackgroundWork:
         clock: Clock,
         owner: str,
         busy: Callable[[], bool] = lambda: False,
-        limits: WorkLimits | None = None,
+        max_jobs: int = 200,
+        max_attempts: int = 3,
     ) -> None:
         self._queue = queue
         self._improve = improve
         self._clock = clock
         self._owner = owner
         self._busy = busy
-        self._limits = limits or WorkLimits()
-        self._foreground = Foreground()
+        self._max_jobs = max_jobs
+        self._max_attempts = max_attempts
+        # Who in this process uses the model for something that does not wait.
+        self._users = 0
+        self._users_changed = threading.Condition()
         self._closing = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -110,11 +77,6 @@ class BackgroundWork:
         self._wanted_elsewhere = False
         self._telling = threading.Lock()
         self._told_until: datetime | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether the thread works."""
-        return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
         """Begin to do what waits."""
@@ -124,24 +86,27 @@ class BackgroundWork:
 
     def offer(self, summary: int, priority: int) -> None:
         """Let a summary wait to be bettered."""
-        self._queue.put(summary, priority=priority, now=self._clock(), most=self._limits.max_jobs)
+        self._queue.put(summary, priority=priority, now=self._clock(), most=self._max_jobs)
         self._wake.set()
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
         """Keep background work off the model; a generation under way ends within a token and waits again."""
-        self._foreground.enter()
+        with self._users_changed:
+            self._users += 1
         try:
             self._tell_others()
             yield
         finally:
-            self._foreground.leave()
+            with self._users_changed:
+                self._users -= 1
+                self._users_changed.notify_all()
             self._tell_others()
 
     def _tell_others(self) -> None:
         """Let the process that works in the background know whether the model is wanted here."""
         with self._telling, suppress(OrchestraMemError):  # a disk that refuses keeps nobody from the model
-            wanted, now = self._foreground.wanted, self._clock()
+            wanted, now = self._users > 0, self._clock()
             told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
             if wanted and not told and self._queue.another_leads(self._owner, now):
                 self._queue.announce(self._owner, until=now + _LONGEST_FOREGROUND)
@@ -192,7 +157,9 @@ class BackgroundWork:
 
     def step(self) -> float:
         """Do a job, if there is one and the model is free; how long to wait before the next look, in seconds."""
-        if not self._foreground.wait_until_free(_BUSY_WAIT_S):
+        with self._users_changed:
+            is_free = self._users_changed.wait_for(lambda: not self._users, _BUSY_WAIT_S)
+        if not is_free:
             self._tell_others()  # whoever has begun to work in the background since does not know
             return 0.0
         now = self._clock()
@@ -204,7 +171,7 @@ class BackgroundWork:
         job = self._queue.take(self._owner, now=now, until=until)
         if job is None:
             return _LOOK_EVERY_S
-        if job.attempts >= self._limits.max_attempts:
+        if job.attempts >= self._max_attempts:
             self._queue.fail(job, job.error, due=None)
             return 0.0
         return self._do(job)
@@ -232,7 +199,7 @@ class BackgroundWork:
 
     def _failed(self, job: Job, fault: str) -> float:
         """Let a job wait for its next attempt, or give it up; how long to wait before the next look, in seconds."""
-        last = job.attempts + 1 >= self._limits.max_attempts
+        last = job.attempts + 1 >= self._max_attempts
         # Whatever keeps the model from answering keeps it from the other jobs too: all of them wait.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
@@ -241,7 +208,7 @@ class BackgroundWork:
 
     def _interrupted(self, job: Job) -> bool:
         """Whether the generation under way is to end; asked with every token, and keeps the lease alive."""
-        if self._closing.is_set() or self._foreground.wanted:
+        if self._closing.is_set() or self._users:
             return True
         now = self._clock()
         with suppress(StorageError):  # a disk that refuses lets nobody else take the job either

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from orchestra_mem.compression.compressed import Talk
 from orchestra_mem.compression.timeouts import ModelWithTimeout
@@ -19,9 +19,9 @@ from orchestra_mem.core.prompts import (
     session_prompt,
     session_schema,
 )
-from orchestra_mem.core.summaries.extractive import Extract
+from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
-from orchestra_mem.model_types import Finish, LanguageModel, Message
+from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
@@ -40,10 +40,10 @@ class ModelReader:
         self.model = model
         self._counter = counter
         self._patient = ModelWithTimeout(model, timeout_s=timeout_s)
-        self._read: OrderedDict[_Asked, Mapping[str, tuple[str, ...]]] = OrderedDict()
+        self._read: dict[_Asked, Mapping[str, tuple[str, ...]]] = {}
         self._lock = threading.Lock()
 
-    def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Extract]:
+    def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Passage]:
         """Return the lines of a chunk that are worth remembering, each with the passage that it is of.
 
         Raises:
@@ -56,7 +56,7 @@ class ModelReader:
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
         return [
-            Extract(key=passage.key, text=line, speaker=passage.speaker, when=passage.when)
+            replace(passage, text=line)
             for line in found["lines"]
             for passage in [passage for passage, record in passages if not record.fault(line)][:1]
         ]
@@ -92,46 +92,45 @@ class ModelReader:
         cancelled: Callable[[], bool],
     ) -> dict[str, list[str]]:
         """The lines of an answer that pass, after a second try at the most; of one that was heard before, those."""
-        if (known := self._known(asked)) is not None:
+        with self._lock:
+            known = self._read.get(asked)
+        if known is not None:
             talk.lines += sum(map(len, known.values()))
             return {key: list(lines) for key, lines in known.items()}
         talk.asked += 1
         first = asked
         for attempt in range(2):
-            answer, finish = self._answer(asked, schema, talk, cancelled)
-            good, fault = self._judged(answer, finish, keys, records, talk)
+            done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
+            talk.prompt_tokens += done.prompt_tokens
+            talk.answer_tokens += done.answer_tokens
+            talk.prompt_s += done.prompt_s
+            talk.answer_s += done.answer_s
+            good, fault = self._judged(done, keys, records, talk)
             count = sum(map(len, good.values()))
             if count or not fault:
                 talk.first += attempt == 0
                 talk.retried += attempt
                 talk.lines += count
-                self._remember(first, good)
+                with self._lock:
+                    self._read[first] = {key: tuple(lines) for key, lines in good.items()}
+                    if len(self._read) > _REMEMBERED:
+                        del self._read[next(iter(self._read))]
                 return good
             talk.fault = fault
-            asked = retry_prompt(asked, answer, fault)
+            asked = retry_prompt(asked, done.text, fault)
         talk.rejected += 1
         return {key: [] for key in keys}
 
-    def _answer(
-        self, asked: _Asked, schema: Mapping[str, Json], talk: Talk, cancelled: Callable[[], bool]
-    ) -> tuple[str, Finish]:
-        done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
-        talk.prompt_tokens += done.prompt_tokens
-        talk.answer_tokens += done.answer_tokens
-        talk.prompt_s += done.prompt_s
-        talk.answer_s += done.answer_s
-        return done.text, done.finish
-
     @staticmethod
     def _judged(
-        answer: str, finish: Finish, keys: Sequence[str], records: Sequence[Record], talk: Talk
+        done: Generation, keys: Sequence[str], records: Sequence[Record], talk: Talk
     ) -> tuple[dict[str, list[str]], str]:
         """The lines that pass, and what is wrong with the first that does not."""
         good: dict[str, list[str]] = {key: [] for key in keys}
         try:
-            found = read_lists(answer, keys)
+            found = read_lists(done.text, keys)
         except ValueError as error:
-            return good, "the answer is too long" if finish is Finish.LENGTH else str(error)
+            return good, "the answer is too long" if done.finish is Finish.LENGTH else str(error)
         fault = ""
         text = "\n".join(record.text for record in records)
         for key, lines in found.items():
@@ -148,13 +147,3 @@ class ModelReader:
         """Whether a prompt, the answer and a second prompt that names its fault have room in the window."""
         tokens = _CAUTION * sum(self._counter.count(message.text) for message in asked)
         return self._patient.fits(asked, answer_tokens=ANSWER_TOKENS + RETRY_TOKENS, estimate=tokens)
-
-    def _known(self, asked: _Asked) -> Mapping[str, tuple[str, ...]] | None:
-        with self._lock:
-            return self._read.get(asked)
-
-    def _remember(self, asked: _Asked, found: Mapping[str, Sequence[str]]) -> None:
-        with self._lock:
-            self._read[asked] = {key: tuple(lines) for key, lines in found.items()}
-            while len(self._read) > _REMEMBERED:
-                self._read.popitem(last=False)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Verdict
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_compaction import read_source, told_now
@@ -28,29 +30,18 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class SummaryRefiner:
     """Makes drafts. Reads what was recorded; of documents, the section alone that a short form is of."""
 
-    def __init__(
-        self,
-        compressor: MemoryCompressor,
-        *,
-        log: EventLog,
-        ledger: Ledger,
-        drafts: DraftStore,
-        counter: TokenCounter,
-        clock: Clock,
-        limits: Limits,
-        section: Callable[[Summary], str | None],
-    ) -> None:
-        self._compressor = compressor
-        self._log = log
-        self._ledger = ledger
-        self._drafts = drafts
-        self._counter = counter
-        self._clock = clock
-        self._limits = limits
-        self._section = section
+    compressor: MemoryCompressor
+    log: EventLog
+    ledger: Ledger
+    drafts: DraftStore
+    counter: TokenCounter
+    clock: Clock
+    limits: Limits
+    section: Callable[[Summary], str | None]
 
     def why_not(self, summary: Summary) -> str:
         """Why a summary stays as it is, in words; empty where it may be bettered."""
@@ -58,13 +49,11 @@ class SummaryRefiner:
             return f"it has gone into S{summary.parent}"
         if summary.edited:
             return "people had changed or taken out some of what it covers, and operations do not tell that"
-        if summary.document and self._section(summary) is None:
+        if summary.document and self.section(summary) is None:
             return f"{summary.document} has another text now"
         return ""
 
-    def improve(
-        self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] | None = None
-    ) -> Compressed | None:
+    def improve(self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] = never) -> Compressed | None:
         """Let the model better a summary; None where it stays as it is.
 
         Args:
@@ -76,14 +65,21 @@ class SummaryRefiner:
             NotFoundError: there is no such summary.
             InterruptedGenerationError: `cancelled` said so.
         """
-        summary = self._ledger.summary(number)
+        summary = self.ledger.summary(number)
         if self.why_not(summary):
             return None
+        base = Draft(
+            text=summary.text,
+            tokens=summary.tokens,
+            source_tokens=summary.source_tokens,
+            must_keeps=summary.must_keeps,
+            put_back=summary.put_back,
+        )
         if summary.level or summary.document:
             material, target, content = self._material(summary)
-            done = self._compressor.improve(
+            done = self.compressor.improve(
                 material,
-                _draft(summary),
+                base,
                 target_tokens=target,
                 content=content,
                 summary=number,
@@ -91,9 +87,9 @@ class SummaryRefiner:
                 cancelled=cancelled,
             )
         else:
-            done = self._session(summary, insist=insist, cancelled=cancelled)
+            done = self._session(summary, base, insist=insist, cancelled=cancelled)
         if done.verdict.good:
-            self._drafts.put(
+            self.drafts.put(
                 SummaryDraft(
                     summary=number,
                     base=summary.text,
@@ -104,64 +100,54 @@ class SummaryRefiner:
                     put_back=done.put_back,
                     verdict=done.verdict.value,
                     seconds=done.talk.seconds,
-                    created=self._clock(),
+                    created=self.clock(),
                 )
             )
         return done
 
     def _material(self, summary: Summary) -> tuple[Material, int, str]:
         """What a summary is of, how large it may be, and the kind of what it is of."""
-        target = int(summary.source_tokens * self._limits.summary / self._limits.segment)
+        target = int(summary.source_tokens * self.limits.summary / self.limits.segment)
         if summary.document:
-            material = section_material(self._section(summary) or "", self._counter, self._clock)
+            material = section_material(self.section(summary) or "", self.counter, self.clock)
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
-            children = [self._ledger.summary(child) for child in summary.children]
-            return told_now(self._ledger, children), self._limits.summary, HIGHER
-        operations = self._log.operations(
+            children = [self.ledger.summary(child) for child in summary.children]
+            return told_now(self.ledger, children), self.limits.summary, HIGHER
+        operations = self.log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
-        facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
+        facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
         types = [operation.type for operation in operations]
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
 
-    def _session(self, summary: Summary, *, insist: bool, cancelled: Callable[[], bool] | None) -> Compressed:
+    def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
         """What a session came to, with the lines beside it that a model finds and the extract does not say."""
         material = self._session_material(summary)
-        found, talk, verdict = self._compressor.session_notes(
+        found, talk, verdict = self.compressor.session_notes(
             material,
             summary.text,
-            room_tokens=self._limits.summary,
+            room_tokens=self.limits.summary,
             summary=summary.id,
             insist=insist,
             cancelled=cancelled,
         )
-        model = self._compressor.model
-        text = with_lines(summary.text, _by_kind(found, self._clock())) if verdict.good else summary.text
-        return Compressed(
-            text=text,
-            method=f"{METHOD} + {model.name}" if model and verdict.good else summary.method,
-            tokens=self._counter.count(text),
-            source_tokens=summary.source_tokens,
-            verdict=verdict,
-            fault=talk.fault,
-            must_keeps=summary.must_keeps,
-            put_back=summary.put_back,
-            dropped=material.dropped_from(text),
-            talk=talk,
-        )
+        model = self.compressor.model
+        text = with_lines(summary.text, _by_kind(found, self.clock())) if verdict.good else summary.text
+        method = f"{METHOD} + {model.name}" if model and verdict.good else summary.method
+        return Compressed.of(material, replace(base, text=text, tokens=self.counter.count(text)), method, verdict, talk)
 
     def _session_material(self, summary: Summary) -> Material:
         """A session as its document has it: summaries of what is older, and the operations that none covers.
 
         What a person took out or said in other words is not read in the words that it had.
         """
-        standing = self._ledger.summaries(summary.session, standing=True)
+        standing = self.ledger.summaries(summary.session, standing=True)
         rest = [read_source(operation) for operation in self._between(standing, summary)]
-        facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
+        facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
-        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self._ledger, standing))
+        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self.ledger, standing))
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [
@@ -171,7 +157,7 @@ class SummaryRefiner:
         ]
         for (_, last), (following, _) in pairwise(borders):
             if following > last + 1:
-                yield from self._log.operations(
+                yield from self.log.operations(
                     OperationFilter(session=whole.session, after=last, through=following - 1)
                 )
 
@@ -187,14 +173,3 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
             sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
     return sorted_
-
-
-def _draft(summary: Summary) -> Draft:
-    return Draft(
-        text=summary.text,
-        tokens=summary.tokens,
-        source_tokens=summary.source_tokens,
-        must_keeps=summary.must_keeps,
-        put_back=summary.put_back,
-        verdict=Verdict(tokens=summary.tokens, source_tokens=summary.source_tokens, invented=(), missing=()),
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 from orchestra_mem.compression.compressed import Compressed
@@ -142,14 +143,9 @@ class Compression:
         except NotFoundError:
             return True
 
-    @contextmanager
-    def foreground(self) -> Iterator[None]:
+    def foreground(self) -> AbstractContextManager[None]:
         """Keep background work off the model meanwhile; costs nothing where there is no model."""
-        if self.compressor.model is None:
-            yield
-        else:
-            with self._work.foreground():
-                yield
+        return nullcontext() if self.compressor.model is None else self._work.foreground()
 
     def redo(self, reference: str | int) -> Compressed:
         """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
@@ -205,12 +201,9 @@ class Compression:
         model = self.compressor.model
         if model is None:
             return []
-        bad: list[Trial] = []
-        for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH):
-            if trial.verdict in _BAD:
-                bad.append(trial)
-            elif trial.verdict is not TrialVerdict.SKIPPED:
-                break
+        trials = self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)
+        made = (trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED)
+        bad = list(takewhile(lambda trial: trial.verdict in _BAD, made))
         told: list[Json] = [_problem(doubt, None) for doubt in self._doubts()]
         if bad:
             count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 from orchestra_mem.core.text import visible
 from orchestra_mem.errors import ModelError
@@ -21,6 +22,11 @@ _MOST_TOKENS = 2**31
 
 class InterruptedGenerationError(Exception):
     """A generation was ended on request; nothing is wrong."""
+
+
+def never() -> bool:
+    """Say that a generation is not to be ended."""
+    return False
 
 
 class ModelWithTimeout:
@@ -77,8 +83,7 @@ class ModelWithTimeout:
             raise InterruptedGenerationError
         if self.lost:
             raise ModelError(f"{self.model.name} has not come back from an earlier prompt")
-        answers: list[Generation] = []
-        errors: list[BaseException] = []
+        found: Future[Generation] = Future()
 
         def work() -> None:
             try:
@@ -86,20 +91,20 @@ class ModelWithTimeout:
                     messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, temperature=temperature,
                     seed=seed, timeout_s=self._timeout_s,
                 )  # fmt: skip
-                answers.append(_sound(answer))
+                found.set_result(_sound(answer))
             except BaseException as error:  # told to who asked
-                errors.append(error)
+                found.set_exception(error)
 
         thread = threading.Thread(target=work, name="orchestra-mem generation", daemon=True)
         thread.start()
         self._wait(thread, cancelled)
-        if errors:
-            raise _as_model_error(errors[0], self.model.name) from errors[0]
-        if answers[0].finish is Finish.CANCELLED or cancelled():
-            if cancelled():
-                raise InterruptedGenerationError
+        if error := found.exception():
+            raise _as_model_error(error, self.model.name) from error
+        if cancelled():
+            raise InterruptedGenerationError
+        if found.result().finish is Finish.CANCELLED:
             raise ModelError(f"{self.model.name} ended its answer without a reason")
-        return answers[0]
+        return found.result()
 
     def _wait(self, thread: threading.Thread, cancelled: Callable[[], bool]) -> None:
         deadline, stopping = time.monotonic() + self._timeout_s + self._grace_s, False

@@ -71,8 +71,9 @@ def expansion_text(found: Expansion) -> str:
         lines += memory_item_lines(found.memory_item)
     if found.summary is not None:
         summary = found.summary
+        covered = "a section of a document" if summary.document else counted(summary.operation_count, "operation")
         lines += [
-            f"S{summary.id}, {subject_of(summary)}: {_covered(summary)}, "
+            f"S{summary.id}, {subject_of(summary)}: {covered}, "
             f"{summary.source_tokens:,} tokens summarised in {summary.tokens:,} ({summary.ratio:.0%})",
             *(f"| {line}" for line in summary.text.splitlines()), "",
         ]  # fmt: skip
@@ -137,10 +138,6 @@ def _neighbours(found: Expansion) -> Iterator[str]:
 def subject_of(summary: Summary) -> str:
     """Name what a summary is of: a level, a whole session, or a section of a document."""
     return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
-
-
-def _covered(summary: Summary) -> str:
-    return "a section of a document" if summary.document else counted(summary.operation_count, "operation")
 
 
 def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[RenderableType]:

@@ -272,15 +272,12 @@ def change_view(time: datetime, found: DocumentChange) -> Text:
     if found.event is not DocumentEvent.UNREADABLE:
         shown.append(f"+{found.added:,}", style="green").append(f" -{found.removed:,}", style="red")
     for line in found.lines[:_MOST_LINES]:
-        shown.append(f"\n  {line[0]} {_visible_line(line[1:])}", style=_STYLES[line[0]])
+        said = visible(line[1 : _LINE_CHARS + 1]).replace("\n", " ").replace("\t", "    ").replace("<\\!--", "<!--")
+        shown.append(f"\n  {line[0]} {said}", style=_STYLES[line[0]])
     more = len(found.lines) - _MOST_LINES
     if more > 0:
         shown.append(f"\n  … and {counted(more, 'line')} more", style="dim")
     return shown
-
-
-def _visible_line(line: str) -> str:
-    return visible(line[:_LINE_CHARS]).replace("\n", " ").replace("\t", "    ").replace("<\\!--", "<!--")
 
 
 def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:

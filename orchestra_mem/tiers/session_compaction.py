@@ -179,7 +179,7 @@ class SessionCompactor:
         new: list[Summary] = []
         for first, segment in segments:
             draft = self._ahead.get(self._key(segment, facts)) or self._draft(segment, facts)
-            if draft.verdict.passed:
+            if draft.passed:
                 summary = summary_of(
                     draft, segment, session=session.id, number=number + len(new), first=first, created=self.clock()
                 )

@@ -120,7 +120,7 @@ def note_closing(
     tokens, source_tokens = counter.count(closing), sum(used for _, used in counts)
     if tokens > source_tokens:
         return
-    made = replace(Draft.whole(closing, tokens), source_tokens=source_tokens).summary(
+    made = Draft(text=closing, tokens=tokens, source_tokens=source_tokens).summary(
         number=ledger.next_summary_id(),
         session=session.id,
         level=0,

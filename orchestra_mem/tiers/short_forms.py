@@ -110,7 +110,7 @@ class ShortForms:
         material = section_material(text, self.counter, self.clock)
         target = int(material.source_tokens * self.share)
         draft = draft_of(material, target_tokens=target, counter=self.counter)
-        if not draft.verdict.passed:
+        if not draft.passed:
             logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
             return None
         made = draft.summary(

@@ -379,13 +379,6 @@ def test_where_an_epoch_ends_a_new_one_helps(budget: int, added: list[Item], sta
             epoch = longer
 
 
-def test_stable_parts_cannot_be_extended() -> None:
-    """Only operations and notes may follow the border of an epoch."""
-    epoch = begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS)
-    with pytest.raises(ValueError, match="item 'plan' belongs to work_plan: only operations and notes extend an epoch"):
-        epoch.extended([of(Part.WORK_PLAN, "plan", "x")])
-
-
 def test_extending_counts_the_new_items_alone() -> None:
     """With an additive counter one appended operation is one count, however long the context."""
     counter = Counter("letters", len, additive=True)
@@ -409,19 +402,3 @@ def test_forms_keep_the_law_of_pieces() -> None:
         with pytest.raises(ValueError, match="item 'k'"):
             Item(key="k", part=Part.SESSION, forms=forms)
     assert [as_form(text) for text in ("  x ", "x\n\n", "a\n b", " \n", "")] == ["x\n", "x\n", "a\n b\n", "", ""]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"budget_tokens": -1}, "budget_tokens is -1"),
-        ({"shares": {Part.SESSION: 0.6, Part.WORK_PLAN: 0.6}}, "shares are session_summary 0.6, work_plan 0.6"),
-        ({"shares": {Part.SESSION: -0.1}}, "shares are session_summary -0.1"),
-        ({"fill_at_start": 1.5}, "fill_at_start is 1.5"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object], told: str) -> None:
-    """A negative budget, and shares out of range or over the whole, are errors that name the values."""
-    arguments: dict[str, object] = {"number": 1, "budget_tokens": 10, "counter": LETTERS} | wrong
-    with pytest.raises(ValueError, match=re.escape(told)):
-        begin_epoch([], **arguments)  # type: ignore[arg-type]

@@ -193,11 +193,11 @@ def test_a_summary_has_the_size_asked_for_and_passes_the_check() -> None:
     sources = talk(40)
     tokens = sum(s.tokens for s in sources)
     draft = summarised(sources, (), tokens // 5)
-    assert draft.verdict.passed
+    assert draft.passed
     assert draft.tokens == COUNTER.count(draft.text) <= tokens // 5 * 1.2
     assert draft.tokens >= tokens // 5 * 0.6
     assert draft.source_tokens == tokens
-    assert draft.verdict.invented == ()
+    assert draft.invented == ()
 
 
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
@@ -218,7 +218,7 @@ def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> Non
     )
     assert draft.must_keeps == (1, 2, 3, 4, 5)
     assert draft.put_back == tuple(f.text for f in facts)
-    assert draft.verdict.passed
+    assert draft.passed
 
 
 def test_what_is_said_below_is_not_said_above() -> None:
@@ -234,7 +234,7 @@ def test_what_is_said_below_is_not_said_above() -> None:
 def test_a_summary_that_is_no_shorter_does_not_pass() -> None:
     """Must-keeps longer than their source cannot be believed to shorten it."""
     draft = summarised([source(1, text="a", tokens=5)], [fact(1, "word " * 50)], 1)
-    assert not draft.verdict.passed
+    assert not draft.passed
 
 
 def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
@@ -268,7 +268,7 @@ def test_a_higher_summary_names_its_facts_by_number() -> None:
     assert merged.must_keeps == (1, 2)
     assert merged.text.endswith("\nKept: K1–K2.\n")
     assert "Decision K1" not in merged.text
-    assert merged.verdict.passed
+    assert merged.passed
     assert merged.tokens <= 220
     assert body_of(merged.text).strip()
 

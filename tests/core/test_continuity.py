@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.core.context.continuity import TurnWindow, continuity, turn_window
+from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, continuity, few_messages, turn_window
 
 EAST = np.array([1.0, 0.0], dtype=np.float32)
 NORTH = np.array([0.0, 1.0], dtype=np.float32)
@@ -39,16 +39,10 @@ def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None
 def test_only_the_last_three_messages_count() -> None:
     """Where there are fewer, or no embedder, the usual number stands, and it is told why."""
     assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
-    assert turn_window(EAST, [EAST, EAST]) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
-    assert turn_window(None, None) == TurnWindow(turns=6, reason="there is no embedder to compare messages with")
+    assert few_messages(2) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
+    assert TurnWindow(turns=6, reason="there is no embedder to compare messages with") == NO_EMBEDDER
     zero = np.zeros(2, dtype=np.float32)
     assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="a message says nothing that can be compared")
-
-
-def test_vectors_of_another_dimension_are_refused() -> None:
-    """Vectors of two models cannot be compared."""
-    with pytest.raises(ValueError, match=r"a message of shape \(2,\) cannot be compared with \(3,\)"):
-        continuity(EAST, [np.ones(3, dtype=np.float32)])
 
 
 vectors = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=4, max_size=4).map(

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.identifiers import quoted_names
-from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render
+from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.text import split_sentences, words
 from tests.timing import assert_linear
 
@@ -44,7 +44,7 @@ def _passages(talk: tuple[tuple[str, str], ...] = TALK, when: str = "8 May") -> 
     return [Passage(key=key, text=text, speaker=speaker, when=when) for key, (speaker, text) in enumerate(talk, 1)]
 
 
-def _said_by(found: tuple[Extract, ...]) -> str:
+def _said_by(found: tuple[Passage, ...]) -> str:
     return " ".join(extract.text for extract in found)
 
 
@@ -135,8 +135,8 @@ def test_a_part_of_an_over_long_word_is_not_taken() -> None:
 def test_rendering_groups_by_time_and_speaker() -> None:
     """A line for each new time, a bullet for each speaker's or operation's run of extracts."""
 
-    def one(key: int, text: str, speaker: str = "", when: str = "") -> Extract:
-        return Extract(key=key, text=text, speaker=speaker, when=when)
+    def one(key: int, text: str, speaker: str = "", when: str = "") -> Passage:
+        return Passage(key=key, text=text, speaker=speaker, when=when)
 
     found = (
         one(1, "First thing.", "Ana", "Monday"),
@@ -167,7 +167,7 @@ QUOTING = st.lists(
 @example(["the `first", "and second` part"])
 def test_nothing_is_quoted_that_was_not_said_in_one_piece(texts: list[str]) -> None:
     """What would be quoted from one extract into the next stands on lines of its own."""
-    found = [Extract(key=1, text=text, speaker="", when="") for text in texts]
+    found = [Passage(key=1, text=text, speaker="", when="") for text in texts]
     said = [" ".join(text.split()) for text in texts]
     assert all(any(name in text for text in said) for name in quoted_names(render(found)))
 
@@ -207,7 +207,7 @@ def test_no_sentence_is_chosen_twice() -> None:
 )
 def test_a_megabyte_is_summarised_in_linear_time(text: str) -> None:
     """A passage of a megabyte is a passage like another."""
-    found: list[Extract] = []
+    found: list[Passage] = []
 
     def summarise(size: int) -> None:
         found.extend(extract([Passage(key=1, text=text[:size])], budget=4_000))

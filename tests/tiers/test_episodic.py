@@ -271,7 +271,7 @@ def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path)
         if name == "confirm.commit.before":
             raise Killed
 
-    killed.database._write_point = die
+    killed.database._tell = die
     with pytest.raises(Killed):
         killed.machine("a\nc\n")
     killed.database.close()
@@ -294,7 +294,7 @@ def test_a_save_by_a_person_during_the_machines_write_is_not_overwritten(tmp_pat
             saving.clear()
             shelf.person("# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n")
 
-    shelf.store._write_point = point
+    shelf.store._tell = point
     assert shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
     assert saving == []
     assert shelf.text() == "# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n"
@@ -448,7 +448,7 @@ def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> No
 
     shelf = Shelf(tmp_path)
     shelf.machine("one\n")
-    shelf.store._write_point = point
+    shelf.store._tell = point
     for name in ("version.write.before", "document.write.after", "document.rename.before"):
         failing[0] = name
         with pytest.raises(StorageError, match="No space left on device"):
@@ -474,7 +474,7 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
             saving.clear()
             shelf.person(shelf.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
 
-    shelf.store._write_point = point
+    shelf.store._tell = point
     facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
     rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
     assert shelf.memory.update(view([*facts, rule]), VersionReason.REFRESH) == {}

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, matching
 from orchestra_mem.catalog_types import (
     MAX_ATTEMPTS,
@@ -34,11 +34,8 @@ _CHANGE, _CLEANUP = "change", "last cleanup"
 _NAME = "catalog"
 
 
-class SqliteCatalogStore:
+class SqliteCatalogStore(Stored):
     """Fulfils `catalog_types.CatalogStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def changing(self) -> AbstractContextManager[object]:
         """Make all that is read and written within one transaction."""
@@ -236,11 +233,8 @@ class SqliteCatalogStore:
         self._database.write("learn", query, (error, exchange.id))
 
 
-class SqliteAuditLog:
+class SqliteAuditLog(Stored):
     """Fulfils `catalog_types.AuditLog`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries, in the transaction that is under way where there is one."""

@@ -55,7 +55,7 @@ class Database:
         self.read_only = read_only
         self._timeout_s = busy_timeout_s
         self._full_sync = full_sync
-        self._write_point = write_point
+        self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
         self._depth = 0
         # A lock of its own: who reads does not wait for who writes.
@@ -299,16 +299,19 @@ class Database:
         """What has happened to its files, in words; None where all is well."""
         return self._files.problem
 
-    def _tell(self, point: str) -> None:
-        if self._write_point is not None:
-            self._write_point(point)
-
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             raise _translate(error, doing, self.path) from error
+
+
+class Stored:
+    """What is kept in some tables of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

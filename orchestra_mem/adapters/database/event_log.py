@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, bound, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
@@ -24,11 +24,8 @@ _SESSIONS = Table("sessions", Session)
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
 
 
-class SqliteEventLog:
+class SqliteEventLog(Stored):
     """Fulfils `ports.EventLog`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record an operation in the live session, or in a new one; when this returns it is committed."""

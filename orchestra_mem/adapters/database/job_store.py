@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.connection import Database, Stored
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.ledger import SqliteLedger, details_of
 from orchestra_mem.adapters.database.rows import Table, matching
@@ -25,11 +25,8 @@ _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
 _LASTS = f"NOT {_PAST.format('until')}"
 
 
-class SqliteJobQueue:
+class SqliteJobQueue(Stored):
     """Fulfils `job_types.JobQueue`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def put(self, summary: int, *, priority: int, now: datetime, most: int) -> bool:
         """Let a job wait; where it does already, or has failed, it is due now. Of more than `most` the last ones go.
@@ -149,11 +146,11 @@ class SqliteJobQueue:
         return bool(self._database.rows("looking for jobs", f"{query} LIMIT 1", values))
 
 
-class SqliteDraftStore:
+class SqliteDraftStore(Stored):
     """Fulfils `job_types.DraftStore`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._ledger = SqliteLedger(database)
 
     def put(self, draft: SummaryDraft) -> None:
@@ -197,11 +194,8 @@ class SqliteDraftStore:
         self._database.write("draft", "DELETE FROM summary_drafts WHERE summary = ?", (summary,))
 
 
-class SqliteTrialLog:
+class SqliteTrialLog(Stored):
     """Fulfils `job_types.TrialLog`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, trial: Trial) -> None:
         """Keep a trial; of many the oldest go."""

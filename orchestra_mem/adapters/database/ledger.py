@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.rows import Table, matching
 from orchestra_mem.errors import NotFoundError
@@ -50,11 +50,8 @@ _NOTICES = Table("notices", Notice)
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
 
 
-class SqliteLedger:
+class SqliteLedger(Stored):
     """Fulfils `ports.Ledger`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:
         """Store summaries under the ids they bear, and note them as the parents of their children, all or none."""

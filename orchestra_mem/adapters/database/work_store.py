@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import product
 from typing import TypeAlias
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, matching
 from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.errors import NotFoundError
@@ -38,11 +38,8 @@ _Leaves: TypeAlias = tuple[int, int]
 _NOTHING: _Leaves = (0, 0)
 
 
-class SqliteWorkStore:
+class SqliteWorkStore(Stored):
     """Fulfils `work_types.WorkStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     @contextmanager
     def changing(self, name: str) -> Iterator[None]:

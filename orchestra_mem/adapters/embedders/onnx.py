@@ -58,7 +58,9 @@ class OnnxEmbedder:
             raise EmbedderError(f"the model in {folder} cannot be loaded: {error}") from error
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._tokenizer.enable_truncation(_MAX_TOKENS)
-        self._tokenizer.enable_padding(pad_id=_padding(tokenizer_path))
+        # What stands there is masked, but must be an id of the vocabulary.
+        padding = json.loads(tokenizer_path.read_text(encoding="utf-8")).get("padding") or {}
+        self._tokenizer.enable_padding(pad_id=int(padding.get("pad_id", 0)))
         dimensions = self._session.get_outputs()[0].shape[-1]
         if not isinstance(dimensions, int):
             dimensions = int(self._run(["a"]).shape[1])
@@ -96,9 +98,3 @@ class OnnxEmbedder:
             return np.asarray(last, np.float32)
         weights = mask[:, :, None].astype(np.float32)
         return np.asarray((last * weights).sum(1) / np.maximum(weights.sum(1), 1.0), np.float32)
-
-
-def _padding(tokenizer_path: Path) -> int:
-    """The id of the padding token; what stands there is masked, but must be an id of the vocabulary."""
-    padding = json.loads(tokenizer_path.read_text(encoding="utf-8")).get("padding") or {}
-    return int(padding.get("pad_id", 0))

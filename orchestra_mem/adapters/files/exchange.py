@@ -126,12 +126,12 @@ def link_new(source: Path, path: Path) -> bool:
     return True
 
 
-def settled(path: Path, wait_s: float = _WAIT_S) -> bytes | None:
-    """Return what a file holds that nobody has open for writing; None where somebody still has after `wait_s` seconds.
+def settled(path: Path) -> bytes | None:
+    """Return what a file holds that nobody has open for writing; None where somebody still has in `_WAIT_S`.
 
     None as well for a folder. Where the system does not tell who has a file open, it is what the file holds now.
     """
-    end = time.monotonic() + wait_s
+    end = time.monotonic() + _WAIT_S
     with suppress(IsADirectoryError), path.open("rb", buffering=0) as file:
         while True:
             lease = _lease(file.fileno())

@@ -70,7 +70,7 @@ class FileDocumentStore(DocumentReader):
         self._lock_file = lock_file
         self._lock_timeout_s = lock_timeout_s
         self._full_sync = full_sync
-        self._write_point = write_point
+        self._tell: WritePoint = write_point or (lambda point: None)
         self._read_only = read_only
         self._process_lock = FileLock(
             str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
@@ -90,22 +90,19 @@ class FileDocumentStore(DocumentReader):
                 yield
                 return
             with telling("locking", self._lock_file):
-                self._acquire()
+                try:
+                    self._process_lock.acquire()
+                except Timeout:
+                    raise LockTimeoutError(
+                        f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
+                        "see storage.lock_timeout_s, or end that process"
+                    ) from None
             try:
                 yield
             finally:
                 self._process_lock.release()
         finally:
             self._thread_lock.release()
-
-    def _acquire(self) -> None:
-        try:
-            self._process_lock.acquire()
-        except Timeout:
-            raise LockTimeoutError(
-                f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
-                "see storage.lock_timeout_s, or end that process"
-            ) from None
 
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
@@ -357,10 +354,6 @@ class FileDocumentStore(DocumentReader):
             with telling("flushing", folder):
                 sync_folder(folder)
             self._tell(f"{name}.folder-fsync.after")
-
-    def _tell(self, point: str) -> None:
-        if self._write_point is not None:
-            self._write_point(point)
 
 
 def _conflict(path: Path) -> DocumentConflictError:

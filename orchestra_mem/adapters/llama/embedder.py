@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,13 +38,12 @@ class GgufEmbedder:
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
         self._path = path
-        self._threads = threads
         vocabulary = GgufVocabulary(path)
         try:
             dimensions = vocabulary.number("embedding_length")
-            self._context_tokens = min(_MAX_TOKENS, vocabulary.number("context_length") or _MAX_TOKENS)
-            self._pooling = _MEAN if vocabulary.number("pooling_type") is None else _BY_MODEL
-            require_room(path, vocabulary.number, context_tokens=self._context_tokens)
+            context_tokens = min(_MAX_TOKENS, vocabulary.number("context_length") or _MAX_TOKENS)
+            pooling = _MEAN if vocabulary.number("pooling_type") is None else _BY_MODEL
+            require_room(path, vocabulary.number, context_tokens=context_tokens)
             size = path.stat().st_size
         except (ModelError, OSError) as error:
             raise EmbedderError(f"no embeddings can be had of {path}: {error}") from error
@@ -52,6 +52,7 @@ class GgufEmbedder:
         if not dimensions:
             raise EmbedderError(f"{path} does not say how many dimensions its embeddings have")
         self.model = EmbeddingModel(name=f"gguf {path.stem}", version=f"{size}", dimensions=dimensions)
+        self._load = partial(_Weights, path, context_tokens=context_tokens, pooling=pooling, threads=threads)
         self._held = Held(path, self._load)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -77,9 +78,6 @@ class GgufEmbedder:
         held, self._held = self._held, Held(self._path, self._load)
         held.close()
 
-    def _load(self, stop: Stop) -> _Weights:
-        return _Weights(self._path, stop, self._context_tokens, self._pooling, self._threads)
-
     def _embedded(self, held: Held[_Weights], text: str) -> NDArray[np.float32]:
         try:
             with held.use() as weights, running(held.stop):
@@ -97,7 +95,7 @@ class GgufEmbedder:
 class _Weights(LoadedModel):
     """A loaded model with room for one text."""
 
-    def __init__(self, path: Path, stop: Stop, context_tokens: int, pooling: int, threads: int) -> None:
+    def __init__(self, path: Path, stop: Stop, *, context_tokens: int, pooling: int, threads: int) -> None:
         super().__init__(path, stop)
         self._most = context_tokens
         self._context = self.open_context(

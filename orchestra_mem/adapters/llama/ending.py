@@ -122,7 +122,7 @@ class Held(Generic[_T]):
                 if self.stop():
                     self._let_go()
                 elif self._idle_s and self.value is not None:
-                    self._timer = Timer(self._idle_s, self._idle)
+                    self._timer = Timer(self._idle_s, self._let_go_if_free)
                     self._timer.daemon = True
                     self._timer.start()
 
@@ -131,10 +131,7 @@ class Held(Generic[_T]):
         self.stop.set()
         self._let_go_if_free(_ENDS_S)
 
-    def _idle(self) -> None:
-        self._let_go_if_free(0.0)
-
-    def _let_go_if_free(self, wait_s: float) -> None:
+    def _let_go_if_free(self, wait_s: float = 0.0) -> None:
         if self._lock.acquire(timeout=wait_s):
             try:
                 self._let_go()

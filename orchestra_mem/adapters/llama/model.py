@@ -41,17 +41,13 @@ class LlamaModel:
     def __init__(
         self, vocabulary: GgufVocabulary, *, context_tokens: int = 8_192, threads: int = 0, idle_unload_s: float = 300.0
     ) -> None:
+        self.name = vocabulary.path.stem
         self._vocabulary = vocabulary
         self._wanted_tokens = context_tokens
         self._threads = threads or default_threads()
         self._idle_unload_s = idle_unload_s
         self._process = os.getpid()
         self._held = self._hold()
-
-    @property
-    def name(self) -> str:
-        """Name the model as its file is named."""
-        return self._vocabulary.path.stem
 
     @property
     def context_tokens(self) -> int:

@@ -39,13 +39,9 @@ class GgufVocabulary:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.name = f"vocabulary of {path.stem}"
         self._load = partial(LoadedModel, path, weights=False)
         self._held = Held(path, self._load)
-
-    @property
-    def name(self) -> str:
-        """Name the counter."""
-        return f"vocabulary of {self.path.stem}"
 
     @cached_property
     def additive(self) -> bool:
@@ -85,7 +81,9 @@ class GgufVocabulary:
         names = (b"tool_use", None) if tools else (None,)
         with self._held.use() as loaded:
             library, vocabulary = loaded.library, loaded.vocabulary
-            sign = _unused_sign([offered, *(message.text for message in messages)])
+            # A character that stands in none of the texts.
+            texts = [offered, *(message.text for message in messages)]
+            sign = next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
             said = [(each.role, _break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
             bos, eos = library.llama_vocab_bos(vocabulary), library.llama_vocab_eos(vocabulary)
             # A file may have a template of its own for prompts with tools.
@@ -154,11 +152,6 @@ def _formatter(template: str, first: str, last: str) -> Any:
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
     return Jinja2ChatFormatter(template=template, bos_token=first, eos_token=last)
-
-
-def _unused_sign(texts: Sequence[str]) -> str:
-    """Give a character that stands in none of the texts."""
-    return next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
 
 
 def _break_spellings(text: str, spellings: Iterable[str], sign: str) -> str:

@@ -112,15 +112,12 @@ class ServerCounts:
             tokens = self._told(text, max(0.1, deadline - time.monotonic()))
             if near > _MOST_TIMES * max(tokens, _LEAST_TOKENS):
                 raise NotServedError(200, f"{self._server.url} counts {tokens} tokens in {len(text):,} characters")
-        except NotServedError as error:
-            if self._serves is None:
+        except ModelError as error:
+            if self._serves is None and isinstance(error, NotServedError):
                 self._serves = False
                 logger.warning("%s does not count tokens: %s does", self._server.url, self._near.name)
             else:
                 self._leave_alone(str(error))
-            return None
-        except ModelError as error:
-            self._leave_alone(str(error))
             return None
         self._serves, self._fault, self._pause_s = True, "", _FIRST_PAUSE_S
         if near and tokens >= _LEAST_TOKENS:

@@ -103,6 +103,7 @@ class OpenAiModel:
     def __init__(self, server: Server, *, model: str = "", context_tokens: int = 8_192, wanted_tokens: int = 0) -> None:
         self._server = server
         self._model = model
+        self.name = model or urlsplit(server.url).netloc  # the address where none was given
         self._context_tokens = context_tokens
         self._window, self._window_told = 0, 0.0
         self._tells_progress = False
@@ -111,11 +112,6 @@ class OpenAiModel:
         self._wanted_tokens = wanted_tokens
         self._silent = self._read_less = ""
         self._turn = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The model's name, or the server's address where none was given."""
-        return self._model or urlsplit(self._server.url).netloc
 
     @property
     def context_tokens(self) -> int:

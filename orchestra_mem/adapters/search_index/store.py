@@ -82,7 +82,8 @@ class IndexStore:
         self.path = folder / "search.db"
         self.problems: list[str] = []
         self._fingerprint, self._threads, self._timeout_s = fingerprint, threads, busy_timeout_s
-        self._write_point = write_point
+        # Is told the name of each step that changes the disk.
+        self.tell: WritePoint = write_point or (lambda point: None)
         # Whoever holds both takes them in this order.
         self._write_lock, self._lock = threading.RLock(), threading.RLock()
         self._closed = False
@@ -267,11 +268,6 @@ class IndexStore:
                 self._writer.execute("ROLLBACK")
             raise
         self.tell(f"index.{name}.commit.after")
-
-    def tell(self, point: str) -> None:
-        """Tell the name of a step that changes the disk."""
-        if self._write_point is not None:
-            self._write_point(point)
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:

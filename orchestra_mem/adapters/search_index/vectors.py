@@ -141,11 +141,9 @@ class ModelVectors:
         """Give the nearest of the chunks that pass, ties by id; with codes, few may be missed. Scores are cosines."""
         wanted = self.having & passing[: len(self.having)]
         there = min(len(wanted), len(self._coded))
-        coded, waiting = wanted.copy(), wanted.copy()
-        coded[:there] &= self._coded[:there]
-        coded[there:] = False
-        waiting[:there] &= ~self._coded[:there]
-        found = [self._nearest(vector, waiting, limit), self._by_codes(vector, coded, limit)]
+        coded = np.zeros_like(wanted)
+        coded[:there] = wanted[:there] & self._coded[:there]
+        found = [self._nearest(vector, wanted & ~coded, limit), self._by_codes(vector, coded, limit)]
         ids = np.concatenate(found)
         return best(ids, np.einsum("ij,j->i", self.rows[ids], vector), limit)
 

@@ -76,7 +76,9 @@ class Events:
             if watched is not None:
                 if watched[0] == place and watched[2].is_alive():
                     continue
-                self._drop(folder)
+                del self._watches[folder]
+                with suppress(KeyError, OSError):  # another name of the same folder has been dropped before
+                    self._observer.unschedule(watched[1])
                 changed = True
             if place is not None:
                 changed |= self._watch(folder, place)
@@ -99,11 +101,6 @@ class Events:
         self._name_thread(emitter)
         self._watches[folder] = (place, watch, emitter)
         return True
-
-    def _drop(self, folder: str) -> None:
-        _, watch, _ = self._watches.pop(folder)
-        with suppress(KeyError, OSError):  # another name of the same folder has been dropped before
-            self._observer.unschedule(watch)
 
     @staticmethod
     def _name_thread(thread: object) -> None:

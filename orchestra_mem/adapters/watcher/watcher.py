@@ -59,7 +59,8 @@ class DocumentWatcher:
         self._places = places
         self._changes = Changes(places, debounce_s=debounce_s)
         self._events: Events | None = None
-        self._problem: str | None = None
+        # Why it polls although it should not, in words.
+        self.problem: str | None = None
         self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
@@ -73,11 +74,6 @@ class DocumentWatcher:
             return "off"
         events = self._events
         return "poll" if events is None else events.name
-
-    @property
-    def problem(self) -> str | None:
-        """Why it polls although it should not, in words."""
-        return self._problem
 
     def start(self) -> None:
         """Begin to watch; what is saved after this has returned is told of. Does nothing where it has begun already.
@@ -194,11 +190,11 @@ class DocumentWatcher:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENFILE):
             advice = " Raise the limit: sysctl fs.inotify.max_user_watches, fs.inotify.max_user_instances, ulimit -n."
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        self._problem = (
+        self.problem = (
             f"the system cannot tell of changed documents ({reason}); they are looked at every {self._poll_s:g} s."
             f"{advice}"
         )
-        logger.warning("%s", self._problem)
+        logger.warning("%s", self.problem)
         self._stop_events()
 
     def _stop_events(self) -> None:

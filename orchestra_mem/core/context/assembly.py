@@ -77,9 +77,6 @@ class Epoch:
 
         Returns:
             The longer context, which begins with the bytes of this one; None where it would be over the budget.
-
-        Raises:
-            ValueError: an item belongs to a stable part.
         """
         new = [_appended(item, self.operation_tokens, self.counter) for item in items]
         shown = [placement.text for placement in new if placement.form is not None]
@@ -137,27 +134,13 @@ def begin_epoch(
         sources: where a part stands, shown in its border line.
         fill_at_start: 0 to 1.
         lends: whether a part has what others leave unused; where not, that stays free for what comes behind.
-
-    Raises:
-        ValueError: the budget is negative, or a share is out of range.
     """
-    _check(budget_tokens, shares, fill_at_start)
     layout = _Layout(items, counter, shares, sources or {}, fill_at_start, lends=lends)
     if counter.additive:
         return layout.epoch(number, budget_tokens, budget_tokens)
     return largest_fit(
         lambda fill_to: layout.epoch(number, budget_tokens, fill_to), lambda epoch: epoch.tokens, budget_tokens
     )
-
-
-def _check(budget_tokens: int, shares: Mapping[Part, float], fill_at_start: float) -> None:
-    if budget_tokens < 0:
-        raise ValueError(f"budget_tokens is {budget_tokens}: a budget cannot be negative")
-    if any(not 0 <= share <= 1 for share in shares.values()) or sum(shares.values()) > 1 + 1e-9:
-        named = ", ".join(f"{part} {share}" for part, share in shares.items())
-        raise ValueError(f"shares are {named}: each lies within 0 to 1, and together they are at most 1")
-    if not 0 <= fill_at_start <= 1:
-        raise ValueError(f"fill_at_start is {fill_at_start}: it lies within 0 to 1")
 
 
 class _Layout:
@@ -241,8 +224,6 @@ class _Layout:
 
 def _appended(item: Item, most: int, counter: TokenCounter) -> Placement:
     """Choose the fullest form of a new operation that takes at most `most` tokens."""
-    if item.part is not Part.OPERATIONS:
-        raise ValueError(f"item {item.key!r} belongs to {item.part}: only operations and notes extend an epoch")
     texts = tuple(map(neutralise, item.forms))
     full = count_piece(counter, texts[-1])
     for form in range(len(texts) - 1, -1, -1):

@@ -21,37 +21,33 @@ _KEPT = 64
 class Calibration:
     """A factor for estimates, by what the model reported for texts that were estimated. Safe to share between threads.
 
-    It is 1 until there are sixteen reports, and from 0.6 to 1.25 whatever is reported.
+    `factor`, by which estimates are multiplied, is 1 until there are sixteen reports, and from 0.6 to 1.25 whatever is
+    reported.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._ratios: deque[float] = deque(maxlen=_KEPT)
-        self._factor = 1.0
-
-    @property
-    def factor(self) -> float:
-        """What estimates are multiplied by."""
-        return self._factor
+        self.factor = 1.0
 
     def report(self, counted: int, reported: int) -> None:
         """Take in what the model reported for a text, `counted` by the estimate as it was calibrated then."""
         if counted < _LEAST_TOKENS or reported <= 0:
             return
         with self._lock:
-            ratio = reported / counted * self._factor
+            ratio = reported / counted * self.factor
             if not _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1]:
                 return
             self._ratios.append(ratio)
             if len(self._ratios) >= _NEEDED:
                 low, high = _BOUNDS
                 steps = ceil(round(median(self._ratios) / _STEP, 2))
-                self._factor = min(high, max(low, steps * _STEP))
+                self.factor = min(high, max(low, steps * _STEP))
 
     def apply(self, tokens: int) -> int:
         """Correct an estimate; rounded up."""
-        return tokens if self._factor == 1 else ceil(tokens * self._factor)
+        return tokens if self.factor == 1 else ceil(tokens * self.factor)
 
     def words(self) -> str:
         """Say what it has come to; empty where nothing is corrected."""
-        return "" if self._factor == 1 else f"times {self._factor:.2f}, by what the model reports"
+        return "" if self.factor == 1 else f"times {self.factor:.2f}, by what the model reports"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from orchestra_mem.types import Operation
@@ -54,13 +55,8 @@ def user_message(operation: Operation) -> str:
 
 def latest_messages(operations: Sequence[Operation]) -> list[str]:
     """Give the user's newest messages, oldest first: the last one, and those that it is compared with."""
-    found: list[str] = []
-    for operation in reversed(operations):
-        if len(found) > CENTROID_MESSAGES:
-            break
-        if message := user_message(operation):
-            found.append(message)
-    return found[::-1]
+    newest_first = filter(None, map(user_message, reversed(operations)))
+    return list(islice(newest_first, CENTROID_MESSAGES + 1))[::-1]
 
 
 def first_of_turns(operations: Sequence[Operation], turns: int) -> int:
@@ -69,20 +65,13 @@ def first_of_turns(operations: Sequence[Operation], turns: int) -> int:
     return starts[-turns:][0] if starts else 0
 
 
-def turn_window(message: NDArray[np.float32] | None, earlier: Sequence[NDArray[np.float32]] | None) -> TurnWindow:
+def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> TurnWindow:
     """Choose how many turns of the conversation stand in full.
 
     Args:
-        message: the vector of the new message, shape (dim,), of any length; None where there is no embedder.
-        earlier: vectors of the user's messages before it, oldest first; None where there is no embedder.
-
-    Raises:
-        ValueError: vectors differ in their dimension.
+        message: the vector of the new message, shape (dim,).
+        earlier: unit vectors of the user's messages before it, oldest first; zeros where one says nothing.
     """
-    if message is None or earlier is None:
-        return NO_EMBEDDER
-    if len(earlier) < CENTROID_MESSAGES:
-        return few_messages(len(earlier))
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
         return TurnWindow(turns=USUAL_TURNS, reason="a message says nothing that can be compared")
@@ -100,36 +89,9 @@ def few_messages(earlier: int) -> TurnWindow:
 
 
 def continuity(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> float | None:
-    """Give the cosine of a vector and the centroid of others, -1 to 1; None where either has no direction.
-
-    The others are brought to unit length first, so that a long message counts no more than a short one.
-
-    Raises:
-        ValueError: vectors differ in their dimension, or there are none.
-    """
+    """Give the cosine of a vector and the centroid of others, -1 to 1; None where either has no direction."""
     import numpy as np  # heavy, and contexts need it only where there is an embedder
 
-    if not len(earlier) or any(vector.shape != message.shape for vector in earlier):
-        shapes = ", ".join(str(vector.shape) for vector in earlier)
-        raise ValueError(f"a message of shape {message.shape} cannot be compared with {shapes or 'nothing'}")
-    units = [_unit(vector) for vector in earlier]
-    present = [unit for unit in units if unit is not None]
-    centroid = _unit(np.mean(present, axis=0)) if present else None
-    new = _unit(message)
-    if centroid is None or new is None:
-        return None
-    return float(np.clip(new @ centroid, -1.0, 1.0))
-
-
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    import numpy as np
-
-    exact = vector.astype(np.float64)
-    if not np.all(np.isfinite(exact)):
-        return None
-    largest = float(np.max(np.abs(exact), initial=0.0))
-    if largest < 1e-12:
-        return None
-    scaled = exact / largest  # first, so that no square overflows or vanishes
-    unit: NDArray[np.float64] = scaled / np.linalg.norm(scaled)
-    return unit
+    new, centroid = message.astype(np.float64), np.sum(earlier, axis=0, dtype=np.float64)
+    lengths = float(np.linalg.norm(new) * np.linalg.norm(centroid))
+    return float(np.clip(new @ centroid / lengths, -1.0, 1.0)) if lengths else None

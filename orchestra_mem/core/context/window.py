@@ -114,13 +114,8 @@ class ContextWindowTracker:
         self._listeners: dict[Threshold, list[tuple[object, Listener]]] = {threshold: [] for threshold in Threshold}
         self._used = 0
         self._operations = 0
-        self._refreshes = 0
+        self.refresh_count = 0
         self._points: deque[UsagePoint] = deque(maxlen=max_points)
-
-    @property
-    def refresh_count(self) -> int:
-        """How often `reset` was called."""
-        return self._refreshes
 
     def add_usage(self, tokens: int) -> None:
         """Add what one operation used.
@@ -128,11 +123,7 @@ class ContextWindowTracker:
         Raises:
             ValueError: `tokens` is negative.
         """
-        _refuse_negative(tokens)
-        with self._lock:
-            self._operations += 1
-            before, after = self._move(self._used + tokens, UsageEvent.ADDED)
-        self._announce(before, after)
+        self._change(tokens, UsageEvent.ADDED)
 
     def set_usage(self, tokens: int) -> None:
         """Take over what the model reported, in the place of what was added up.
@@ -140,10 +131,7 @@ class ContextWindowTracker:
         Raises:
             ValueError: `tokens` is negative.
         """
-        _refuse_negative(tokens)
-        with self._lock:
-            before, after = self._move(tokens, UsageEvent.REPORTED)
-        self._announce(before, after)
+        self._change(tokens, UsageEvent.REPORTED)
 
     def reset(self, to: int = 0) -> None:
         """Start over after a refresh with what the new context holds, `to` tokens; counts the refresh.
@@ -151,14 +139,7 @@ class ContextWindowTracker:
         Raises:
             ValueError: `to` is negative.
         """
-        _refuse_negative(to)
-        with self._lock:
-            self._operations = 0
-            self._refreshes += 1
-            refreshes = self._refreshes
-            before, after = self._move(to, UsageEvent.RESET)
-        _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, after)
-        self._announce(before, after)
+        self._change(to, UsageEvent.RESET)
 
     def should_refresh(self) -> bool:
         """Tell whether the refresh threshold is reached."""
@@ -183,7 +164,7 @@ class ContextWindowTracker:
     def get_stats(self) -> dict[str, int | float]:
         """Give the figures as of one instant; `operation_count` counts since the last refresh."""
         with self._lock:
-            used, operations, refreshes = self._used, self._operations, self._refreshes
+            used, operations, refreshes = self._used, self._operations, self.refresh_count
         return {
             "used_tokens": used,
             "available_tokens": max(0, self.max_tokens - used),
@@ -214,14 +195,27 @@ class ContextWindowTracker:
         with self._lock:
             return tuple(self._points)
 
-    def _move(self, tokens: int, event: UsageEvent) -> tuple[int, int]:
-        before, self._used = self._used, tokens
-        sequence = self._points[-1].sequence + 1 if self._points else 1
-        time = self._clock() if self._clock else None
-        self._points.append(
-            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
-        )
-        return before, tokens
+    def _change(self, tokens: int, event: UsageEvent) -> None:
+        if tokens < 0:
+            raise ValueError(f"tokens is {tokens}: usage cannot be negative")
+        refreshes = 0
+        with self._lock:
+            before = self._used
+            if event is UsageEvent.ADDED:
+                tokens += before
+                self._operations += 1
+            elif event is UsageEvent.RESET:
+                self._operations = 0
+                refreshes = self.refresh_count = self.refresh_count + 1
+            self._used = tokens
+            sequence = self._points[-1].sequence + 1 if self._points else 1
+            time = self._clock() if self._clock else None
+            self._points.append(
+                UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
+            )
+        if refreshes:
+            _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, tokens)
+        self._announce(before, tokens)
 
     def _announce(self, before: int, after: int) -> None:
         if after < self._limits[0] or after <= before:
@@ -246,8 +240,3 @@ def _first_at_or_over(share: float, max_tokens: int) -> int:
     while tokens / max_tokens < share:
         tokens += 1
     return tokens
-
-
-def _refuse_negative(tokens: int) -> None:
-    if tokens < 0:
-        raise ValueError(f"tokens is {tokens}: usage cannot be negative")

@@ -6,11 +6,11 @@ It is the best of what its material says, then every must-keep word for word.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.identifiers import missing_identifiers
-from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render, without_misquotes
+from orchestra_mem.core.summaries.extractive import Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
@@ -41,36 +41,24 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What the mechanical check found: tokens against those of the source, what was invented, what is missing."""
+class Draft:
+    """A checked summary that has no number yet.
 
+    `invented` are the identifiers that its source lacks, `missing` the facts that it lacks itself.
+    """
+
+    text: str
     tokens: int
     source_tokens: int
-    invented: tuple[str, ...]
-    missing: tuple[MustKeep, ...]
+    must_keeps: tuple[int, ...] = ()
+    put_back: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
+    missing: tuple[MustKeep, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether the summary may be believed."""
         return self.tokens < self.source_tokens and not self.invented and not self.missing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A checked summary that has no number yet."""
-
-    text: str
-    tokens: int
-    source_tokens: int
-    must_keeps: tuple[int, ...]
-    put_back: tuple[str, ...]
-    verdict: Verdict
-
-    @classmethod
-    def whole(cls, text: str, tokens: int) -> Draft:
-        """Return a text that stays as it is."""
-        verdict = Verdict(tokens=tokens, source_tokens=tokens, invented=(), missing=())
-        return cls(text=text, tokens=tokens, source_tokens=tokens, must_keeps=(), put_back=(), verdict=verdict)
 
     def summary(
         self,
@@ -186,7 +174,7 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
     return checked(material, render(sound(material, chosen)), counter)
 
 
-def sound(material: Material, lines: Sequence[Extract]) -> Sequence[Extract]:
+def sound(material: Material, lines: Sequence[Passage]) -> Sequence[Passage]:
     """Return the lines that quote nothing but what their source quotes, where that is made of extracts itself."""
     return without_misquotes(lines, material.source_text) if material.extracted else lines
 
@@ -203,35 +191,30 @@ def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
 
 def checked(material: Material, body: str, counter: TokenCounter) -> Draft:
     """Put back what a body lacks, and take out what the check rejects, line by line and at last all of it."""
-    text, verdict = _with_kept(material, body, counter)
-    if verdict.invented:
-        kept = [line for line in body.splitlines(keepends=True) if not any(name in line for name in verdict.invented)]
+    draft = _with_kept(material, body, counter)
+    if draft.invented:
+        kept = [line for line in body.splitlines(keepends=True) if not any(name in line for name in draft.invented)]
         body = "".join(kept)
-        text, verdict = _with_kept(material, body, counter)
-    if not verdict.passed:
-        text, verdict = _with_kept(material, "", counter)
+        draft = _with_kept(material, body, counter)
+    if not draft.passed:
+        draft = _with_kept(material, "", counter)
     said = squeeze(body)
-    return Draft(
-        text=text,
-        tokens=verdict.tokens,
-        source_tokens=material.source_tokens,
-        must_keeps=material.must_keeps,
-        put_back=tuple(fact.text for fact in material.facts if squeeze(fact.text) not in said),
-        verdict=verdict,
-    )
+    return replace(draft, put_back=tuple(fact.text for fact in material.facts if squeeze(fact.text) not in said))
 
 
-def _with_kept(material: Material, body: str, counter: TokenCounter) -> tuple[str, Verdict]:
+def _with_kept(material: Material, body: str, counter: TokenCounter) -> Draft:
     text = "\n".join(piece.strip("\n") for piece in (body, material.kept) if piece.strip()) + "\n"
-    return text, check(material, text, counter)
+    return check(material, text, counter)
 
 
-def check(material: Material, text: str, counter: TokenCounter) -> Verdict:
+def check(material: Material, text: str, counter: TokenCounter) -> Draft:
     """Check a summary mechanically against its source."""
     squeezed = squeeze(text)
-    return Verdict(
+    return Draft(
+        text=text,
         tokens=counter.count(text),
         source_tokens=material.source_tokens,
+        must_keeps=material.must_keeps,
         invented=missing_identifiers(body_of(text), material.source_text),
         missing=tuple(fact for fact in material.facts if squeeze(fact.text) not in squeezed),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from math import log
 
@@ -49,33 +49,21 @@ class Passage:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extract:
-    """A sentence taken from a passage, in one line."""
-
-    key: int
-    text: str
-    speaker: str
-    when: str
-
-
+@dataclass(slots=True, eq=False)
 class _Unit:
-    """A sentence that may be chosen. Plain slots: there is one for every sentence of the source."""
+    """A sentence that may be chosen; there is one for every sentence of the source."""
 
-    __slots__ = ("frame", "line", "passage", "quality", "seen", "stems", "text")
-
-    def __init__(self, passage: int, line: int, text: str, quality: float, stems: Iterable[str]) -> None:
-        self.passage = passage
-        self.line = line  # equal where two neighbours share a bullet
-        self.text = text
-        self.quality = quality
-        self.stems = stems
-        self.frame = _FAR_CHARS  # about what the rendering adds to it
-        self.seen = -1  # how many had been chosen when its gain was reckoned last
+    passage: int
+    line: int  # equal where two neighbours share a bullet
+    text: str
+    quality: float
+    stems: Iterable[str]
+    frame: int = _FAR_CHARS  # about what the rendering adds to it
+    seen: int = -1  # how many had been chosen when its gain was reckoned last
 
 
-def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tuple[Extract, ...]:
-    """Choose what says most within a budget, in the order of the source.
+def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tuple[Passage, ...]:
+    """Choose what says most within a budget, sentence by sentence, in the order of the source.
 
     Args:
         passages: The source, oldest first.
@@ -85,12 +73,12 @@ def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tupl
     return _Choice(passages, said).fit(budget) if budget > 0 else ()
 
 
-def render(extracts: Iterable[Extract]) -> str:
+def render(extracts: Iterable[Passage]) -> str:
     """Write extracts as markdown: a line for each new time, a bullet for each speaker's or operation's run of them."""
     return _written((squeeze(found.when), squeeze(found.speaker), found.key, squeeze(found.text)) for found in extracts)
 
 
-def without_misquotes(extracts: Iterable[Extract], source: str) -> list[Extract]:
+def without_misquotes(extracts: Iterable[Passage], source: str) -> list[Passage]:
     """Return the extracts that quote nothing but what their source quotes.
 
     One that begins or ends within quotes can turn inside out what is quoted; where the source is itself made of
@@ -178,7 +166,7 @@ class _Choice:
                     names.update(stem(name[:size].lower()) for size in range(_MIN_NICKNAME_CHARS, len(name)))
         return names
 
-    def fit(self, budget: int) -> tuple[Extract, ...]:
+    def fit(self, budget: int) -> tuple[Passage, ...]:
         """Choose by estimated sizes, then correct the estimate by the true size until nothing more fits."""
         allowed, size = budget, 0
         for _ in range(_MAX_FITTINGS):
@@ -194,8 +182,7 @@ class _Choice:
             del self.picks[-1 - len(self.picks) // 64 :]
             size = self._size()
         chosen = [self.units[index] for index in sorted(self.picks)]
-        found = [(self.passages[unit.passage], unit.text) for unit in chosen]
-        return tuple(Extract(key=p.key, text=text, speaker=p.speaker, when=p.when) for p, text in found)
+        return tuple(replace(self.passages[unit.passage], text=unit.text) for unit in chosen)
 
     def _choose(self, allowed: int) -> None:
         """Pick until `allowed` is used up by estimate; what did not fit stays in the heap."""

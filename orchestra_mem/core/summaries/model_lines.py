@@ -16,12 +16,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
 from orchestra_mem.core.summaries.drafts import Draft, Material, checked, sound
-from orchestra_mem.core.summaries.extractive import Extract, Passage, render
+from orchestra_mem.core.summaries.extractive import Passage, render
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
 from orchestra_mem.ports import TokenCounter
@@ -97,7 +97,12 @@ def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]
         chunks.append(Chunk(passages=tuple(gathered)))
     chunks = [small for chunk in chunks for small in _divided(chunk, most_chars)]
     known = set(content_stems(heard))
-    return sorted(chunks, key=lambda chunk: _share(known, content_stems(chunk.text)))
+
+    def share(chunk: Chunk) -> float:
+        stems = content_stems(chunk.text)
+        return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
+
+    return sorted(chunks, key=share)
 
 
 def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
@@ -109,21 +114,12 @@ def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
         yield from _divided(half, most_chars)
 
 
-def _share(known: set[str], stems: Sequence[str]) -> float:
-    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
-
-
 def without_orders(text: str) -> str:
     """Leave out what stands from a sentence on that tells a model to forget what it was told."""
     order = _ORDER.search(text)
     if order is None:
         return text
-    kept: list[str] = []
-    for sentence in split_sentences(text[: order.end()]):
-        if _ORDER.search(sentence):
-            break
-        kept.append(sentence)
-    return "\n".join(kept)
+    return "\n".join(takewhile(lambda each: not _ORDER.search(each), split_sentences(text[: order.end()])))
 
 
 def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
@@ -244,7 +240,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def improved(
-    material: Material, base: Draft, lines: Sequence[Extract], *, target_tokens: int, counter: TokenCounter
+    material: Material, base: Draft, lines: Sequence[Passage], *, target_tokens: int, counter: TokenCounter
 ) -> Draft | None:
     """Return the extract with as many lines beside it as bring news and have room; None where none does.
 
@@ -258,7 +254,7 @@ def improved(
     chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
     while chosen:
         draft = checked(material, _beside(body_of(base.text), chosen), counter)
-        if draft.verdict.passed and draft.tokens <= target_tokens:
+        if draft.passed and draft.tokens <= target_tokens:
             return draft
         chosen.pop()
     return None
@@ -270,7 +266,7 @@ def news_by_key(
     """Return the lines, by their keys, that say what a text does not, as many as fit in so many tokens together."""
     keys = list(lines)
     rows = [
-        Extract(key=n, text=line, speaker="", when="")
+        Passage(key=n, text=line)
         for n, key in enumerate(keys)
         for line in lines[key]
         if len(content_stems(line)) >= _LEAST_TOLD
@@ -281,7 +277,7 @@ def news_by_key(
     return found
 
 
-def _news(lines: Sequence[Extract], base: str, room: float, counter: TokenCounter) -> Iterator[Extract]:
+def _news(lines: Sequence[Passage], base: str, room: float, counter: TokenCounter) -> Iterator[Passage]:
     """The lines that say something new and fit in so many tokens together."""
     known = {*content_stems(base), *find_identifiers(base)}
     for line in lines:
@@ -294,7 +290,7 @@ def _news(lines: Sequence[Extract], base: str, room: float, counter: TokenCounte
             yield line
 
 
-def _beside(body: str, lines: Sequence[Extract]) -> str:
+def _beside(body: str, lines: Sequence[Passage]) -> str:
     """A body with lines more, each at the end of what is under its time or heading, or under one of its own."""
     sections = [section for section in _SECTION.split(body) if section.strip()]
     for line in sorted(lines, key=lambda line: line.key):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
@@ -157,17 +157,6 @@ def _cuts_word(text: str, place: int) -> bool:
     return before < _FIRST_CJK and not before.isspace() and not text[place].isspace()
 
 
-@lru_cache(maxsize=8_192)
-def _inside(piece: str) -> _Weighed:
-    return _weighed(piece, opening=False)
-
-
-@lru_cache(maxsize=2_048)
-def _opening(piece: str) -> _Weighed:
-    """Weigh the words that a sentence begins with, where a capital means nothing."""
-    return _weighed(piece, opening=True)
-
-
 def _weighed(piece: str, *, opening: bool) -> _Weighed:
     """Weigh the words of a piece between white space."""
     word = plain_word(piece)
@@ -175,6 +164,11 @@ def _weighed(piece: str, *, opening: bool) -> _Weighed:
     if len(found) == 1:
         return _shared(piece_stems(piece), found[0], opening)
     return tuple(pair for token in found for pair in _shared(token_stems(token), token, opening))
+
+
+# What a sentence begins with is weighed apart: there a capital means nothing.
+_inside = lru_cache(maxsize=8_192)(partial(_weighed, opening=False))
+_opening = lru_cache(maxsize=2_048)(partial(_weighed, opening=True))
 
 
 def _shared(stems: tuple[str, ...], token: str, opening: bool) -> _Weighed:
