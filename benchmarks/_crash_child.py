@@ -19,7 +19,6 @@ from typing import NoReturn
 from benchmarks._survival import ENTRY_CHARS, NOTE, WORK, draft_for
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import open_memory, open_watcher
-from orchestra_mem.catalog_types import ItemFilter, ItemStatus
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -258,15 +257,6 @@ def take(memory: OrchestratorContextManager, step: str, marker: str) -> str:
         memory.get_orchestrator_context("test")
     elif step == "flush":
         memory.flush_session()
-    elif step == "learn":
-        memory.learn("", f"We decided to keep the archive of {marker} in the cellar.", agent="ada")
-        item = memory.catalog.store({"content": f"Lamp of {marker}.", "agent": "ada"})
-        memory.refresh()
-        memory.catalog.update(item.id, {"priority": 9})
-        memory.refresh()
-        memory.catalog.delete(item.id)
-        memory.refresh()
-        memory.catalog.purge(ItemFilter(statuses=[*ItemStatus]))
     elif step == "better":
         while memory.compression.work():
             pass

@@ -22,7 +22,7 @@ _STEPS = 45
 _RECORDS = ("record",) * 8
 _UPDATE = ("record", "refresh")
 _OTHER_STEPS = (
-    *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore", "learn"),
+    *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore"),
     *("edit", "item", "collide", "accept", "reject"),
 )
 # What must be done for the points of a kind to be passed, after some operations; of several ways each will do.
@@ -37,21 +37,12 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     # A person's words, taken in; by the command that opens an editor, and by a watcher.
     "edit": (("item", "context"), ("refresh", "edit", "item", "context"), ("watch",)),
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
-    # What agents learn, and its document; what is hidden is purged, from the document's versions too.
-    "learn": ((*_UPDATE, "learn", *_UPDATE, "learn"),),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
-# `redact apply` works on a memory that nobody has open, and can be done again.
-_ALONE = {"redact"}
-_SAME = {
-    "catalog": "learn",
-    "purge": "learn",
-    "compaction": "compact",
-    "archive": "flush",
-    "job": "improve",
-    "trial": "improve",
-    "draft": "improve",
-}
+# What agents learn is killed by `catalog.py`: a thread of its own looks after it whenever the caller pauses. `redact
+# apply` works on a memory that nobody has open, and can be done again.
+_ELSEWHERE = {"audit", "catalog", "learn", "purge", "redact"}
+_SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +114,9 @@ def known_points(durability: str, parent: str | None) -> Points:
         shutil.rmtree(folder)
     a_life = {point: count / len(_PROVOKING) for point, count in seen.items()}
     a_life |= {point: 1.0 for point in backs if point not in seen}
-    return Points(at_birth=tuple(sorted(set(birth) - set(a_life))), a_life=dict(sorted(a_life.items())))
+    a_life = {point: count for point, count in sorted(a_life.items()) if point.partition(".")[0] not in _ELSEWHERE}
+    born = {point for point in birth if point.partition(".")[0] not in _ELSEWHERE}
+    return Points(at_birth=tuple(sorted(born - set(a_life))), a_life=a_life)
 
 
 def _counting(seen: Counter[str]) -> WritePoint:
@@ -150,7 +143,7 @@ def _live_dry(folder: Path, life: str, plan: Sequence[str], doom: Doom, seen: Co
 def kinds_in_code() -> set[str]:
     """What the package calls its writes and transactions: the first part of each point's name."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
-    return {kind for tree in trees for kind in _kinds(tree)} - _ALONE
+    return {kind for tree in trees for kind in _kinds(tree)} - _ELSEWHERE
 
 
 def _kinds(tree: ast.Module) -> Iterator[str]:
