@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from orchestra_mem.catalog_types import AuditEntry, AuditFilter, Injection, MemoryItem
 from orchestra_mem.core.catalog.access import Access
-from orchestra_mem.errors import AccessDeniedError, NotFoundError, OrchestraMemError
+from orchestra_mem.errors import NotFoundError, OrchestraMemError
 from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.audit import AuditTrail
@@ -268,8 +268,7 @@ class AgentMemory:
     ) -> Answer:
         """See `OrchestratorContextManager.search`."""
         where = replace(where, readable=self._access.readable(self.agent), strict=self._access.strict)
-        with self._account("search"):
-            return self._memory.search(query, where=where, mode=mode, limit=limit)
+        return self._memory.search(query, where=where, mode=mode, limit=limit)
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """See `OrchestratorContextManager.operations`."""
@@ -299,12 +298,3 @@ class AgentMemory:
 
     def _may_see(self, operation: Operation) -> bool:
         return not self._access.strict or self._access.may_read(self.agent, operation.agent)
-
-    @contextmanager
-    def _account(self, call: str) -> Iterator[None]:
-        audit = self._memory._agents.audit
-        try:
-            yield
-        except AccessDeniedError as error:
-            audit.refused(self.agent, call, str(error))
-            raise

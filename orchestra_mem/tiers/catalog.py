@@ -5,7 +5,8 @@ Nothing is deleted but by a purge: what has expired, was displaced, superseded o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
@@ -23,11 +24,7 @@ from orchestra_mem.catalog_types import (
     PreparedItem,
 )
 from orchestra_mem.core.catalog.access import OWNER, Access
-from orchestra_mem.core.catalog.item_json import (
-    first_priority,
-    item_id,
-    item_json,
-)
+from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
@@ -199,6 +196,14 @@ class MemoryCatalog(CatalogReader):
     def _replace(self, item: MemoryItem) -> MemoryItem:
         return self._store.replace(item, content_digest(item.content), _keys(item))
 
+    @contextmanager
+    def _changing(self, item_id: str, agent: str, call: str, *more: str) -> Iterator[MemoryItem]:
+        """Give an item to be changed, within a transaction; `more` are agents that it is to be written to."""
+        # Before the transaction: a refusal would take back its own trace.
+        self._check_write(agent, call, self._seen(item_id, agent).ci_source, *more)
+        with self._store.changing():
+            yield self._seen(item_id, agent)
+
     def update(
         self, item_id: str, changes: Mapping[str, object], *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
@@ -209,11 +214,8 @@ class MemoryCatalog(CatalogReader):
             InvalidItemError: with every fault.
             AccessDeniedError: this agent may not change it.
         """
-        # Before the transaction: a refusal would take back its own trace.
-        before = self._seen(item_id, agent)
-        self._check_write(agent, "update", before.ci_source, str(changes.get("ci_source") or before.ci_source))
-        with self._store.changing():
-            before = self._seen(item_id, agent)
+        moved = (str(changes["ci_source"]),) if changes.get("ci_source") else ()
+        with self._changing(item_id, agent, "update", *moved) as before:
             after = self._changed(before, changes, author)
             if detail := described(_told(before), _told(after)):
                 same = self._store.same(after.ci_source, content_digest(after.content))
@@ -248,10 +250,7 @@ class MemoryCatalog(CatalogReader):
             NotFoundError: there is no such item that this agent may see.
             AccessDeniedError: this agent may not change it.
         """
-        # Before the transaction: a refusal would take back its own trace.
-        self._check_write(agent, "delete", self._seen(item_id, agent).ci_source)
-        with self._store.changing():
-            item = self._seen(item_id, agent)
+        with self._changing(item_id, agent, "delete") as item:
             self._hide([item], ItemStatus.DELETED, agent)
         return replace(item, status=ItemStatus.DELETED)
 
@@ -294,15 +293,13 @@ class MemoryCatalog(CatalogReader):
         return len(items)
 
     def restore(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Show a hidden item again, as long as an item of its kind is shown.
+        """Show a hidden item again, for as long as a new one of its priority would be.
 
         Raises:
             NotFoundError: there is no such item that this agent may see.
             AccessDeniedError: this agent may not change it.
         """
-        self._check_write(agent, "restore", self._seen(item_id, agent).ci_source)
-        with self._store.changing():
-            item = self._seen(item_id, agent)
+        with self._changing(item_id, agent, "restore") as item:
             same = self._store.same(item.ci_source, content_digest(item.content))
             if same is not None:  # it is live, or has been said again since
                 return same

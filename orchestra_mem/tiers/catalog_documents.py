@@ -71,6 +71,7 @@ class CatalogDocuments:
         self._through = 0
         self._seen: Mapping[str, FileState | None] = {}
         self._taken: Mapping[str, str] = {}
+        self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
 
     def path(self, name: str) -> Path:
@@ -78,7 +79,11 @@ class CatalogDocuments:
         return self._folder / f"{name.removeprefix(_PREFIX)}.md"
 
     def _agents(self) -> dict[str, str]:
-        return {name_of(agent): agent for agent in self._store.agents()}
+        """The agents by the names of their documents; asked for anew only where an item has changed."""
+        change = self._store.last_change()
+        if change != self._named[0]:
+            self._named = change, {name_of(agent): agent for agent in self._store.agents()}
+        return self._named[1]
 
     def _names(self) -> list[str]:
         return [name for name in self._agents() if self._documents.state(self.path(name))]

@@ -121,13 +121,11 @@ class CatalogSelector:
         last = self._store.last_change(agent)
         if known is None or known[0] != last:
             known = self._read(agent, last, known)
-            with self._lock:
-                self._agents[agent] = known
-                while len(self._agents) > _AGENTS_KEPT:
-                    self._agents.popitem(last=False)
         with self._lock:
-            if agent in self._agents:
-                self._agents.move_to_end(agent)
+            self._agents[agent] = known
+            self._agents.move_to_end(agent)
+            while len(self._agents) > _AGENTS_KEPT:
+                self._agents.popitem(last=False)
         return known
 
     def _read(self, agent: str, last: int, known: _Known | None) -> _Known:

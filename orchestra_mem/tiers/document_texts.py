@@ -97,12 +97,12 @@ class PersonTexts:
 
     def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """The document as it was last read since the machine wrote it."""
-        read = self.ledger.last_read(str(name))
+        read = self.ledger.last_read(name)
         return read if read.base == digest(last.text or "") else None
 
     def last_written(self, name: str, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
-        last = self.ledger.written(str(name))
+        last = self.ledger.written(name)
         if last.pending is not None and last.pending_left is not None and current is not None:
             # Somebody may have edited it since: the time in it is still the one of that write.
             times = {written_at(current), written_at(last.pending_left)}
@@ -138,7 +138,7 @@ class PersonTexts:
         """
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
-        versions = self.store.versions(str(name))
+        versions = self.store.versions(name)
         while versions and versions[-1].reason is VersionReason.RESTORE:
             if self.store.read_version(versions.pop()) != current:
                 # An earlier text has been put in the place of this one since, and means all that it says and lacks.
@@ -149,7 +149,7 @@ class PersonTexts:
             if version.author is Author.MACHINE and written_at(text) == left_at:
                 break
             saved.append(text)
-        written = list(self.ledger.texts_left(str(name)))
+        written = list(self.ledger.texts_left(name))
         if all(written_at(text) != time for text in written):
             return _nearest([*written, *saved, left], current)
         return _ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)

@@ -97,11 +97,11 @@ class DocumentWriter:
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
         name, last = plan.name, plan.last
-        if last != self._ledger.written(str(name)):
+        if last != self._ledger.written(name):
             # A killed process has done that write: what is announced next takes its place in the ledger.
             self._confirm(name, last.text or "", last.left or "")
         self._keep_heard(name, plan)
-        self._ledger.announce_write(str(name), plan.text, digest(plan.merged), plan.merged)
+        self._ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
         elif last.left is not None:
@@ -109,7 +109,7 @@ class DocumentWriter:
                 "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
                 self._path(name),
                 self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
-                str(name),
+                name,
             )
 
     def _keep_heard(self, name: str, plan: _Plan) -> None:
@@ -122,9 +122,9 @@ class DocumentWriter:
         self._store.replace(self._path(name), text, expected=expected, name=point)
 
     def _confirm(self, name: str, text: str, left: str) -> None:
-        self._ledger.keep_left(str(name), left)
-        self._ledger.confirm_write(str(name), text, digest(left), left)
-        self._store.prune_versions(str(name), self._keep_versions)
+        self._ledger.keep_left(name, left)
+        self._ledger.confirm_write(name, text, digest(left), left)
+        self._store.prune_versions(name, self._keep_versions)
 
     def _plan(self, name: str, text: str, taken: Mapping[str, str] | None) -> _Plan | None:
         """What is to be written; None where a document would say the same: then its file is left as it is."""
@@ -154,8 +154,8 @@ class DocumentWriter:
         # machine's: who saves the machine's last text over it has taken back what they said.
         if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
-        self._store.prune_versions(str(name), self._keep_versions)
-        self._ledger.confirm_write(str(name), text, (untouched and last.digest) or "", current)
+        self._store.prune_versions(name, self._keep_versions)
+        self._ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
         return None
 
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
@@ -167,11 +167,11 @@ class DocumentWriter:
         return self._keep_version(name, text, author, reason)
 
     def _keep_version(self, name: str, text: str, author: Author, reason: VersionReason) -> Version:
-        return self._store.keep_version(str(name), text, time=self._clock(), author=author, reason=reason)
+        return self._store.keep_version(name, text, time=self._clock(), author=author, reason=reason)
 
     def _is_newest(self, name: str, text: str) -> bool:
         with suppress(StorageError):  # one that cannot be read is kept again
-            versions = self._store.versions(str(name))
+            versions = self._store.versions(name)
             return bool(versions) and self._store.read_version(versions[-1]) == text
         return False
 

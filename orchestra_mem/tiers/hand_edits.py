@@ -66,7 +66,7 @@ class HandEditManager:
                     if name == DocumentName.WORK_PLAN:
                         self.work.take_in(text)
                     else:
-                        self.ledger.note_read(str(name), text.as_read)
+                        self.ledger.note_read(name, text.as_read)
             self.taken = {name: text.digest for name, text in texts.items()}
             changed = len(new) + len(edited)
         with suppress(StorageError):  # told as the document's own problem

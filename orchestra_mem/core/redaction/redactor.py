@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.redaction.masking import RedactionSettings
+    from orchestra_mem.core.redaction.masking import Redacted, RedactionSettings
 
 OFF = "off"
 
@@ -44,38 +44,35 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Give a text without its secrets."""
-        if self.mode == OFF or not text:
-            return text
-        from orchestra_mem.core.redaction.masking import redact
-
-        return redact(text, self._settings, self.key).text
-
-    def value(self, value: Json) -> Json:
-        """Give a JSON value without the secrets in its strings and keys."""
-        if self.mode == OFF:
-            return value
-        from orchestra_mem.core.redaction.masking import redact_value
-
-        redacted: Json = redact_value(value, self._settings, self.key)[0]
-        return redacted
-
-    def counts(self, value: Json) -> Mapping[str, int]:
-        """Count the secrets of each kind in a JSON value."""
-        if self.mode == OFF:
-            return {}
-        from orchestra_mem.core.redaction.masking import redact_value
-
-        return redact_value(value, self._settings, self.key)[1]
+        redacted = self._redacted(text)
+        return redacted.text if redacted else text
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Say in which lines of a text, from 1, secrets stand, and of which kinds."""
+        redacted = self._redacted(text)
+        return [(text.count("\n", 0, each.start) + 1, each.kind) for each in redacted.found] if redacted else []
+
+    def _redacted(self, text: str) -> Redacted | None:
         if self.mode == OFF or not text:
-            return []
+            return None
         from orchestra_mem.core.redaction.masking import redact
 
-        return [
-            (text.count("\n", 0, each.start) + 1, each.kind) for each in redact(text, self._settings, self.key).found
-        ]
+        return redact(text, self._settings, self.key)
+
+    def value(self, value: Json) -> Json:
+        """Give a JSON value without the secrets in its strings and keys."""
+        return self._cleaned(value)[0]
+
+    def counts(self, value: Json) -> Mapping[str, int]:
+        """Count the secrets of each kind in a JSON value."""
+        return self._cleaned(value)[1]
+
+    def _cleaned(self, value: Json) -> tuple[Json, Mapping[str, int]]:
+        if self.mode == OFF:
+            return value, {}
+        from orchestra_mem.core.redaction.masking import redact_value
+
+        return redact_value(value, self._settings, self.key)
 
     def faults(self) -> Sequence[str]:
         """Say what in the settings cannot be used, a sentence each."""
