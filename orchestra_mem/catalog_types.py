@@ -184,11 +184,16 @@ class CatalogLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanedUp:
-    """What a clean-up has hidden, and how many entries of the audit trail have gone."""
+    """What a clean-up has hidden, and what has gone: entries of the audit trail, archived session documents by name.
+
+    `archives_kept` are those that the settings would remove and that hold what a person wrote.
+    """
 
     expired: int
     displaced: int
     audit_entries: int
+    archives: tuple[str, ...] = ()
+    archives_kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

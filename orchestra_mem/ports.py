@@ -116,6 +116,10 @@ class EventLog(Protocol):
 
     def end_session(self, session: str, *, ended: datetime, archive: str) -> None: ...
 
+    def closing(self, session: str) -> str: ...
+
+    def forget_archive(self, session: str) -> None: ...
+
 
 class Ledger(Protocol):
     """Keeps summaries, facts, the machine's last text of each document, and notices to people."""
@@ -239,6 +243,10 @@ class DocumentStore(Protocol):
         ...
 
     def move(self, path: Path, target: Path, *, name: str) -> None: ...
+
+    def remove(self, path: Path, *, expected: str, name: str) -> None:
+        """Remove a document for good, if it still holds `expected`."""
+        ...
 
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason

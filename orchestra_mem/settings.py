@@ -240,6 +240,13 @@ class CatalogSettings(_Section):
     extraction_patterns: PatternSettings = PatternSettings.model_construct()
 
 
+class ArchivesSettings(_Section):
+    """How long the documents of ended sessions are kept; 0 is no limit."""
+
+    keep_days: Annotated[float, _between(0, 36_500)] = 0.0
+    keep_mb: Annotated[float, _between(0, 1_000_000)] = 0.0
+
+
 class SecretsSettings(_Section):
     """What is taken out of all that comes in, before it is stored: secrets, and personal data where that is wanted."""
 
@@ -305,6 +312,7 @@ class Settings(BaseModel):
     llm: LlmSettings = LlmSettings.model_construct()
     compression: CompressionSettings = CompressionSettings.model_construct()
     catalog: CatalogSettings = CatalogSettings.model_construct()
+    archives: ArchivesSettings = ArchivesSettings.model_construct()
     redaction: SecretsSettings = SecretsSettings.model_construct()
     categorization: CategorizationSettings = CategorizationSettings.model_construct()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)

@@ -40,6 +40,7 @@ def test_every_error_can_be_caught_by_its_public_name() -> None:
 
 
 SIGNATURES = {
+    "clean_up": "(self, *, agent: 'str' = '') -> 'CleanedUp'",
     "blame": "(self, document: 'str') -> 'list[BlamedLine]'",
     "conflicts": "(self) -> 'list[tuple[DocumentName, ConflictBlock]]'",
     "resolve_conflict": ("(self, conflict: 'str', *, accept: 'bool') -> 'tuple[DocumentName, Resolved]'"),

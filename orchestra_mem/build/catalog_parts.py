@@ -15,13 +15,16 @@ from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.settings import Settings
+from orchestra_mem.settings import CatalogSettings, Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.session_archives import SessionArchives
+from orchestra_mem.tiers.session_place import SessionPlace
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.categorizer import CategorizationService
@@ -34,6 +37,7 @@ def open_catalog(
     log: EventLog,
     ledger: Ledger,
     documents: DocumentStore,
+    sessions: SessionPlace,
     folder: Path,
     counter: TokenCounter,
     clock: Clock,
@@ -58,12 +62,7 @@ def open_catalog(
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
         select=selector.get_relevant,
-        limits=CatalogLimits(
-            most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
-            permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
-            cleanup_every=timedelta(hours=wanted.cleanup_interval_hours),
-            audit_kept=timedelta(days=wanted.audit_retention_days),
-        ),
+        limits=_limits(wanted),
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
@@ -71,6 +70,12 @@ def open_catalog(
         keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
     catalog.purged = shown.forget
+    # One that holds no memory: the background has the catalog's parts.
+    made = SessionMemoryManager(log=log, ledger=ledger, store=documents, counter=counter, clock=clock, place=sessions)
+    archives = SessionArchives(
+        log=log, ledger=ledger, store=documents, session=made, audit=audit, clock=clock, changing=store.changing,
+        keep_days=settings.archives.keep_days, keep_bytes=settings.archives.keep_mb * 1e6,
+    )  # fmt: skip
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
         from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
@@ -81,8 +86,17 @@ def open_catalog(
 
     observations = OrchestrationObservations(catalog, log)
     return CatalogParts(
-        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown,
+        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown, archives=archives,
         open_categorization=open_categorization, hooks=wanted.hooks,
+    )  # fmt: skip
+
+
+def _limits(wanted: CatalogSettings) -> CatalogLimits:
+    return CatalogLimits(
+        most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
+        permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
+        cleanup_every=timedelta(hours=wanted.cleanup_interval_hours),
+        audit_kept=timedelta(days=wanted.audit_retention_days),
     )  # fmt: skip
 
 

@@ -194,8 +194,8 @@ class Wiring:
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
-            database, settings, log=log, ledger=ledger, documents=store, folder=self.place.memory / "catalog",
-            counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
+            database, settings, log=log, ledger=ledger, documents=store, sessions=place,
+            folder=self.place.memory / "catalog", counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
         )  # fmt: skip
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,

@@ -5,6 +5,7 @@ from orchestra_mem.doctor.documents import (
     check_document,
     check_documents,
     check_index,
+    disk_sizes,
     index_words,
     inspect_index,
 )
@@ -12,5 +13,5 @@ from orchestra_mem.doctor.memory import Finding, Health, diagnose, why_unusable
 
 __all__ = [
     "DocumentProblem", "Finding", "Health", "check_document", "check_documents", "check_index", "diagnose",
-    "index_words", "inspect_index", "why_unusable",
+    "disk_sizes", "index_words", "inspect_index", "why_unusable",
 ]  # fmt: skip

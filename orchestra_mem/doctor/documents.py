@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.adapters.files import outside_target, why_read_only
@@ -133,6 +134,25 @@ def _content_faults(path: Path, size_bytes: int) -> Iterator[tuple[int, str, str
     if size_bytes > MOST_BYTES:
         yield 0, f"{size}, over {MOST_BYTES / 1e6:,.0f} MB", served
     yield from text_faults(path.read_bytes())
+
+
+def disk_sizes(project: Path, settings: Settings) -> dict[str, int]:
+    """Measure what a memory takes on the disk, part by part, in bytes."""
+    place = Place.of(project, settings)
+    parts = {
+        "database": place.home.glob("obra.db*"),
+        "index": (place.home / "index").rglob("*"),
+        "documents": chain(place.documents(), place.memory.glob("catalog/*.md"), place.sessions.glob("*.md")),
+        "versions": (place.memory / "versions").glob("*.md"),
+        "archives": (place.sessions / "archive").glob("*.md"),
+    }
+    return {name: sum(map(_size, paths)) for name, paths in parts.items()}
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):  # gone this instant
+        return path.stat().st_size if path.is_file() else 0
+    return 0
 
 
 def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:

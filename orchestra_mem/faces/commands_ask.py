@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,7 +103,8 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
 
     Example: orchestra-mem status
     """
-    from orchestra_mem.doctor import index_words, inspect_index
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor import disk_sizes, index_words, inspect_index
     from orchestra_mem.faces.status_lines import status_lines
     from orchestra_mem.types import DocumentName, SessionStatus
 
@@ -116,6 +118,7 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
         "project": str(run.project),
         "search_index": index_words(inspect_index(run.project), newest[-1].id if newest else 0),
         "documents": documents | {"session": str(session_path) if session_path else None},
+        "sizes": disk_sizes(run.project, load_settings(run.project, os.environ)),
         "thresholds": {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
         "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens},
         "sessions": {

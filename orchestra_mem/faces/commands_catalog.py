@@ -198,16 +198,16 @@ def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Age
 
 @command(of=group)
 def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> CommandResult:
-    """Hide what has expired or is beyond the limit, and forget old audit entries. Happens by itself once a day.
+    """Hide what has expired or is too much; remove old audit entries and archives. Happens by itself once a day.
 
     Example: orchestra-mem catalog expire
     """
-    done = memory.catalog.clean_up(agent=agent)
+    done = memory.clean_up(agent=agent)
     memory.write_catalog()
-    return CommandResult(
-        done,
-        f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten\n",
-    )
+    lines = [f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten"]
+    lines += [f"{name} removed" for name in done.archives]
+    lines += [f"{name} kept: a person has written in it" for name in done.archives_kept]
+    return CommandResult(done, "".join(f"{line}\n" for line in lines))
 
 
 @command(of=group)

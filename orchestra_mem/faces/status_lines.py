@@ -30,6 +30,9 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens"
     yield f"search   {record['search_index']}"
     yield f"catalog  {_catalog(record['catalog'])}"
+    sizes = [f"{name} {_size(size)}" for name, size in record["sizes"].items()]
+    yield f"disk     {', '.join(sizes[:2])}"
+    yield f"         {', '.join(sizes[2:])}"
     yield ""
     yield from _tiers(record)
     yield ""
@@ -61,6 +64,10 @@ def _catalog(found: Mapping[str, Any]) -> str:
     waits = f"; {_counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
     whose = f" of {_counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
     return f"{_counted(found['items'], 'item')}{whose}{waits}"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} KB"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from orchestra_mem.catalog_types import AuditEntry, AuditFilter, Injection, MemoryItem
-from orchestra_mem.core.catalog.access import Access
+from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection, MemoryItem
+from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
 from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
@@ -19,6 +19,7 @@ from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.session_archives import SessionArchives
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, OperationFilter
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class CatalogParts:
     learner: CatalogLearner
     audit: AuditTrail
     documents: CatalogDocuments
+    archives: SessionArchives
     open_categorization: Callable[[LanguageModel | None, Foreground], CategorizationService]
     hooks: bool
 
@@ -95,8 +97,16 @@ class CatalogParts:
         elif self.documents.due:
             self.documents.write()
         elif self.catalog.cleanup_due:
-            self.catalog.clean_up()
+            self.clean_up()
         return self.learner.waits
+
+    def clean_up(self, agent: str = OWNER) -> CleanedUp:
+        """Hide items that have expired, forget old audit entries, and remove archives, which only the owner may."""
+        done = self.catalog.clean_up(agent=agent)
+        gone, kept = self.archives.clean_up() if agent == OWNER else ((), ())
+        if gone:
+            logger.info("archives of sessions removed: %s", ", ".join(gone))
+        return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
 
     def settle(self) -> None:
         """Learn from what waits, and read what people have edited: whoever looks now sees it. What fails waits on."""
@@ -206,6 +216,13 @@ class AgentCalls:
     def write_catalog(self) -> None:
         """Write into the documents what has changed in the catalog. In a pause or refresh it happens by itself."""
         self._agents.write()
+
+    def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
+        """Hide what has expired or is too much, and remove what the settings keep no longer; see `CleanedUp`.
+
+        Happens by itself every `catalog.cleanup_interval_hours`.
+        """
+        return self._agents.clean_up(agent)
 
     def as_agent(self, agent: str) -> AgentMemory:
         """Give this memory as one agent may see it."""

@@ -270,6 +270,13 @@ class Indexer:
             self._replace(self._from.sessions.document(session).name, ())
             self._session(session, self._from.sessions.archive(session))
         self._mark("sessions", len(ended))
+        gone = [session for session in ended if not session.archive]
+        if len(gone) != self._number("archives gone"):
+            for session in gone:  # what a session came to is found in the ledger's words from here on
+                self._replace(self._from.sessions.archive(session).name, ())
+                for summary in self._from.ledger.whole_summaries(session.id):
+                    self._index.add(chunk_summary(summary))
+            self._mark("archives gone", len(gone))
         for session in sessions.values():
             if session.status is not SessionStatus.ARCHIVED:
                 self._session(session, self._from.sessions.document(session))

@@ -130,9 +130,30 @@ def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Prog
     assert stocked.json("catalog", "purge", "--deleted", "--yes") == {"purged": 1}
 
 
+def test_old_archives_are_removed_on_demand_and_told(run: Program) -> None:
+    """By name; one with a person's words is kept. `status` measures what is left, part by part."""
+    archives = []
+    for said in ("alpha", "beta"):
+        run("record", "note", "--text", said)
+        archives.append(Path(run("flush").strip()))
+    archives[1].write_text(archives[1].read_text() + "\nMine.\n")
+    sizes = run.json("status")["sizes"]
+    assert sizes["archives"] == sum(path.stat().st_size for path in archives)
+    assert all(sizes[part] > 0 for part in ("database", "documents", "versions"))
+    (run.folder / ".obra" / "config.yaml").write_text("archives: {keep_mb: 0.000001}\n")
+    told = run("catalog", "expire").splitlines()[1:]
+    assert told == [f"{archives[0].name} removed", f"{archives[1].name} kept: a person has written in it"]
+    assert [path.exists() for path in archives] == [False, True]
+    assert f"archives {archives[1].stat().st_size / 1e3:,.1f} KB" in run("status")
+    assert "alpha" in run("ops")
+    assert run.json("doctor")["faults"] == 0
+
+
 def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Program) -> None:
     """By agent, with the time of the last clean-up; `status` counts all."""
-    assert stocked.json("catalog", "expire") == {"expired": 0, "displaced": 0, "audit_entries": 0}
+    assert stocked.json("catalog", "expire") == {
+        "expired": 0, "displaced": 0, "audit_entries": 0, "archives": [], "archives_kept": [],
+    }  # fmt: skip
     assert stocked("catalog", "expire") == "0 expired, 0 displaced, 0 audit entries forgotten\n"
     found = stocked.json("catalog", "stats")
     assert {agent: each["total_memories"] for agent, each in found.items()} == {"ada": 1, "bob": 1, "global": 1}

@@ -172,3 +172,12 @@ class SqliteEventLog(Stored):
             "UPDATE sessions SET status = 'archived', ended = ?, archive = ? WHERE id = ?",
             (ended, archive, session),
         )
+
+    def closing(self, session: str) -> str:
+        """Return the closing text of a flushed session."""
+        query = "SELECT closing FROM sessions WHERE id = ?"
+        return str(self._database.value("reading a session", query, [session]) or "")
+
+    def forget_archive(self, session: str) -> None:
+        """Note that an ended session's document has been removed."""
+        self._database.write("archive", "UPDATE sessions SET archive = NULL WHERE id = ?", (session,))

@@ -250,6 +250,21 @@ class FileDocumentStore(DocumentReader):
             self._written_in(target.parent, name)
             self._written_in(path.parent, name)
 
+    def remove(self, path: Path, *, expected: str, name: str) -> None:
+        """Remove a document for good.
+
+        Raises:
+            DocumentConflictError: it no longer holds `expected`, or somebody has it open for writing; it stays.
+            StorageError: the disk refused.
+        """
+        with self._changing("removing", path):
+            if settled(path) != encode(expected):
+                raise _conflict(path)
+            self._tell(f"{name}.remove.before")
+            path.unlink()
+            self._tell(f"{name}.remove.after")
+            self._written_in(path.parent, name)
+
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
     ) -> Version:

@@ -1,0 +1,101 @@
+"""Remove the documents of ended sessions when the settings say so. What was said stays: the event log keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.core.documents.session_document import finished
+from orchestra_mem.errors import DocumentError
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger
+from orchestra_mem.tiers.audit import AuditTrail
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.types import Session, SessionStatus
+
+# A project may be called otherwise by now.
+_NAMED = ("project: ", "**Project**: ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionArchives:
+    """Removes archives that are older than `keep_days`, and the oldest ones beyond `keep_bytes`; 0 sets no limit.
+
+    An archive that holds a line which is not the machine's is kept: no other place has it.
+
+    Attributes:
+        log, ledger, store, audit, clock: the memory's.
+        session: makes the machine's text of a session again.
+        changing: makes what is written within it one transaction.
+    """
+
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    session: SessionMemoryManager
+    audit: AuditTrail
+    clock: Clock
+    changing: Callable[[], AbstractContextManager[object]]
+    keep_days: float
+    keep_bytes: float
+
+    def clean_up(self) -> tuple[list[str], list[str]]:
+        """Remove what is too old or too much; the names of what went, and of what was kept for a person's words.
+
+        Raises:
+            StorageError: one could not be removed; those before it are gone.
+        """
+        gone: list[str] = []
+        kept: list[str] = []
+        for session, path in self._due():
+            try:
+                with self.store.lock():
+                    removed = self._remove(session, path)
+            except DocumentError:  # what stands there is no document, or is being saved this instant
+                removed = False
+            (gone if removed else kept).append(path.name)
+        return gone, kept
+
+    def _remove(self, session: Session, path: Path) -> bool:
+        text = self.store.read(path)
+        if text is not None and self._by_hand(session, text):
+            return False
+        with self.changing():
+            self.log.forget_archive(session.id)
+            detail = path.name if text is not None else f"{path.name}, which was gone already"
+            self.audit.changed(OWNER, "remove_archive", (session.id,), detail)
+            if text is not None:
+                self.store.remove(path, expected=text, name="archive")
+        return True
+
+    def _due(self) -> Iterator[tuple[Session, Path]]:
+        """The sessions whose archives are to go, oldest first."""
+        if not self.keep_days and not self.keep_bytes:
+            return
+        ended = [each for each in self.log.sessions() if each.status is SessionStatus.ARCHIVED and each.archive]
+        before = self.clock() - timedelta(days=self.keep_days)
+        sizes = {each.id: self._size(each) for each in ended}
+        left = sum(sizes.values())
+        for session in ended:
+            old = self.keep_days and (session.ended or session.started) < before
+            if old or (self.keep_bytes and left > self.keep_bytes):
+                left -= sizes[session.id]
+                yield session, self.session.place.archive(session)
+
+    def _size(self, session: Session) -> int:
+        state = self.store.state(self.session.place.archive(session))
+        return state.size_bytes if state else 0
+
+    def _by_hand(self, session: Session, text: str) -> bool:
+        """Whether a document has a line that the machine would not write there."""
+        closing = self.log.closing(session.id)
+        live = self.session.machine_text(replace(session, status=SessionStatus.ACTIVE))
+        own = finished(live, status=SessionStatus.ARCHIVED, closing=closing)
+        texts = [own, *(each.text for each in self.ledger.whole_summaries(session.id))]
+        known = {line.strip() for each in texts for line in each.splitlines()}
+        return any(
+            line.strip() not in known and not line.startswith(_NAMED) for line in text.splitlines() if line.strip()
+        )

@@ -1,0 +1,159 @@
+"""Archives of sessions: kept for ever by default, removed when the settings say so, and never with a person's words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import HOME
+from orchestra_mem.catalog_types import AuditFilter
+from tests.conftest import Clock
+from tests.memories import SMALL, flushed, say
+
+SAID = [f"We decided to keep the {what} in drawer {n}." for n, what in enumerate(["lamp", "rope", "map", "key", "tea"])]
+
+
+def _opened(folder: Path, clock: Clock, **archives: float) -> OrchestratorContextManager:
+    return open_memory(folder, clock=clock, config={**SMALL, "archives": archives})
+
+
+def _three_sessions(folder: Path, clock: Clock, **archives: float) -> list[Path]:
+    """Archive three sessions, each compacted and ended two days after the one before."""
+    with _opened(folder, clock, **archives) as memory:
+        ended = []
+        for name in ("ada", "bob", "cyd"):
+            say(memory, clock, *(f"{text} Says {name}." for text in SAID * 4))
+            clock.now += timedelta(days=2)
+            ended.append(flushed(memory))
+        assert memory.losses(), "nothing was compacted"
+    return ended
+
+
+def _there(paths: list[Path]) -> list[bool]:
+    return [path.exists() for path in paths]
+
+
+def test_by_default_archives_are_kept_for_ever(tmp_path: Path, clock: Clock) -> None:
+    """Also by a clean-up ten years later."""
+    archives = _three_sessions(tmp_path, clock)
+    clock.now += timedelta(days=3_650)
+    with _opened(tmp_path, clock) as memory:
+        done = memory.clean_up()
+    assert (done.archives, done.archives_kept) == ((), ())
+    assert all(_there(archives))
+
+
+def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Clock) -> None:
+    """Each removal is told and audited; operations, summaries and search answer as before, from a new index too."""
+    archives = _three_sessions(tmp_path, clock)
+    with _opened(tmp_path, clock, keep_days=3) as memory:
+        operations = memory.operations()
+        before = {hit.chunk.text for hit in memory.search("drawer of the lamp", limit=40).hits}
+        done = memory.clean_up()
+        assert (list(done.archives), done.archives_kept) == ([archives[0].name], ())
+        assert _there(archives) == [False, True, True]
+        first = memory.sessions()[0]
+        (entry,) = memory.audit(AuditFilter(call="remove_archive"))
+        assert (entry.items, entry.detail) == ((first.id,), archives[0].name)
+        assert memory.operations() == operations
+        assert first.archive is None
+        after = memory.search("drawer of the lamp", limit=40).hits
+        assert len(before & {hit.chunk.text for hit in after}) >= len(before) - 2
+        assert archives[0].name not in {hit.chunk.source for hit in after}
+        assert memory.clean_up().archives == ()
+        memory.update_index(anew=True)
+        anew = memory.search("drawer of the lamp", limit=40).hits
+        assert {hit.chunk.key for hit in anew} == {hit.chunk.key for hit in after}
+
+
+def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock) -> None:
+    """As many as it takes."""
+    archives = _three_sessions(tmp_path, clock)
+    sizes = [path.stat().st_size for path in archives]
+    with _opened(tmp_path, clock, keep_mb=(sizes[2] + 10) / 1e6) as memory:
+        assert memory.clean_up().archives == (archives[0].name, archives[1].name)
+    assert _there(archives) == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text + "\nMine alone.\n",
+        lambda text: text.replace("drawer 4.", "drawer 7.", 1),
+        lambda text: text.replace("\n## ", "\n- Call Ruth\n\n## ", 1),
+    ],
+)
+def test_an_archive_with_a_persons_words_is_kept_and_told(tmp_path: Path, clock: Clock, edit: Any) -> None:
+    """Whether they wrote it while the session ran or later, a line of their own or another word in the machine's."""
+    archives = _three_sessions(tmp_path, clock)
+    archives[1].write_text(edit(text := archives[1].read_text()))
+    assert archives[1].read_text() != text
+    with _opened(tmp_path, clock, keep_days=1) as memory:
+        done = memory.clean_up()
+    assert (done.archives, done.archives_kept) == ((archives[0].name,), (archives[1].name,))
+    assert _there(archives) == [False, True, True]
+
+
+def test_what_was_written_into_a_running_session_is_kept(tmp_path: Path, clock: Clock) -> None:
+    """A line that stood there before the session ended."""
+    with _opened(tmp_path, clock, keep_days=1) as memory:
+        say(memory, clock, *SAID * 4)
+        path = memory.session_memory.path
+        assert path is not None
+        path.write_text(path.read_text() + "\n## Mine\n\nThe key is under the mat.\n")
+        say(memory, clock, *SAID)
+        archive = flushed(memory)
+        clock.now += timedelta(days=2)
+        assert memory.clean_up().archives_kept == (archive.name,)
+    assert "under the mat" in archive.read_text()
+
+
+def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> None:
+    """And an archive that somebody has taken away already is forgotten without a fault."""
+    archives = _three_sessions(tmp_path, clock)
+    archives[0].unlink()
+    archives[0].mkdir()
+    archives[1].unlink()
+    with _opened(tmp_path, clock, keep_days=1) as memory:
+        done = memory.clean_up()
+        assert (done.archives, done.archives_kept) == ((archives[1].name,), (archives[0].name,))
+        (entry,) = memory.audit(AuditFilter(call="remove_archive"))
+        assert entry.detail == f"{archives[1].name}, which was gone already"
+    assert archives[0].is_dir()
+
+
+def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
+    """Its archives say the former name."""
+    folder = tmp_path / "before"
+    folder.mkdir()
+    _three_sessions(folder, clock)
+    folder = folder.rename(tmp_path / "after")
+    with _opened(folder, clock, keep_days=1) as memory:
+        assert len(memory.clean_up().archives) == 2
+
+
+def test_a_kill_between_file_and_database_is_made_up_for(tmp_path: Path, clock: Clock) -> None:
+    """The file is gone, the database still names it: the next clean-up says so there."""
+    archives = _three_sessions(tmp_path, clock)
+
+    def killed(point: str) -> None:
+        if point == "archive.remove.after":
+            raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        open_memory(
+            tmp_path, clock=clock, config={**SMALL, "archives": {"keep_days": 3}}, write_point=killed
+        ) as memory,
+    ):
+        memory.clean_up()
+    assert _there(archives) == [False, True, True]
+    with _opened(tmp_path, clock, keep_days=3) as memory:
+        assert memory.sessions()[0].archive is not None
+        assert memory.clean_up().archives == (archives[0].name,)
+        assert memory.sessions()[0].archive is None
+    assert (tmp_path / HOME / "obra.db").exists()
