@@ -171,6 +171,26 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InjectedItem:
+    """How often an item was put into the messages of an agent.
+
+    `messages` counts all messages of the agent that the catalog was asked for. `tokens` is about what the item took of
+    them, `token_share` of all that was put in: an audit entry has the tokens of an injection, which are divided among
+    its items by their length. `unused` counts the injections since the agent last got, changed or said the item.
+    `warnings` names the thresholds that were reached.
+    """
+
+    agent: str
+    item: str
+    times: int
+    messages: int
+    tokens: int
+    token_share: float
+    unused: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogLimits:
     """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
 
@@ -212,8 +232,8 @@ class AuditLog(Protocol):
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]: ...
 
-    def injections(self, since: datetime | None) -> Mapping[str, Mapping[str, int]]:
-        """Count for each agent how often each item was put into its messages."""
+    def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
+        """Count how often each item was put into the messages of each agent, those most often first."""
         ...
 
     def forget(self, before: datetime) -> int: ...

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from orchestra_mem.catalog_types import AuditEntry, CatalogStatistics, Injection, ItemStatus, MemoryItem, SelectedItem
+from orchestra_mem.catalog_types import (
+    AuditEntry,
+    CatalogStatistics,
+    InjectedItem,
+    Injection,
+    ItemStatus,
+    MemoryItem,
+    SelectedItem,
+)
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.views import counted, short_time, table_of
 
@@ -64,10 +72,15 @@ def audit_view(found: Sequence[AuditEntry]) -> Iterator[RenderableType]:
     return table_of(found, row, "time (UTC)|agent|call|outcome|what", empty="no entries")
 
 
-def injections_view(found: Mapping[str, Mapping[str, int]]) -> Iterator[RenderableType]:
+def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:
     """Show the answer of `audit injections`."""
-    rows = [(agent, item, count) for agent, counts in found.items() for item, count in counts.items()]
+
+    def row(each: InjectedItem) -> Sequence[str]:
+        times = f"{each.times:,} of {each.messages:,}"
+        figures = (times, f"{each.tokens:,}", f"{each.token_share:.0%}", f"{each.unused:,}")
+        return [visible(each.agent), each.item, *figures, ", ".join(each.warnings)]
+
     return table_of(
-        rows, lambda each: (visible(each[0]), each[1], f"{each[2]:,}"), "agent|item|times>",
-        empty="nothing was given to agents", wide=False, hint="orchestra-mem catalog show … gives the item",
+        found, row, "agent|item|messages>|tokens>|share>|unused>|warns", empty="nothing was given to agents",
+        wide=False, hint="orchestra-mem catalog show … gives the item",
     )  # fmt: skip

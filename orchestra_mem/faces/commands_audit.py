@@ -57,14 +57,19 @@ command(of=group, name="entries")(entries)
 
 
 @command(of=group)
-def injections(run: Invocation, agent: OfAgentOption = None, since: SinceOption = None) -> CommandResult:
-    """Count how often each item was put into the messages of each agent.
+def injections(
+    run: Invocation,
+    agent: OfAgentOption = None,
+    since: SinceOption = None,
+    unused: Annotated[int, Option(metavar="N", min=1, help="Warn from so many times without use on.")] = 10,
+    share: Annotated[
+        float, Option(metavar="SHARE", min=0, max=1, help="Warn from this share of all tokens on.")
+    ] = 0.25,
+) -> CommandResult:
+    """Count how often each item was put into the messages of each agent, and warn of what is given too often.
 
-    Example: orchestra-mem audit injections --since 7d
+    Example: orchestra-mem audit injections --since 7d --unused 5
     """
     with run.open() as memory:
-        found = memory.catalog.audit.injections(since)
-    shown: dict[str, dict[str, int]] = {
-        name: dict(counts) for name, counts in found.items() if agent is None or name == agent
-    }
-    return CommandResult(shown, lambda: catalog_views.injections_view(shown))
+        found = memory.catalog.audit.injections(agent, since, unused=unused, share=share)
+    return CommandResult(found, lambda: catalog_views.injections_view(found))

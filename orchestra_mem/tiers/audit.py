@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
-from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog, InjectedItem
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock
 
@@ -83,10 +84,27 @@ class AuditTrail:
         self.flush()
         return self._log.entries(where)
 
-    def injections(self, since: datetime | None = None) -> Mapping[str, Mapping[str, int]]:
-        """Count for each agent how often each item was put into its messages."""
+    def injections(
+        self, agent: str | None = None, since: datetime | None = None, *, unused: int = 10, share: float = 0.25
+    ) -> list[InjectedItem]:
+        """Count how often each item was put into the messages of each agent, those most often first.
+
+        Args:
+            agent: only of this one.
+            since: only from then on.
+            unused: an item that was given so often without being used bears the warning `unused`.
+            share: one that took this share of all tokens, and was given so often, bears the warning `share`.
+        """
         self.flush()
-        return self._log.injections(since)
+
+        def warnings(each: InjectedItem) -> Iterator[str]:
+            if each.unused >= unused:
+                yield "unused"
+            if each.token_share >= share and each.times >= unused:
+                yield "share"
+
+        found = self._log.injections(agent, since)
+        return [replace(each, warnings=tuple(warnings(each))) for each in found]
 
     def forget(self, before: datetime) -> int:
         """Remove what is older than a time; how many entries that is."""

@@ -211,8 +211,12 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
     stocked("catalog", "relevant", "deploy", "--agent", "ada")  # a preview does not count
     with open_memory(stocked.folder) as memory:
         memory.inject("deploy", agent="ada", max_tokens=30)
-    assert stocked.json("audit", "injections") == {"ada": {item: 1}}
-    assert stocked.json("audit", "injections", "--agent", "bob") == {}
+    (given,) = stocked.json("audit", "injections", "--unused", "1")
+    expected = {"agent": "ada", "item": item, "times": 1, "messages": 1, "token_share": 1.0, "unused": 1}
+    assert {name: given[name] for name in expected} == expected
+    assert given["warnings"] == ["unused", "share"]
+    assert re.search(rf"ada +{item} +1 of 1 +\d+ +100% +1\s*$", stocked("audit", "injections"), re.MULTILINE)
+    assert stocked.json("audit", "injections", "--agent", "bob") == []
 
 
 @pytest.mark.parametrize(

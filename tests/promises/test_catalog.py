@@ -362,9 +362,33 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         (change,) = memory.audit(AuditFilter(call="update"))
         assert "priority: 3 -> 9" in change.detail
         assert "Tea" not in "".join(entry.detail for entry in memory.audit())
-        assert memory._agents.audit.injections() == {"ada": {item.id: 2}}
+        (given,) = memory.catalog.audit.injections()
+        assert (given.agent, given.item, given.times, given.messages, given.unused) == ("ada", item.id, 2, 2, 2)
         clock.now += 31 * DAY
         assert memory.catalog.clean_up().audit_entries == 5
+
+
+def test_the_report_of_injections_tells_share_and_disuse(opened: Open) -> None:
+    """A long item takes the larger part; what was looked at, changed or said again counts as used."""
+    with opened() as memory:
+        tea = memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+        rule = memory.catalog.store({"content": "Tea " + "needs fresh water and time. " * 10, "agent": "ada"})
+        memory.inject("tea", agent="ada", max_tokens=0)  # nothing is given; the message counts
+        tokens = 0
+        for number in range(4):
+            tokens += memory.inject("tea", agent="ada").tokens
+            if number == 1:
+                memory.catalog.get(tea.id, agent="ada")
+        memory.catalog.get(rule.id)  # by the owner: the agent has not used it
+        found = {each.item: each for each in memory.catalog.audit.injections("ada", unused=4, share=0.5)}
+        assert {item: (each.times, each.messages, each.unused) for item, each in found.items()} == {
+            tea.id: (4, 5, 2), rule.id: (4, 5, 4),
+        }  # fmt: skip
+        assert abs(sum(each.tokens for each in found.values()) - tokens) <= 1
+        assert sum(each.token_share for each in found.values()) == pytest.approx(1)
+        assert found[rule.id].token_share > 5 * found[tea.id].token_share
+        assert (found[tea.id].warnings, found[rule.id].warnings) == ((), ("unused", "share"))
+        assert memory.catalog.audit.injections("bob") == []
 
 
 # Bad input, other machines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -12,11 +12,11 @@ from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, matching
 from orchestra_mem.catalog_types import (
     MAX_ATTEMPTS,
-    AccessOutcome,
     AuditEntry,
     AuditFilter,
     CatalogStatistics,
     Exchange,
+    InjectedItem,
     ItemFigures,
     ItemFilter,
     ItemStatus,
@@ -32,6 +32,22 @@ _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
 _MOST_CLAUSES = 32  # what a query can hold of an absurdly long search
 _CHANGE, _CLEANUP = "change", "last cleanup"
 _NAME = "catalog"
+_INJECTIONS = """
+    WITH chosen AS MATERIALIZED (SELECT * FROM audit {where}),
+    asked AS (SELECT agent, count(*) AS asks, sum(tokens) AS total FROM chosen WHERE call = 'inject' GROUP BY agent),
+    used AS (
+        SELECT agent, value AS item, max(chosen.id) AS last FROM chosen, json_each(items)
+        WHERE call IN ('get', 'store', 'update', 'supersede', 'restore') GROUP BY agent, item
+    ),
+    given AS (
+        SELECT chosen.id, agent, value AS item, chosen.tokens * max(1, coalesce(memory_items.tokens, 1)) * 1.0
+            / sum(max(1, coalesce(memory_items.tokens, 1))) OVER (PARTITION BY chosen.id) AS tokens
+        FROM chosen, json_each(items) LEFT JOIN memory_items ON memory_items.id = value WHERE call = 'inject'
+    )
+    SELECT agent, item, count(*) AS times, asks, sum(tokens), total, sum(given.id > coalesce(last, 0))
+    FROM given JOIN asked USING (agent) LEFT JOIN used USING (agent, item)
+    GROUP BY agent, item ORDER BY agent, times DESC, item
+"""
 
 
 class SqliteCatalogStore(Stored):
@@ -255,16 +271,17 @@ class SqliteAuditLog(Stored):
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
         return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit])
 
-    def injections(self, since: datetime | None) -> Mapping[str, Mapping[str, int]]:
-        """Count for each agent how often each item was put into its messages."""
-        condition, values = matching({"call = ?": "inject", "outcome = ?": AccessOutcome.GIVEN, "time >= ?": since})
-        query = (
-            f"SELECT agent, value, count(*) FROM audit, json_each(items) {condition} GROUP BY 1, 2 ORDER BY 1, 3 DESC"
-        )
-        found: dict[str, dict[str, int]] = {}
-        for agent, item, count in self._database.rows("reading the audit trail", query, values):
-            found.setdefault(agent, {})[item] = count
-        return found
+    def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
+        """Count how often each item was put into the messages of each agent, those most often first."""
+        condition, values = matching({"agent = ?": agent, "time >= ?": since})
+        rows = self._database.rows("reading the audit trail", _INJECTIONS.format(where=condition), values)
+        return [
+            InjectedItem(
+                agent=whose, item=item, times=times, messages=messages, tokens=round(tokens),
+                token_share=tokens / total if total else 0.0, unused=unused,
+            )
+            for whose, item, times, messages, tokens, total, unused in rows
+        ]  # fmt: skip
 
     def forget(self, before: datetime) -> int:
         """Remove what is older than a time; how many entries that is."""
