@@ -48,11 +48,9 @@ class JobQueue(Protocol):
         Returns:
             Whether it is in the queue.
         """
-        ...
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
         """Take the first job that is due, with a lease; jobs whose lease has run out wait again."""
-        ...
 
     def renew(self, job: Job, *, until: datetime) -> None: ...
 
@@ -60,39 +58,31 @@ class JobQueue(Protocol):
 
     def give_back(self, job: Job, *, due: datetime) -> None:
         """Return an interrupted job to the queue; nothing failed."""
-        ...
 
     def fail(self, job: Job, error: str, *, due: datetime | None) -> None:
         """Note that an attempt failed; `due` is when to try again, None for never."""
-        ...
 
     def jobs(self) -> list[Job]: ...
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
         """Become or stay the process that does background work; False if another is."""
-        ...
 
     def resign(self, owner: str) -> None:
         """Let another process do background work; this one's job waits again."""
-        ...
 
     def due(self, now: datetime) -> bool:
         """Tell whether there is a job that could be taken now."""
-        ...
 
     def another_leads(self, owner: str, now: datetime) -> bool:
         """Tell whether another process does background work."""
-        ...
 
     def announce(self, owner: str, *, until: datetime) -> None:
         """Ask the process that does background work to leave the model alone, until `withdraw`."""
-        ...
 
     def withdraw(self, owner: str) -> None: ...
 
     def announced(self, owner: str, now: datetime) -> bool:
         """Tell whether any other process has asked for the model."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +115,6 @@ class DraftStore(Protocol):
 
     def place(self, draft: SummaryDraft) -> Summary:
         """Make the draft the summary's text in the ledger, and keep it, as placed, until it is dropped."""
-        ...
 
     def drop(self, summary: int) -> None: ...
 
@@ -168,4 +157,3 @@ class TrialLog(Protocol):
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
         """List trials, newest first."""
-        ...

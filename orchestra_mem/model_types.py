@@ -59,7 +59,6 @@ class LanguageModel(Protocol):
     @property
     def context_tokens(self) -> int:
         """The window that prompt and answer share, in tokens."""
-        ...
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
         """Count the tokens of a prompt as the model does, chat template included.
@@ -68,7 +67,6 @@ class LanguageModel(Protocol):
             messages: the prompt.
             tools: what the model may call, as OpenAI's protocol has it: `{"type": "function", "function": {…}}`.
         """
-        ...
 
     def generate(
         self,
@@ -95,11 +93,9 @@ class LanguageModel(Protocol):
         Raises:
             ModelError: it cannot be loaded or reached, the prompt is longer than its window, it broke, or time is up.
         """
-        ...
 
     def close(self) -> None:
         """Free memory and connections; the next use loads it again."""
-        ...
 
 
 class PromptSender(Protocol):

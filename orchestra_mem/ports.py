@@ -57,7 +57,6 @@ class TokenCounter(Protocol):
 
     def count(self, text: str) -> int:
         """Count the tokens of `text`; 0 for the empty string."""
-        ...
 
 
 class MemoryDatabase(Protocol):
@@ -65,20 +64,16 @@ class MemoryDatabase(Protocol):
 
     def in_transaction(self) -> bool:
         """Tell whether this thread is within a transaction that may still be rolled back."""
-        ...
 
     def commit_count(self) -> tuple[int, int]:
         """Give two counters: the first changes with commits of other processes, the second with commits made here."""
-        ...
 
     def checkpoint(self) -> None:
         """Write the log back into the database now, so that no record has to wait for it."""
-        ...
 
     @property
     def problem(self) -> str | None:
         """Say in words what has happened to its files; None where all is well."""
-        ...
 
 
 class EventLog(Protocol):
@@ -86,7 +81,6 @@ class EventLog(Protocol):
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record an operation; the second value is False if its idempotency key had been recorded before."""
-        ...
 
     def operation(self, operation_id: int) -> Operation: ...
 
@@ -132,13 +126,11 @@ class Ledger(Protocol):
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
         """Give the summaries of operations and of summaries, in the order of what they cover."""
-        ...
 
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
         """Give the newest summaries of whole sessions and of sections of documents, in the order of their making."""
-        ...
 
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
@@ -148,7 +140,6 @@ class Ledger(Protocol):
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
         """Keep others from adding must-keeps between asking for the next id and storing what bears it."""
-        ...
 
     def must_keeps(
         self,
@@ -200,7 +191,6 @@ class DocumentStore(Protocol):
 
     def lock(self) -> AbstractContextManager[None]:
         """Keep other processes and threads from writing documents. Reentrant."""
-        ...
 
     def syncing_once(self) -> AbstractContextManager[None]:
         """Write several documents under the lock with as few disk flushes as possible.
@@ -208,45 +198,35 @@ class DocumentStore(Protocol):
         Each folder is flushed once: at the end, or for the versions before the first document is replaced. What is
         written survives power loss for certain only when this has ended without an error.
         """
-        ...
 
     def read(self, path: Path) -> str | None:
         """Give the text of a document, None where there is none."""
-        ...
 
     def read_to_change(self, path: Path) -> str | None:
         """Give the text of a document that is about to be changed; raise where it must not be."""
-        ...
 
     def read_settled(self, path: Path) -> str | None:
         """Give the text of a document; None if there is none, somebody is writing it, or it is not text."""
-        ...
 
     def read_shown(self, path: Path) -> str | None:
         """Give as much of a document as can be shown, decoded and clipped; None where there is none."""
-        ...
 
     def faults(self, path: Path) -> list[tuple[int, str]]:
         """List the faults of a document on disk: line (from 1, 0 for the whole file) and problem."""
-        ...
 
     def state(self, path: Path) -> FileState | None:
         """Give what shows cheaply whether a document has changed, None where there is none."""
-        ...
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Write a whole document, all or nothing, if it still holds `expected` (None: if it does not exist)."""
-        ...
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """Append to a document; if that fails half-way, the document is as before."""
-        ...
 
     def move(self, path: Path, target: Path, *, name: str) -> None: ...
 
     def remove(self, path: Path, *, expected: str, name: str) -> None:
         """Remove a document for good, if it still holds `expected`."""
-        ...
 
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason

@@ -241,15 +241,12 @@ class Embedder(Protocol):
     @property
     def model(self) -> EmbeddingModel:
         """What the vectors are made with."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts, any strings whatever; a row of zeros where a text has nothing to embed."""
-        ...
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query; models that tell queries from texts put their mark in front."""
-        ...
 
 
 class WordEmbedder(Protocol):
@@ -261,7 +258,6 @@ class WordEmbedder(Protocol):
     @property
     def model(self) -> EmbeddingModel:
         """What the vectors are made with."""
-        ...
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Embed words one by one, shape (n, dimensions).
@@ -269,15 +265,12 @@ class WordEmbedder(Protocol):
         The length of a row is the weight that the model gives the word; it is 0 where a word has no vector. A sum of
         rows points where the model would embed a text of these words.
         """
-        ...
 
     def cut(self, words: Sequence[str]) -> Tokens:
         """Cut words into tokens, the slow part of embedding them, which can be done ahead."""
-        ...
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of tokens, shape (n, dimensions); the sum of a word's is what `embed_words` gives for it."""
-        ...
 
 
 class SearchIndex(Protocol):
@@ -292,20 +285,16 @@ class SearchIndex(Protocol):
         One whose key is there already keeps its id and its vectors; everything else of it (source, position, time,
         importance …) is replaced. A key that comes twice in one call is taken as it comes last.
         """
-        ...
 
     def remove(self, keys: Sequence[str]) -> int:
         """Take out chunks with their vectors; how many there were. Ids are never given again."""
-        ...
 
     def keys(self, group: str) -> dict[str, int]:
         """Return the keys of a group's chunks with their ids, to see what has changed."""
-        ...
 
     @property
     def identity(self) -> str:
         """Another one than before means that the index was begun anew: ids are of other chunks, marks are gone."""
-        ...
 
     def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
         """Keep the vectors of chunks; ids that are gone by now are passed over.
@@ -315,83 +304,64 @@ class SearchIndex(Protocol):
         Raises:
             OrchestraMemError: the vectors do not have the model's dimensions; the message has both numbers.
         """
-        ...
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
         """Return the chunks that this model has not embedded yet, newest first."""
-        ...
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
         """The chunks that hold any of the terms, by BM25 with weighted columns; none where there are no terms."""
-        ...
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
         """Return the chunks nearest to a vector of this model."""
-        ...
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
         """Return chunks in the order asked for; None where an id is 0 or gone."""
-        ...
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
         """Return what ranking needs of those of the chunks that are there, by ascending id."""
-        ...
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
         """Return vectors of this model in the order asked for; a row of zeros where there is none."""
-        ...
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
         """Return the chunks before and behind each in its group, shape (n, 2 * distance), 0 where there is none.
 
         The columns run from the farthest before to the farthest behind: -distance … -1, 1 … distance.
         """
-        ...
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return how many chunks hold each term, in any column."""
-        ...
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
         """Return which chunks hold which terms, in any column, shape (terms, ids)."""
-        ...
 
     def count(self) -> int:
         """Return how many chunks there are."""
-        ...
 
     def marks(self) -> dict[str, str]:
         """Return what `set_mark` noted, by name."""
-        ...
 
     def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
         """Note how far something has come; gone with the index.
 
         Where `identity` is given and the index has another one by now, nothing is noted, and False the answer.
         """
-        ...
 
     @property
     def problems(self) -> Sequence[str]:
         """What was found damaged and has to be made anew, in words."""
-        ...
 
     def rebuild(self) -> None:
         """Throw everything away."""
-        ...
 
     def models(self) -> dict[EmbeddingModel, int]:
         """Return the models that have embedded chunks, and how many."""
-        ...
 
     def drop_model(self, model: EmbeddingModel) -> None:
         """Forget a model's vectors."""
-        ...
 
     def maintain(self) -> None:
         """Do the upkeep that is due; searches and additions go on meanwhile."""
-        ...
 
     def close(self) -> None:
         """Let go of files; safe to call twice. Upkeep under way fails soon after."""
-        ...

@@ -165,7 +165,6 @@ class WorkTracker(Protocol):
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
         """List items in the order of the backlog: priority, rank, id."""
-        ...
 
     def set_status(
         self,
@@ -193,7 +192,6 @@ class WorkTracker(Protocol):
         operation: int = 0,
     ) -> WorkItem:
         """Change what is given; None leaves as it is. An empty `assignee` and a `parent` of 0 take theirs away."""
-        ...
 
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
@@ -202,23 +200,18 @@ class WorkTracker(Protocol):
 
         Of more than `limit` the newest.
         """
-        ...
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
         """Undo all changes that an operation caused, as new events; items that it created are cancelled."""
-        ...
 
     def together(self) -> AbstractContextManager[list[WorkEvent]]:
         """Make all changes within the block or, if it raises, none. Gives the list that will hold them."""
-        ...
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
         """Note which operation caused changes, by the ids of their events."""
-        ...
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
         """List changes without an operation, oldest first, that were made at least `older_than` ago."""
-        ...
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
 
@@ -226,7 +219,6 @@ class WorkTracker(Protocol):
 
     def blockers(self, item_id: int) -> list[WorkItem]:
         """List what an item depends on and that is neither done nor cancelled."""
-        ...
 
 
 class WorkStore(Protocol):
@@ -234,17 +226,14 @@ class WorkStore(Protocol):
 
     def changing(self, name: str) -> AbstractContextManager[None]:
         """Run the block as one transaction: all or nothing, isolated from others."""
-        ...
 
     def add(self, item: WorkItem) -> WorkItem:
         """Store a new item under the next id."""
-        ...
 
     def replace(self, before: WorkItem, after: WorkItem) -> None: ...
 
     def add_events(self, events: Sequence[WorkEvent]) -> None:
         """Store events, each under the next id."""
-        ...
 
     def item(self, item_id: int) -> WorkItem: ...
 
@@ -262,20 +251,15 @@ class WorkStore(Protocol):
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """List pairs of a waiting item and what it waits for: items that depend on these, and their parents."""
-        ...
 
     def last_rank(self, priority: int) -> float:
         """Give the highest rank of a priority, 0 where it has no items."""
-        ...
 
     def last_event(self) -> int:
         """Give the id of the newest event, 0 where there is none."""
-        ...
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
         """Note on events which operation caused them."""
-        ...
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
         """List events without an operation, no younger than `until`, oldest first."""
-        ...

@@ -57,11 +57,9 @@ class WorkLookup(Protocol):
 
     def item(self, item_id: int) -> WorkItem:
         """Give the item of an id."""
-        ...
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
         """List items in the order of the backlog."""
-        ...
 
 
 class Talk:

@@ -39,23 +39,18 @@ class ResponseStore(Protocol):
 
     def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
         """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
-        ...
 
     def add(self, response: StoredResponse, *, keep: int) -> None:
         """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
-        ...
 
     def used(self, number: int, now: float) -> None:
         """Take note that an answer was given again."""
-        ...
 
     def count(self) -> int:
         """Return how many answers there are."""
-        ...
 
     def clear(self) -> None:
         """Forget all answers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,6 @@ class Closable(Protocol):
 
     def close(self) -> None:
         """Let go of its memory."""
-        ...
 
 
 _T = TypeVar("_T", bound=Closable)
