@@ -368,6 +368,15 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         assert memory.catalog.clean_up().audit_entries == 5
 
 
+def test_words_are_found_in_upper_and_lower_case_of_any_script(opened: Open) -> None:
+    """Beyond ASCII too, and a sharp s as the two that it is written with in capitals."""
+    with opened() as memory:
+        item = memory.catalog.store({"content": "Der Ärger über die Straße nach Łódź; и ещё Москва."})
+        for query in ("ÜBER", "über ÄRGER", "STRASSE", "łÓDŹ", "МОСКВА", "Ещё"):
+            assert memory.catalog.search(query) == [item], query
+        assert memory.catalog.search("UBER") == []
+
+
 def test_the_report_of_injections_tells_share_and_disuse(opened: Open) -> None:
     """A long item takes the larger part; what was looked at, changed or said again counts as used."""
     with opened() as memory:

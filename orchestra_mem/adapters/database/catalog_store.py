@@ -301,6 +301,6 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
     if where.agents is not None and not where.agents:
         return " WHERE 0", []
     for word in words:
-        condition += f"{' AND' if condition else ' WHERE'} instr(lower(summary || ' ' || content), lower(?)) > 0"
+        condition += f"{' AND' if condition else ' WHERE'} instr(casefold(summary || ' ' || content), casefold(?)) > 0"
         values.append(word)
     return condition, values

@@ -77,10 +77,12 @@ class Database:
             raise
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             self._address, uri=True, timeout=self._timeout_s, isolation_level=None, check_same_thread=False,
             cached_statements=64,
         )  # fmt: skip
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)  # lower() knows ASCII alone
+        return connection
 
     def _prepare(self) -> None:
         # Before anything is changed: another program's file stays as it is, its journal mode too.
