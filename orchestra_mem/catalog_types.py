@@ -19,9 +19,7 @@ CHUNK_PATTERN = "catalog"
 """The `pattern` of a chunk of search that is an item of the catalog, and of its `agent` alone."""
 
 MAX_PRIORITY = 10
-
-MAX_ATTEMPTS = 3
-"""So often an exchange is tried to be learnt from."""
+MAX_ATTEMPTS = 3  # to learn from an exchange
 
 
 class ItemType(StrEnum):
@@ -74,6 +72,12 @@ class MemoryItem:
     said: int = 1
     number: int = 0
     changed: int = 0
+
+    @property
+    def operations(self) -> list[int]:
+        """The operations that it refers to, as `op 12`."""
+        names = (name[3:] for name in self.references if name.startswith("op "))
+        return [int(number) for number in names if number.isdecimal() and len(number) < 19]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +176,10 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedItem:
-    """How often an item was put into the messages of an agent.
+    """How often an item was put into the messages of an agent, of all those that the catalog was asked for.
 
-    `messages` counts all messages of the agent that the catalog was asked for. `tokens` is about what the item took of
-    them, `token_share` of all that was put in: an audit entry has the tokens of an injection, which are divided among
-    its items by their length. `unused` counts the injections since the agent last got, changed or said the item.
-    `warnings` names the thresholds that were reached.
+    `tokens` is what it took, and `token_share` its share, where an injection's are divided among its items by length.
+    `unused` counts the injections since the agent last got, changed or said it; `warnings` are thresholds reached.
     """
 
     agent: str
@@ -206,7 +208,7 @@ class CatalogLimits:
 class CleanedUp:
     """What a clean-up has hidden, and what has gone: entries of the audit trail, archived session documents by name.
 
-    `archives_kept` are those that the settings would remove and that hold what a person wrote.
+    `archives_kept` are those that the settings would remove and that hold what is not the machine's.
     """
 
     expired: int
@@ -232,9 +234,7 @@ class AuditLog(Protocol):
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]: ...
 
-    def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
-        """Count how often each item was put into the messages of each agent, those most often first."""
-        ...
+    def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]: ...
 
     def forget(self, before: datetime) -> int: ...
 
@@ -244,21 +244,17 @@ class CatalogStore(Protocol):
 
     def changing(self) -> AbstractContextManager[object]:
         """Make all that is read and written within one transaction."""
-        ...
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
         """Store a new item; it gets the next number. `keys` are what its tags are compared by."""
-        ...
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
         """Store an item as it is now."""
-        ...
 
     def item(self, item_id: str) -> MemoryItem: ...
 
     def same(self, agent: str, digest: str) -> MemoryItem | None:
         """Give the live item of an agent with this digest of its content."""
-        ...
 
     def items(self, where: ItemFilter) -> list[MemoryItem]: ...
 
@@ -272,19 +268,15 @@ class CatalogStore(Protocol):
 
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
         """Give those of an agent's live items; after a change those of all items that have changed since."""
-        ...
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
         """Give the tags' keys of an agent's live items, or of some of them, each with the item's number."""
-        ...
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
         """Give the live items whose time is over."""
-        ...
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
         """Give the live items of an agent beyond so many: those of lowest priority first, then the oldest."""
-        ...
 
     def agents(self) -> list[str]: ...
 
@@ -296,21 +288,17 @@ class CatalogStore(Protocol):
 
     def purge(self, items: Sequence[MemoryItem]) -> None:
         """Remove for good what items say; their ids are not used again."""
-        ...
 
     def put_exchange(self, exchange: Exchange) -> None: ...
 
     def exchanges(self, limit: int) -> list[Exchange]:
         """Give the exchanges that wait, oldest first; -1 for all of them."""
-        ...
 
     def exchanges_failed(self) -> list[Exchange]:
         """Give those that have been tried too often."""
-        ...
 
     def exchange_done(self, exchange: Exchange) -> bool:
         """Note that all has been learnt from an exchange; False where that was noted before."""
-        ...
 
     def exchange_failed(self, exchange: Exchange, error: str) -> None: ...
 

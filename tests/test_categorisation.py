@@ -217,7 +217,8 @@ def test_an_observation_is_kept_and_found(tmp_path: Path, clock: Clock) -> None:
         assert item.tags == ("discovery", "token", "clock", "juniper")
         assert item.references == ("orch-1", "op 1")
         assert item.content.splitlines()[-1] == "Categorised as discovery by scripted"
-        assert item.id in [hit.chunk.source for hit in memory.search("juniper").hits]
+        (hit,) = [hit for hit in memory.search("juniper").hits if hit.chunk.source == item.id]
+        assert memory.expand(f"op {hit.chunk.operation}").operations[0].type == "orchestration"
         assert item.id in [entry.source for entry in memory.retriever.retrieve_context("juniper").entries]
         assert store.search_similar("JWT authentication")[0].categorized == (item,)
         assert store.search_similar("JWT authentication", include_observations=False)[0].categorized == ()

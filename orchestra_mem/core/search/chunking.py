@@ -139,6 +139,7 @@ def chunk_item(item: MemoryItem) -> Chunk:
         agent=item.ci_source,
         pattern=CHUNK_PATTERN,
         time=item.timestamp,
+        operation=item.operations[0] if len(item.operations) == 1 else 0,
         importance=item.priority / MAX_PRIORITY,
     )
 
