@@ -206,7 +206,7 @@ def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> C
     memory.write_catalog()
     lines = [f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten"]
     lines += [f"{name} removed" for name in done.archives]
-    lines += [f"{name} kept: a person has written in it" for name in done.archives_kept]
+    lines += [f"{name} kept: it holds what is not the machine's" for name in done.archives_kept]
     return CommandResult(done, "".join(f"{line}\n" for line in lines))
 
 

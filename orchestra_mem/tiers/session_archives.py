@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.session_document import finished
+from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.audit import AuditTrail
@@ -60,6 +61,8 @@ class SessionArchives:
         return gone, kept
 
     def _remove(self, session: Session, path: Path) -> bool:
+        if not self.log.session(session.id).archive:  # another process has done it meanwhile
+            return True
         text = self.store.read(path)
         if text is not None and self._by_hand(session, text):
             return False
@@ -90,12 +93,14 @@ class SessionArchives:
         return state.size_bytes if state else 0
 
     def _by_hand(self, session: Session, text: str) -> bool:
-        """Whether a document has a line that the machine would not write there."""
+        """Whether a document has a line that the machine would not write there, whatever became of its facts since."""
         closing = self.log.closing(session.id)
         live = self.session.machine_text(replace(session, status=SessionStatus.ACTIVE))
         own = finished(live, status=SessionStatus.ARCHIVED, closing=closing)
-        texts = [own, *(each.text for each in self.ledger.whole_summaries(session.id))]
-        known = {line.strip() for each in texts for line in each.splitlines()}
-        return any(
-            line.strip() not in known and not line.startswith(_NAMED) for line in text.splitlines() if line.strip()
-        )
+        summaries = [*self.ledger.summaries(session.id), *self.ledger.whole_summaries(session.id)]
+        known = {line for each in (own, *(summary.text for summary in summaries)) for line in _lines(each)}
+        return any(line not in known and not line.startswith(_NAMED) for line in _lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    return [bare for line in without_states(text).splitlines() if (bare := line.strip())]

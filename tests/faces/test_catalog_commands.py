@@ -142,7 +142,7 @@ def test_old_archives_are_removed_on_demand_and_told(run: Program) -> None:
     assert all(sizes[part] > 0 for part in ("database", "documents", "versions"))
     (run.folder / ".obra" / "config.yaml").write_text("archives: {keep_mb: 0.000001}\n")
     told = run("catalog", "expire").splitlines()[1:]
-    assert told == [f"{archives[0].name} removed", f"{archives[1].name} kept: a person has written in it"]
+    assert told == [f"{archives[0].name} removed", f"{archives[1].name} kept: it holds what is not the machine's"]
     assert [path.exists() for path in archives] == [False, True]
     assert f"archives {archives[1].stat().st_size / 1e3:,.1f} KB" in run("status")
     assert "alpha" in run("ops")

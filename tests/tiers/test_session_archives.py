@@ -11,6 +11,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.catalog_types import AuditFilter
+from orchestra_mem.types import MustKeepStatus
 from tests.conftest import Clock
 from tests.memories import SMALL, flushed, say
 
@@ -110,6 +111,21 @@ def test_what_was_written_into_a_running_session_is_kept(tmp_path: Path, clock: 
         clock.now += timedelta(days=2)
         assert memory.clean_up().archives_kept == (archive.name,)
     assert "under the mat" in archive.read_text()
+
+
+def test_what_became_of_facts_later_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
+    """One that was superseded since, and one that a person took out of the decision log."""
+    archives = _three_sessions(tmp_path, clock)
+    with _opened(tmp_path, clock) as memory:
+        log = memory.documents.path("decision_log")
+        lines = log.read_text().split("\n")
+        log.write_text("\n".join(line for line in lines if "keep the rope in drawer 1" not in line))
+        say(memory, clock, "We decided to keep the lamp in the cellar instead of drawer 0.", *SAID[2:])
+        assert [fact.text for fact in memory.facts(standing=False) if fact.status is not MustKeepStatus.STANDING]
+    with _opened(tmp_path, clock, keep_days=1) as memory:
+        done = memory.clean_up()
+    assert (len(done.archives), done.archives_kept) == (2, ())
+    assert _there(archives) == [False, False, True]
 
 
 def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> None:
