@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from glob import escape
 from pathlib import Path
 
 from orchestra_mem.types import Author, Version, VersionReason
@@ -43,7 +42,8 @@ def read_name(path: Path, size_bytes: int) -> Version | None:
 
 def scan(folder: Path, document: str) -> Iterator[Version]:
     """Find the versions of a document in a folder, in no order; files with other names are passed over."""
-    for path in folder.glob(f"{escape(document)}.*.md"):
+    names = os.listdir(folder) if folder.is_dir() else ()
+    for path in (folder / name for name in names if name.startswith(f"{document}.")):
         with suppress(FileNotFoundError):  # pruned by another process meanwhile
             version = read_name(path, path.stat().st_size)
             if version is not None and version.document == document:
