@@ -236,7 +236,7 @@ class Worker:
                 if not waiting:
                     return
                 document, block = waiting[0]
-                self.ask(f"{step} {document.value} {block.id}")
+                self.ask(f"{step} {document} {block.id}")
                 memory.resolve_conflict(block.id, accept=step == "accept")
         except DocumentConflictError:
             self.tell("refused")

@@ -11,12 +11,13 @@ import resource
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestra_mem import ItemFilter
 from orchestra_mem.build import load_settings, open_memory
 from orchestra_mem.doctor import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
@@ -80,6 +81,11 @@ def _become_folder(path: Path, text: str) -> None:
     path.unlink()
     path.mkdir()
     (path / "mine.txt").write_text(text)
+
+
+def _become_pipe(path: Path, text: str) -> None:
+    path.unlink()
+    os.mkfifo(path)
 
 
 def _link_out(path: Path, text: str) -> None:
@@ -156,6 +162,7 @@ DAMAGES = {
     "empty": Damage(do=_text(lambda text: ""), problem=" is empty", left=False, served=False),
     "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is not there", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
+    "a pipe": Damage(do=_become_pipe, problem=" is no file", served=False),
     "a link that leads out": Damage(do=_link_out, problem=" is a symbolic link that leads out of", served=False),
     "a link to nowhere": Damage(do=_link_nowhere, problem=" is a symbolic link that leads", served=False),
     "a link to itself": Damage(do=_link_to_itself, problem=" is a symbolic link", served=False),
@@ -209,6 +216,8 @@ def _holds(path: Path) -> object:
         return link
     if path.is_dir():
         return link, sorted((each.name, each.read_bytes()) for each in path.iterdir())
+    if path.is_fifo():
+        return link, path.stat().st_mode
     return link, path.stat().st_mode, path.read_bytes()
 
 
@@ -293,6 +302,47 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         if damage.left and document == SESSION:
             session = session_of(memory)
             assert everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_catalog_document_is_told_left_alone_and_heals(tmp_path: Path, clock: Clock, kind: str) -> None:
+    """No item goes with it, other agents' documents are written meanwhile, and nothing that was learnt waits for it."""
+    damage = DAMAGES[kind]
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+
+        def learn(*contents: str) -> set[str]:
+            clock.now += timedelta(minutes=1)
+            for agent in ("ada", "bob"):
+                for content in contents:
+                    memory.catalog.store({"content": content, "type": "decision"}, agent=agent)
+            memory.refresh()
+            return {item.content for item in memory.catalog.items(ItemFilter(agents=["ada"]))}
+
+        before = learn("We bake on Mondays.", "We rest on Sundays.")
+        path, other = memory.documents.path("catalog/ada"), memory.documents.path("catalog/bob")
+        good = _with_mine(path.read_text())
+        damage.do(path, good)
+        left = _holds(path) if damage.left else None
+        told = [str(found) for found in _check(tmp_path)]
+        wanted = [f"{path}{damage.problem}".format(line=_line(path, kind))] if damage.problem else []
+        assert len(told) == len(wanted if kind != "deleted" else [])
+        assert all(found.startswith(start) for found, start in zip(told, wanted, strict=False)), told
+        assert before <= learn("We sell on Fridays.")
+        assert before <= learn("We count on Saturdays.")
+        assert "We count on Saturdays." in other.read_text()
+        if damage.left:
+            assert _holds(path) == left
+            assert [problem for problem in _problems(memory) if problem.startswith(str(path))] != []
+        else:
+            assert path.read_bytes().count(b"We count on Saturdays.") == 1
+        damaged = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+        _mend(path, good if damage.left else damage.mend(damaged, good))
+        memory.refresh()
+        assert "We count on Saturdays." in path.read_text(), "not written after it was mended"
+        found = learn("We buy on Thursdays.")
+        assert {*before, "We sell on Fridays.", "We count on Saturdays."} <= found
+        assert any(content.startswith(SERVED) for content in found)
+        assert (_problems(memory), _check(tmp_path)) == ([], [])
 
 
 def _line(path: Path, kind: str) -> int:

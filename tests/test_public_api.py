@@ -42,8 +42,8 @@ def test_every_error_can_be_caught_by_its_public_name() -> None:
 SIGNATURES = {
     "clean_up": "(self, *, agent: 'str' = '') -> 'CleanedUp'",
     "blame": "(self, document: 'str') -> 'list[BlamedLine]'",
-    "conflicts": "(self) -> 'list[tuple[DocumentName, ConflictBlock]]'",
-    "resolve_conflict": ("(self, conflict: 'str', *, accept: 'bool') -> 'tuple[DocumentName, Resolved]'"),
+    "conflicts": "(self) -> 'list[tuple[str, ConflictBlock]]'",
+    "resolve_conflict": ("(self, conflict: 'str', *, accept: 'bool') -> 'tuple[str, Resolved]'"),
     "record_operation": (
         "(self, operation_type: 'str', operation_data: 'object', tokens_used: 'int | None' = None, *, "
         "agent: 'str | None' = None, critical: 'bool | None' = None, timestamp: 'datetime | None' = None, "

@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem.build import open_memory
+from orchestra_mem.catalog_types import AuditFilter, ItemFilter
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnlyError
@@ -147,6 +148,55 @@ def full_disk(folder: Path, full: FullDisk, room: int) -> None:
         own = [op.id for op in memory.operations() if op.session == live.id]
         assert everywhere(memory) == own
         assert all(session.status is not SessionStatus.FLUSHING for session in memory.sessions())
+    assert not list(project.rglob("*tmp~*"))
+
+
+def full_disk_in_the_catalog(folder: Path, full: FullDisk, room: int) -> None:
+    """Fill the disk while agents learn and their documents are written, then free it again."""
+    project = folder / "project"
+    project.mkdir()
+    kept: list[str] = []
+
+    def learn(memory: OrchestratorContextManager, what: str) -> None:
+        kept.append(memory.catalog.store({"content": f"{what} {'was said at length. ' * 100}"}, agent="ada").id)
+
+    with _open(project) as memory:
+        for number in range(5):
+            learn(memory, f"Thing {number} before")
+        memory.learn("", "We decided to use Redux for state management.", agent="bob")
+        memory.write_catalog()
+        document = memory.documents.path("catalog/ada")
+        text = document.read_text()
+        document.write_text(f"{text}\n## Mine\n\nThe key is under the mat.\n")
+        with full(folder, room):
+            refused = 0
+            for number in range(4_000):
+                try:
+                    learn(memory, f"Thing {number} meanwhile")
+                except StorageError as error:
+                    refused += 1
+                    assert "free some space" in str(error), error
+                    if refused == 3:
+                        break
+                if number % 20 == 0:
+                    memory.write_catalog()  # what fails waits
+            assert refused == 3, f"the disk took everything: {len(kept)}"
+            memory.write_catalog()
+            assert memory.inject("Redux", agent="bob").context_loaded
+            assert "The key is under the mat." in document.read_text()
+            found = {item.id for item in memory.catalog.items(ItemFilter(agents=["ada"]))}
+            assert found == set(kept)
+        learn(memory, "Thing last")
+        memory.write_catalog()
+        assert memory.get_stats()["problems"] == [], _problems(memory)
+    with _open(project) as memory:
+        assert {item.id for item in memory.catalog.items(ItemFilter(agents=["ada"]))} == set(kept)
+        assert {entry.items[0] for entry in memory.audit(AuditFilter(call="store", agent="ada"))} == set(kept)
+        assert "Redux" in memory.inject("state", agent="bob")
+        memory.write_catalog()
+        text = document.read_text()
+        assert "Thing last was said" in text
+        assert "The key is under the mat." in text
     assert not list(project.rglob("*tmp~*"))
 
 
@@ -317,6 +367,8 @@ def read_only_folders(folder: Path) -> None:
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "full_disk": lambda folder: full_disk(folder, _real_full_disk, 0),
     "nearly_full_disk": lambda folder: full_disk(folder, _real_full_disk, 150_000),
+    "full_disk_catalog": lambda folder: full_disk_in_the_catalog(folder, _real_full_disk, 200_000),
+    "file_limit_catalog": lambda folder: full_disk_in_the_catalog(folder, _limited_files, 50_000),
     "full_disk_at_start": lambda folder: full_disk_at_start(folder, _real_full_disk, 0),
     "file_limit": lambda folder: full_disk(folder, _limited_files, 0),
     "wide_file_limit": lambda folder: full_disk(folder, _limited_files, 50_000),
@@ -351,7 +403,7 @@ def _play(scenario: str, folder: Path, *, mounted: bool = False) -> None:
     assert played.returncode == 0, played.stdout + played.stderr
 
 
-@pytest.mark.parametrize("scenario", ["full_disk", "nearly_full_disk", "full_disk_at_start"])
+@pytest.mark.parametrize("scenario", ["full_disk", "nearly_full_disk", "full_disk_at_start", "full_disk_catalog"])
 def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Refused operations raise an error of ours with path and advice; with room again all goes on, and all is there.
 
@@ -362,7 +414,7 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
     _play(scenario, tmp_path, mounted=True)
 
 
-@pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start"])
+@pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start", "file_limit_catalog"])
 def test_files_that_may_not_grow_lose_nothing(tmp_path: Path, scenario: str) -> None:
     """The same for a quota, or a file system that cannot hold larger files: a real limit of the system."""
     _play(scenario, tmp_path)

@@ -51,6 +51,7 @@ from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.hand_edits import HandEditManager
@@ -197,6 +198,7 @@ class Wiring:
             database, settings, log=log, ledger=ledger, documents=store, sessions=place,
             folder=self.place.memory / "catalog", counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
         )  # fmt: skip
+        documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             (self.place.home / "index" / "search.db").exists,
@@ -206,9 +208,10 @@ class Wiring:
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
-            compression=compression, episodic=episodic, state=state,
+            compression=compression, episodic=episodic, documents=documents, state=state,
             hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
-            authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store, work=state),
+            authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
+                items=SqliteCatalogStore(database).by_number),
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,

@@ -45,7 +45,7 @@ class DocumentProblem:
 
 
 def check_documents(project: Path, settings: Settings) -> list[DocumentProblem]:
-    """Find every problem of the episodic documents, and of those of sessions that have not ended.
+    """Find every problem of the episodic documents, the catalog's, and those of sessions that have not ended.
 
     An episodic one is meant to be there once anything has been kept; before, only where it is.
     """
@@ -55,7 +55,7 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentProblem]:
         return [DocumentProblem(path, 0, "is no folder", "no memory can be opened here") for path in folders]
     kept = (place.home / "obra.db").exists()
     paths = [path for path in place.documents() if kept or path.exists()]
-    paths += sorted(place.sessions.glob("session_*.md"))
+    paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
     return [problem for path in paths for problem in check_document(path, project, settings)]
 
 

@@ -209,7 +209,7 @@ def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
 
 def _versions(memory: OrchestratorContextManager) -> Iterator[Finding]:
     try:
-        versions = [version for name in DocumentName for version in memory.episodic_memory.history(name.value)]
+        versions = [each for name in memory.documents.names() for each in memory.documents.history(name)]
     except OrchestraMemError as error:
         yield fault("versions", str(error))
         return

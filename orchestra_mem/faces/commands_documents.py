@@ -13,7 +13,6 @@ from typer import Argument
 
 from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
-from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.build import DocumentWatcher
@@ -21,10 +20,9 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.settings import Settings
 
-DocumentArgument = Annotated[str, Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
-AnyDocumentArgument = Annotated[
-    str, Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one.")
-]
+_DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
+DocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}.")]
+AnyDocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}, or session for the running one.")]
 ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
 
 
@@ -77,9 +75,8 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
         if path is None:
             raise NotFoundError("there is no session, so it has no document; `orchestra-mem record` begins one")
         return path
-    if name not in set(DocumentName):
-        raise NotFoundError(f"there is no document {document!r}; there are: {', '.join([*DocumentName, 'session'])}")
-    return memory.episodic_memory.path(DocumentName(name))
+    writer, name = memory.documents.find(document, others=("session",))
+    return writer.texts.path(name)
 
 
 def _text(path: Path) -> str:
@@ -101,11 +98,11 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 
     found: list[dict[str, Any]] = []
     for name, block in memory.conflicts():
-        lines = split_lines(memory.episodic_memory.text(name))
+        lines = split_lines(memory.documents.text(name))
         above = lines[max(0, block.line - 1 - block.person_lines) : block.line - 1]
         found.append(
             {
-                "id": block.id, "document": name.value, "path": str(memory.episodic_memory.path(name)),
+                "id": block.id, "document": name, "path": str(memory.documents.path(name)),
                 "line": block.line, "yours": "".join(f"{line}\n" for line in above), "machine": block.machine,
                 "changed_meanwhile": not block.unchanged,
             }
@@ -133,9 +130,9 @@ def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Co
 
 def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> CommandResult:
     name, done = memory.resolve_conflict(conflict, accept=accepted)
-    path = memory.episodic_memory.path(name)
+    path = memory.documents.path(name)
     record = {
-        "id": conflict, "document": name.value, "path": str(path), "line": done.line, "replaced": done.replaced,
+        "id": conflict, "document": name, "path": str(path), "line": done.line, "replaced": done.replaced,
         "note": done.note,
     }  # fmt: skip
     return CommandResult(record, f"{path}:{done.line}: {done.note}\n")
@@ -204,7 +201,7 @@ def history(memory: OrchestratorContextManager, document: DocumentArgument) -> C
 
     Example: orchestra-mem history project_state
     """
-    found = memory.episodic_memory.history(document)
+    found = memory.documents.history(document)
     return CommandResult(found, lambda: views.versions_view(found))
 
 
@@ -218,7 +215,7 @@ def diff(
 
     Example: orchestra-mem diff project_state 3
     """
-    found = memory.episodic_memory.diff(document, version)
+    found = memory.documents.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
     return CommandResult(
         record, lambda: views.diff_view(found), notes=[] if found else [f"{document} has not changed since"]
@@ -235,9 +232,9 @@ def restore(
 
     Example: orchestra-mem restore decision_log 3
     """
-    kept = memory.episodic_memory.restore(document, version)
+    kept = memory.documents.restore(document, version)
     replaced = "it replaced nothing" if kept.sequence == version else f"the text before is version {kept.sequence}"
-    words = f"version {version} stands in {kept.document}; {replaced}\n"
+    words = f"version {version} stands in {document}; {replaced}\n"
     return CommandResult({"restored": version, "kept": kept}, words)
 
 

@@ -91,13 +91,14 @@ class CatalogParts:
         return self.learner.waits or self.documents.due or self.catalog.cleanup_due
 
     def work(self) -> bool:
-        """Learn from an exchange, write the documents, or clean up; whether there may be more."""
+        """Learn from an exchange, or else write the documents and clean up; whether there may be more."""
         if self.learner.waits:
             self.learner.work(1)
-        elif self.documents.due:
-            self.documents.write()
-        elif self.catalog.cleanup_due:
-            self.clean_up()
+        else:
+            if self.documents.due:
+                self.write()
+            if self.catalog.cleanup_due:
+                self.clean_up()
         return self.learner.waits
 
     def clean_up(self, agent: str = OWNER) -> CleanedUp:
@@ -134,7 +135,8 @@ class CatalogParts:
 
     def problems(self) -> list[Json]:
         """Return what is off, as `status` shows what is wrong."""
-        return [{"subject": "catalog", "since": None, "problem": problem} for problem in self.learner.problems()]
+        told = [*self.learner.problems(), *map(str, self.documents.faults())]
+        return [{"subject": "catalog", "since": None, "problem": problem} for problem in told]
 
 
 class AgentCalls:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.documents.entries import Entry
+from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.core.search.disclosure import Recalled
-from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
 from orchestra_mem.memory.snapshot import Snapshot
-from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
@@ -54,7 +54,7 @@ class Lifecycle:
         self._refresh_due = False
         self._over_ceiling = False
         self._window_known = False
-        self._seen_documents: Mapping[DocumentName, object] = {}
+        self._seen_documents: Mapping[str, object] = {}
         self._looked_at: object = None
 
     @contextmanager
@@ -119,7 +119,7 @@ class Lifecycle:
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
-    def take_in_edits(self) -> Mapping[DocumentName, object]:
+    def take_in_edits(self) -> Mapping[str, object]:
         """Read into the ledger what people have changed in the documents since the last look; their states now."""
         states = self._parts.episodic.states()
         if states != self._seen_documents:
@@ -132,7 +132,7 @@ class Lifecycle:
                 self._seen_documents = states
         return states
 
-    def _look_for_faults(self, documents: Mapping[DocumentName, object]) -> None:
+    def _look_for_faults(self, documents: Mapping[str, object]) -> None:
         """Tell what is wrong with documents that somebody has changed since the last look."""
         parts = self._parts
         states = documents, parts.session.foreign_state(self.session) if self.session else None
@@ -309,14 +309,14 @@ class Lifecycle:
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
-        failed: Mapping[str, StorageError] = {}
-        for _ in range(WRITE_TRIES):
+
+        def known() -> tuple[ProjectView, Mapping[str, str]]:
             self.take_in_edits()
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]
             view = self._parts.reporter.view(self.session.id if self.session else "", recent)
-            failed = self._parts.episodic.update(view, reason, self._parts.hand_edits.taken)
-            if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
-                break
+            return view, self._parts.hand_edits.taken
+
+        failed = self._parts.episodic.update(known, reason)
         for name in DocumentName:
             with self._parts.reporter.noting(name.value):
                 if name in failed:

@@ -27,22 +27,13 @@ from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import (
-    DocumentName,
-    Json,
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Operation,
-    OperationFilter,
-    Session,
-    Summary,
-)
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
@@ -50,6 +41,7 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.search import Answer
+    from orchestra_mem.types import Json
 
 
 class OrchestratorContextManager(
@@ -97,6 +89,12 @@ class OrchestratorContextManager(
         """The documents that outlast sessions, with their versions."""
         self._settle()
         return self._parts.episodic
+
+    @property
+    def documents(self) -> EditedDocuments:
+        """All documents that people edit, by name: `project_state`, `catalog/reviewer`; earlier texts, conflicts."""
+        self._settle()
+        return self._parts.documents
 
     @property
     def context_tracker(self) -> ContextWindowTracker:
@@ -332,19 +330,15 @@ class OrchestratorContextManager(
         with self._life.settled():
             return self._parts.authorship.blame(document)
 
-    def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
+    def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """Return lines that a person and the machine have both changed, and that wait for the person's word."""
         self._lock.check()
-        return self._parts.hand_edits.conflicts()
+        return self._parts.documents.conflicts()
 
-    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
-        """Let the machine's lines take the place of the person's (`accept`), or take the machine's out.
-
-        Raises:
-            NotFoundError: no document has a conflict with this id.
-        """
+    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[str, Resolved]:
+        """Let the machine's lines take the place of the person's, or take them out; see `EditedDocuments.resolve`."""
         with self._lock:
-            return self._parts.hand_edits.resolve(conflict, accept=accept)
+            return self._parts.documents.resolve(conflict, accepted=accept)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
@@ -356,7 +350,7 @@ class OrchestratorContextManager(
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
-            told = (parts.reporter, parts.hand_edits, parts.compression, self.events, self._queries, parts.agents)
+            told = (parts.reporter, parts.documents, parts.compression, self.events, self._queries, parts.agents)
             return {
                 "context_window": {**parts.tracker.get_stats(), **counter, "epochs": parts.epochs.epoch_count},
                 "working_memory": parts.working.get_stats(),

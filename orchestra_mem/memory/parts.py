@@ -16,6 +16,7 @@ from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.authorship import Authorship
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -95,6 +96,7 @@ class MemoryParts:
     compactor: SessionCompactor
     compression: Compression
     episodic: EpisodicMemoryManager
+    documents: EditedDocuments
     state: StateManager
     hand_edits: HandEditManager
     authorship: Authorship
@@ -110,7 +112,7 @@ class MemoryParts:
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Take a snapshot, with `session` under way."""
-        documents: dict[str, object] = {f"{name.value}.md": state for name, state in self.episodic.states().items()}
+        documents: dict[str, object] = {f"{name}.md": state for name, state in self.episodic.states().items()}
         files = [*documents.values()]
         if session is not None:
             documents["the session document"] = _, file = self.session.foreign_state(session)

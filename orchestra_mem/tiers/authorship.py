@@ -1,22 +1,25 @@
 """Who wrote each line of a document: a person, or the machine and from which operations.
 
-Nothing is kept for this while documents are written. An episodic document's versions are replayed from the oldest on,
-each with its author; the live session document is compared with what the event log and the ledger make of it.
+Nothing is kept for this while documents are written. A document's versions are replayed from the oldest on, each with
+its author; the live session document is compared with what the event log and the ledger make of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
 from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.document_texts import PersonTexts
+from orchestra_mem.tiers.document_writer import DocumentWriter
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, DocumentName, VersionReason
 from orchestra_mem.work_types import WorkTracker
@@ -40,11 +43,12 @@ class BlamedLine:
 class Authorship:
     """Tells who wrote what."""
 
-    episodic: EpisodicMemoryManager
+    documents: EditedDocuments
     session: SessionMemoryManager
     ledger: Ledger
     store: DocumentStore
     work: WorkTracker
+    items: Callable[[Sequence[int]], Sequence[MemoryItem]]
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document who wrote it. `session` is the live session's.
@@ -57,33 +61,30 @@ class Authorship:
         stem = document.removesuffix(".md")
         if stem == SESSION:
             text, blame = self._of_session()
-        elif stem in list(DocumentName):
-            text, blame = self._of_episodic(DocumentName(stem))
         else:
-            known = ", ".join([*DocumentName, SESSION])
-            raise NotFoundError(f"there is no document {document!r}; there are: {known}")
+            text, blame = self._of_document(*self.documents.find(document, others=(SESSION,)))
         lines = zip(split_lines(text), blame, strict=True)
         return [BlamedLine(line=number, text=line, origin=origin) for number, (line, origin) in enumerate(lines, 1)]
 
-    def _of_episodic(self, name: DocumentName) -> tuple[str, Blame]:
+    def _of_document(self, writer: DocumentWriter, name: str) -> tuple[str, Blame]:
         text = ""
         blame: Blame = ()
         seen: dict[str, Blame] = {}
-        for state, author in self._states(name):
+        for state, author in self._states(writer.texts, name):
             # An earlier text that was put back whole has its authors again.
-            plan = name is DocumentName.WORK_PLAN
+            plan = name == DocumentName.WORK_PLAN
             blame = seen.get(state) or carry(blame, text, state, self._origin(state, author, plan=plan))
             seen[state] = blame
             text = state
         return text, blame
 
-    def _states(self, name: DocumentName) -> Iterator[tuple[str, Author]]:
+    def _states(self, texts: PersonTexts, name: str) -> Iterator[tuple[str, Author]]:
         """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
-        for version in self.episodic.history(name.value):
+        for version in self.store.versions(name):
             if version.reason is not VersionReason.CONFLICT:
                 yield self.store.read_version(version), version.author
-        text = self.episodic.text(name)
-        last = self.episodic.texts.last_written(name, text)
+        text = self.store.read(texts.path(name)) or ""
+        last = texts.last_written(name, text)
         if last.left is not None:
             yield last.left, Author.MACHINE
         if last.digest != digest(text):
@@ -127,6 +128,9 @@ class Authorship:
         return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
+        for item in self.items(named.items[:1]):
+            writer = Writer.PERSON if item.author is Author.PERSON else Writer.AGENT
+            return Origin(writer, ranges(item.operations), item.timestamp)
         facts = self.ledger.must_keeps_by_id(named.facts)
         if any(fact.author is Author.PERSON for fact in facts):
             # In a person's words, whoever put the number behind them.

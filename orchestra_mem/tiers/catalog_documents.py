@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,23 +10,28 @@ from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus, MemoryItem
-from orchestra_mem.core.documents.catalog_document import MOST_SHOWN, changes_of, read_line, render_catalog
+from orchestra_mem.core.documents.catalog_document import (
+    MOST_SHOWN,
+    changes_of,
+    document_name,
+    file_name,
+    read_line,
+    render_catalog,
+)
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
+from orchestra_mem.errors import DocumentError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.document_texts import PersonTexts
-from orchestra_mem.tiers.document_writer import WRITE_TRIES, DocumentWriter
+from orchestra_mem.tiers.document_writer import DocumentWriter
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.types import Author, FileState, VersionReason
 
 logger = logging.getLogger(__name__)
 
-_PREFIX = "catalog-"
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}")
 
-
-class CatalogDocuments:
+class CatalogDocuments(EditedDocuments):
     """Keeps `catalog/<agent>.md` and the catalog alike.
 
     Args:
@@ -56,45 +59,37 @@ class CatalogDocuments:
         lock: AbstractContextManager[None],
     ) -> None:
         self._catalog = catalog
-        self._store = store
+        self._items = store
         self._ledger = ledger
-        self._documents = documents
         self._clock = clock
-        self._folder = folder
         self._permanent_from = permanent_from
         self._texts = PersonTexts(
-            ledger=ledger, store=documents, path=self.path, names=self._names, numbered=self._numbered,
-            by_people=self._by_people,
+            ledger=ledger, store=documents, path=lambda name: folder / file_name(name), names=self._agents,
+            numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
-        self._writer = DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions)
+        super().__init__(DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions))
         self._written: dict[str, int] = {}
         self._through = 0
+        self._left: set[str] = set()
         self._seen: Mapping[str, FileState | None] = {}
         self._taken: Mapping[str, str] = {}
         self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
 
-    def path(self, name: str) -> Path:
-        """Where the document of a name lies; see `name_of`."""
-        return self._folder / f"{name.removeprefix(_PREFIX)}.md"
-
     def _agents(self) -> dict[str, str]:
         """The agents by the names of their documents; asked for anew only where an item has changed."""
-        change = self._store.last_change()
+        change = self._items.last_change()
         if change != self._named[0]:
-            self._named = change, {name_of(agent): agent for agent in self._store.agents()}
+            self._named = change, {document_name(agent): agent for agent in self._items.agents()}
         return self._named[1]
 
-    def _names(self) -> list[str]:
-        return [name for name in self._agents() if self._documents.state(self.path(name))]
-
     def _numbered(self, name: str, text: str) -> str:
-        items = self._store.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
+        items = self._items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
-        items = self._store.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
+        items = self._items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}
 
@@ -104,9 +99,11 @@ class CatalogDocuments:
         Raises:
             StorageError: a document cannot be read, or the catalog not be written.
         """
-        states = {name: self._documents.state(self.path(name)) for name in self._names()}
+        states = {name: self._store.state(self._texts.path(name)) for name in self._agents()}
         if states == self._seen:
             return 0
+        if self._left:  # what was to be left as it was may have been mended
+            self._through = -1
         with self._lock:
             self._taken, unread = self._texts.digests()
             changed = self._read() if unread else 0
@@ -115,7 +112,7 @@ class CatalogDocuments:
 
     def _read(self) -> int:
         changed = 0
-        with self._documents.lock(), self._store.changing():
+        with self._store.lock(), self._items.changing():
             texts = self._texts.all()
             for name, text in texts.items():
                 agent = self._agents()[name]
@@ -131,7 +128,7 @@ class CatalogDocuments:
         edits = fact_edits({name: (before, said)}, letter="M")
         done = [self._try(partial(self._catalog.delete, number)) for number in edits.gone]
         for number, (_, (_, text, _)) in edits.said.items():
-            item = self._store.by_number([int(number[1:])])
+            item = self._items.by_number([int(number[1:])])
             if item and item[0].status is not ItemStatus.LIVE:  # a line that was taken out stands again, as by an undo
                 done.append(self._try(partial(self._catalog.restore, number)))
             if item and (changes := changes_of(item[0], text, self._permanent_from)):
@@ -161,54 +158,46 @@ class CatalogDocuments:
         """
         for agent in {item.ci_source for item in items}:
             marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
-            with self._lock, self._documents.lock():
-                for version in self._documents.versions(name_of(agent)):
-                    text = self._documents.read_version(version)
+            with self._lock, self._store.lock():
+                for version in self._store.versions(document_name(agent)):
+                    text = self._store.read_version(version)
                     kept = "\n".join(row for row in text.split("\n") if not any(mark in row for mark in marks))
                     if kept != text:
-                        self._documents.replace(Path(version.path), kept, expected=text, name="purge")
+                        self._store.replace(Path(version.path), kept, expected=text, name="purge")
 
     @property
     def due(self) -> bool:
         """Whether an item has changed since the documents were last written."""
-        return self._store.last_change() != self._through
+        return self._items.last_change() != self._through
 
     def write(self, reason: VersionReason = VersionReason.REFRESH) -> None:
         """Write anew the documents of the agents whose items have changed since, with what people have said by now.
 
         Raises:
-            StorageError: one could not be written.
+            StorageError: one could not be written; the others are. One that is to be left as it is, is tried again
+                when something has changed.
         """
+        due: dict[str, int] = {}
+        through = -1
+
+        def texts() -> tuple[dict[str, str], Mapping[str, str]]:
+            nonlocal through
+            self.take_in()
+            through = self._items.last_change()
+            changes = {agent: self._items.last_change(agent) for agent in self._items.agents()}
+            due.clear()
+            due.update((agent, change) for agent, change in changes.items() if change != self._written.get(agent))
+            return {document_name(agent): self._text(agent) for agent in due}, self._taken
+
         with self._lock:
-            for tries in range(WRITE_TRIES, 0, -1):
-                self.take_in()
-                through = self._store.last_change()
-                try:
-                    self._write_due(reason)
-                except DocumentConflictError:  # somebody has saved it since: what that says is taken in first
-                    if tries == 1:
-                        raise
-                else:
-                    self._through = through
-                    return
+            failed = self.writers[0].write_all(texts, reason)
+            self._written.update((agent, due[agent]) for agent in due if document_name(agent) not in failed)
+            self._left = {name for name, error in failed.items() if isinstance(error, DocumentError)}
+            self._through = through if self._left == failed.keys() else -1
+        for error in failed.values():
+            raise error
 
-    def _write_due(self, reason: VersionReason) -> None:
-        for agent in self._store.agents():
-            change = self._store.last_change(agent)
-            if change == self._written.get(agent):
-                continue
-            self._folder.mkdir(parents=True, exist_ok=True)
-            where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
-            items = sorted(self._store.items(where), key=lambda item: item.number)
-            text = render_catalog(agent, items, self._store.count(where), self._clock())
-            for error in self._writer.write_all({name_of(agent): text}, reason, self._taken).values():
-                raise error
-            self._written[agent] = change
-
-
-def name_of(agent: str) -> str:
-    """Name the document of an agent: by its name where that can be a file's, else by a hash beside what can."""
-    if _PLAIN.fullmatch(agent):
-        return f"{_PREFIX}{agent}"
-    plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-.")[:40]
-    return f"{_PREFIX}{plain or 'agent'}-{hashlib.sha256(agent.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    def _text(self, agent: str) -> str:
+        where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
+        items = sorted(self._items.items(where), key=lambda item: item.number)
+        return render_catalog(agent, items, self._items.count(where), self._clock())

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark
@@ -17,6 +18,7 @@ from orchestra_mem.types import Author, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
+Texts: TypeAlias = "tuple[Mapping[str, str], Mapping[str, str] | None]"
 # So often is a document tried that somebody saves at the same moment.
 WRITE_TRIES = 5
 
@@ -42,31 +44,30 @@ class DocumentWriter:
     """
 
     def __init__(self, texts: PersonTexts, *, clock: Clock, keep_versions: int) -> None:
-        self._texts = texts
+        self.texts = texts
         self._ledger, self._store, self._path = texts.ledger, texts.store, texts.path
         self._clock = clock
         self._keep_versions = keep_versions
 
-    def write_all(
-        self, texts: Mapping[str, str], reason: VersionReason, taken: Mapping[str, str] | None = None
-    ) -> dict[str, StorageError]:
+    def write_all(self, texts: Callable[[], Texts], reason: VersionReason) -> dict[str, StorageError]:
         """Merge the machine's new texts into their documents; those that could not be written, and why.
 
-        Where somebody saves meanwhile it is merged anew, unless the texts depend on what people have saved.
+        Args:
+            texts: gives them by name, with the digests of the files whose edits they know; None where they know of none
+                and are merged with whatever stands there. Asked again where somebody saves meanwhile.
+            reason: why the texts before become versions.
         """
         failed: dict[str, StorageError] = {}
-        waiting = dict(texts)
-        try:
-            with self._store.lock():
-                for _ in range(WRITE_TRIES if taken is None else 1):
-                    found = self._write_once(waiting, reason, taken)
-                    failed = {name: error for name, error in failed.items() if name not in waiting} | found
-                    waiting = {name: texts[name] for name in found if isinstance(found[name], DocumentConflictError)}
-                    if not waiting:
-                        break
-        except StorageError as error:
-            # Neither document was done for sure: the lock, or the flushing of a folder at the end.
-            failed.update(dict.fromkeys(waiting, error))
+        for _ in range(WRITE_TRIES):
+            waiting, taken = texts()
+            try:
+                with self._store.lock():
+                    failed = self._write_once(waiting, reason, taken)
+            except StorageError as error:
+                # None was done for sure: the lock, or the flushing of a folder at the end.
+                failed = dict.fromkeys(waiting, error)
+            if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
+                break
         return failed
 
     def _write_once(
@@ -114,7 +115,7 @@ class DocumentWriter:
 
     def _keep_heard(self, name: str, plan: _Plan) -> None:
         """Keep what a person has said in a file that is empty or gone by now: an undo is a change of that."""
-        read = self._texts.read_since(name, plan.last)
+        read = self.texts.read_since(name, plan.last)
         if read is not None and read.file not in (plan.last.digest, digest(plan.current or "")):
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
 
@@ -129,7 +130,7 @@ class DocumentWriter:
     def _plan(self, name: str, text: str, taken: Mapping[str, str] | None) -> _Plan | None:
         """What is to be written; None where a document would say the same: then its file is left as it is."""
         current = self._store.read_to_change(self._path(name))
-        last = self._texts.last_written(name, current)
+        last = self.texts.last_written(name, current)
         text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
@@ -138,7 +139,7 @@ class DocumentWriter:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
         if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self._path(name)}: somebody has saved it since it was read")
-        _, said = self._texts.edit_of(name, current, last)
+        _, said = self.texts.edit_of(name, current, last)
         found = merged(last.text, text, said)
         marked = mark(found, current)
         if found.conflicts:
@@ -184,6 +185,6 @@ class DocumentWriter:
         kept = None
         with self._store.lock():
             if expected is not None:
-                kept = self._keep(name, expected, self._texts.last_written(name, expected), reason)
+                kept = self._keep(name, expected, self.texts.last_written(name, expected), reason)
             self._replace(name, text, expected, point)
         return kept

@@ -8,8 +8,7 @@ version first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from difflib import unified_diff
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -20,18 +19,19 @@ from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
-from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
+from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, MustKeepStatus, Version, VersionReason
+from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
 
 
-class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
+class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
     """The third tier. Safe to share between threads and processes: writes are locked and conditional."""
 
     def __init__(
@@ -48,23 +48,17 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         short_share: float = 0.25,
     ) -> None:
         self._ledger = ledger
-        self._store = store
         self._counter = counter
         self.folder = folder
         self._work = work
         self.texts = PersonTexts(
-            ledger=ledger, store=store, path=self.path, names=lambda: DocumentName, numbered=self._numbered,
-            by_people=self._by_people,
+            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: DocumentName,
+            numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
-        self._writer = DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions)
-        self.put = self._writer.put
+        super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
         )
-
-    def path(self, name: str) -> Path:
-        """Where a document lies."""
-        return self.folder / f"{name}.md"
 
     def _numbered(self, name: str, text: str) -> str:
         """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
@@ -84,20 +78,24 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         }
 
     def update(
-        self, view: ProjectView, reason: VersionReason, taken: Mapping[str, str] | None = None
+        self, known: Callable[[], tuple[ProjectView, Mapping[str, str] | None]], reason: VersionReason
     ) -> dict[str, StorageError]:
         """Write all documents anew from what is known; those that say the same already stay untouched.
 
         Args:
-            view: what is known, the edits in the files of the digests in `taken` among it.
+            known: gives what is known, with the digests of the files whose edits are among it, see
+                `HandEditManager.taken`; None where nobody looks for edits.
             reason: why the texts before become versions.
-            taken: see `HandEditManager.taken`. A document that somebody has saved since is left for another try; None
-                where nobody looks for edits.
 
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
-        return self._writer.write_all({name: render_document(name, view) for name in DocumentName}, reason, taken)
+
+        def texts() -> tuple[dict[str, str], Mapping[str, str] | None]:
+            view, taken = known()
+            return {name: render_document(name, view) for name in DocumentName}, taken
+
+        return self.writers[0].write_all(texts, reason)
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the documents that are not there; the others stay untouched, and so do those that come back meanwhile.
@@ -108,7 +106,7 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
-        for error in self._writer.write_all(texts, VersionReason.REFRESH, taken={}).values():
+        for error in self.writers[0].write_all(lambda: (texts, {}), VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):
                 raise error
 
@@ -123,17 +121,9 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             StorageError: the disk refused; the document is as before.
         """
         before = self._store.state(self.path(name))
-        for error in self._writer.write_all({name: text}, reason).values():
+        for error in self.writers[0].write_all(lambda: ({name: text}, None), reason).values():
             raise error
         return self._store.state(self.path(name)) != before
-
-    def text(self, name: DocumentName) -> str:
-        """A document as it stands, empty where there is none.
-
-        Raises:
-            DocumentError: something else than a file stands there.
-        """
-        return self._store.read(self.path(name)) or ""
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
@@ -178,84 +168,11 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         ]
         return found[: max(0, max_results)]
 
-    def history(self, document: str) -> list[Version]:
-        """The kept versions of a document, oldest first; also of a session document, by the stem of its file.
-
-        Raises:
-            NotFoundError: there is no such document.
-        """
-        stem = document.removesuffix(".md")
-        versions = self._store.versions(stem)
-        return versions or self._store.versions(_document(stem).value)
-
-    def _version(self, name: DocumentName, sequence: int | None) -> Version:
-        """A version by its number, by default the newest."""
-        versions = self._store.versions(name.value)
-        found = [version for version in versions if sequence in (None, version.sequence)]
-        if not found:
-            kept = ", ".join(str(version.sequence) for version in versions) or "none"
-            wanted = "any version" if sequence is None else f"version {sequence}"
-            raise NotFoundError(f"{name.value} does not have {wanted}; kept are: {kept}")
-        return found[-1]
-
-    def diff(self, document: str, sequence: int | None = None) -> str:
-        """Unified difference from a version (by default the newest) to the document as it stands.
-
-        Raises:
-            NotFoundError: there is no such document or version.
-        """
-        name = _document(document)
-        version = self._version(name, sequence)
-        before, after = self._store.read_version(version), self.text(name)
-        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-        names = f"{name.value} (version {version.sequence})", f"{name.value} (now)"
-        return "".join(unified_diff(old, new, *names))
-
-    def restore(self, document: str, sequence: int) -> Version:
-        """Put an earlier text back, word for word; the present one becomes a version.
-
-        Returns:
-            The version that keeps what stood there, or the restored one where nothing did.
-
-        Raises:
-            NotFoundError: there is no such document or version.
-        """
-        name = _document(document)
-        with self._store.lock():
-            version = self._version(name, sequence)
-            old = self._store.read_version(version)
-            current = self._store.read(self.path(name))
-            if current == old:
-                return version
-            return (
-                self._writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
-            )
-
-    def faults(self) -> list[DocumentFault]:
-        """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""
-        return [
-            DocumentFault(path=str(self.path(name)), line=line, problem=problem)
-            for name in DocumentName
-            for line, problem in self._store.faults(self.path(name))
-        ]
-
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
         sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in DocumentName}
         versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
-
-    def states(self) -> Mapping[DocumentName, object]:
-        """What tells whether the documents have changed, without reading them."""
-        return {name: self._store.state(self.path(name)) for name in DocumentName}
-
-
-def _document(name: str) -> DocumentName:
-    try:
-        return DocumentName(name.removesuffix(".md"))
-    except ValueError:
-        known = ", ".join(known.value for known in DocumentName)
-        raise NotFoundError(f"there is no document {name!r}; there are: {known}") from None
 
 
 @lru_cache(maxsize=len(DocumentName))

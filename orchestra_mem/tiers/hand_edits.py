@@ -11,19 +11,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find_conflicts
-from orchestra_mem.core.documents.conflicts import accept as core_accept
-from orchestra_mem.core.documents.conflicts import reject as core_reject
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
-from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
+from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +30,7 @@ WEIGHT = 3.0
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HandEditManager:
-    """Reads what people have changed in the documents into the ledger, and carries out what they say of conflicts.
+    """Reads what people have changed in the documents into the ledger.
 
     `taken` is the digest of each document's file whose edits the ledger has.
     """
@@ -100,48 +97,6 @@ class HandEditManager:
             for number, (kind, text, _) in enumerate(added, first)
             if kind
         ]
-
-    def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
-        """The collisions that wait for a person's word, document by document; what is no document has none."""
-        waiting: list[tuple[DocumentName, ConflictBlock]] = []
-        for name in DocumentName:
-            with suppress(DocumentError):
-                waiting += [(name, block) for block in find_conflicts(self.episodic.text(name))]
-        return waiting
-
-    def problems(self) -> list[Json]:
-        """The conflicts that wait, as `status` shows what is wrong."""
-        try:
-            waiting = self.conflicts()
-        except StorageError:  # told as the document's own problem
-            return []
-        return [
-            {
-                "subject": name.value,
-                "since": None,
-                "problem": f"conflict {block.id} in line {block.line} waits for you: `orchestra-mem conflicts`",
-            }
-            for name, block in waiting
-        ]
-
-    def resolve(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
-        """Let the machine's lines of a conflict take the place of the person's, or take them out.
-
-        Raises:
-            NotFoundError: no document has a conflict with this id.
-            DocumentConflictError: somebody has saved the document this instant.
-        """
-        decide = core_accept if accept else core_reject
-        with self.store.lock():
-            waiting = self.conflicts()
-            for name, block in waiting:
-                if block.id == conflict:
-                    text = self.episodic.text(name)
-                    done = decide(text, conflict)
-                    self.episodic.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
-                    return name, done
-        there = ", ".join(block.id for _, block in waiting) or "none"
-        raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:

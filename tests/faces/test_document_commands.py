@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.types import DocumentName, VersionReason
+from orchestra_mem.types import Author, DocumentName, VersionReason
 from tests.faces.conftest import CHECKOUT, start
 
 PLAN = DocumentName.WORK_PLAN
@@ -363,3 +363,89 @@ def test_blame_tells_who_wrote_each_line(run: Any) -> None:
     lines = json.loads(run("blame", "work_plan", "--json"))
     (item,) = [line for line in lines if "write the guide" in line["text"]]
     assert (item["writer"], item["operations"]) == ("machine", [[1, 1]])
+
+
+# The documents of the catalog: the same commands, by `catalog/AGENT`
+
+
+@pytest.fixture
+def learnt(run: Any) -> Path:
+    """The document of ada, who has learnt two things, one of them in an orchestration; and one of an odd name."""
+    with open_memory(run.folder) as memory:
+        memory.record_operation("orchestration", {"task": "deploy"})
+        store = memory.catalog.store
+        store({"content": "We deploy on Tuesdays.", "type": "decision", "references": ["op 1"]}, agent="ada",
+              author=Author.MACHINE)  # fmt: skip
+        store({"content": "Tea is at four."}, agent="ada")
+        store({"content": "The lamp is green."}, agent="Bob & Co")
+        memory.refresh()
+    return _document(run, "catalog/ada")
+
+
+def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, learnt: Path) -> None:
+    """What is restored is said of the items too."""
+    first = learnt.read_text()
+    assert run("history", "catalog/ada") == "no earlier versions\n"
+    learnt.write_text(first.replace("on Tuesdays", "on Fridays"))
+    run("catalog", "add", "The door is red.", "--of", "ada")
+    versions = run.json("history", "catalog/ada.md")
+    assert [(each["author"], each["reason"]) for each in versions] == [("machine", "edit"), ("person", "refresh")]
+    assert "+- The door is red." in run("diff", "catalog/ada")
+    first_number = str(versions[0]["sequence"])
+    assert "+- We deploy on Fridays." in run("diff", "catalog/ada", first_number)
+    told = run("restore", "catalog/ada", first_number)
+    assert told.startswith(f"version {first_number} stands in catalog/ada; the text before is version ")
+    assert learnt.read_text() == first
+    assert {each["content"] for each in run.json("catalog", "list", "--of", "ada")} == {
+        "We deploy on Tuesdays.", "Tea is at four.",
+    }  # fmt: skip
+    assert run.json("history", "catalog/Bob & Co") == []
+    for command in (("diff",), ("history",), ("restore", "1"), ("blame",), ("edit",)):
+        run(command[0], "catalog/eve", *command[1:], exit_code=1)
+        assert "there is no document 'catalog/eve'; there are: project_state, " in run.errors
+        assert "catalog/ada" in run.errors
+
+
+def test_blame_of_a_catalog_document_tells_agent_and_person(run: Any, learnt: Path) -> None:
+    """With the operation that an item refers to; a line that a person rewords is a person's."""
+    lines = {line["text"]: line for line in run.json("blame", "catalog/ada")}
+    decided = lines["- We deploy on Tuesdays. (priority: 6) (M1)"]
+    assert (decided["writer"], decided["operations"]) == ("agent", [[1, 1]])
+    assert lines["- Tea is at four. (priority: 4) (M2)"]["writer"] == "person"
+    assert lines["## Decisions"]["writer"] == "machine"
+    learnt.write_text(learnt.read_text().replace("on Tuesdays", "on Fridays"))
+    lines = {line["text"]: line for line in run.json("blame", "catalog/ada")}
+    assert lines["- We deploy on Fridays. (priority: 6) (M1)"]["writer"] == "person"
+
+
+def test_a_catalog_document_is_edited_and_checked(run: Any, learnt: Path, editor: Callable[[str], None]) -> None:
+    """What the editor saves is an item at once; what is wrong with the file is told by `edit` and `check`."""
+    editor("sed -i 's/at four/at five/' \"$1\"")
+    done = run.json("edit", "catalog/ada")
+    assert (done["path"], done["lines_added"], done["problems"]) == (str(learnt), 1, [])
+    assert "Tea is at five." in run("catalog", "show", "M2")
+    editor("printf '<<<<<<< mine\\n' >> \"$1\"")
+    (problem,) = run.json("edit", "catalog/ada", exit_code=1)["problems"]
+    (found,) = run.json("check", exit_code=1)["problems"]
+    assert found == problem
+    assert (found["path"], found["line"]) == (str(learnt), len(learnt.read_text().splitlines()))
+
+
+def test_a_conflict_in_a_catalog_document_is_listed_and_decided(run: Any) -> None:
+    """A person and the machine have both changed the line that counts what is not shown."""
+    document = _document(run, "catalog/ada")
+    with open_memory(run.folder) as memory:
+        for number in range(201):
+            memory.catalog.store({"content": f"Shelf {number} holds jar {number}."}, agent="ada")
+        memory.write_catalog()
+        document.write_text(document.read_text().replace("1 more: `orch", "one more: `orch"))
+        memory.catalog.store({"content": "Shelf 999 holds jar 999."}, agent="ada")
+        memory.write_catalog()
+    (waiting,) = run.json("conflicts")
+    assert (waiting["document"], waiting["path"]) == ("catalog/ada", str(document))
+    assert waiting["yours"].startswith("one more: ")
+    assert waiting["machine"].startswith("2 more: ")
+    assert f"conflict {waiting['id']} in line" in run("status")
+    run("accept", waiting["id"])
+    assert "\n2 more: " in document.read_text()
+    assert run("conflicts") == "no conflicts\n"

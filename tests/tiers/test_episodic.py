@@ -224,7 +224,7 @@ def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> Non
 
 def test_a_time_alone_is_no_reason_to_write(shelf: Shelf) -> None:
     """A document that says the same is left untouched, to the byte and to the time of its file."""
-    shelf.memory.update(view([]), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view([]), None), VersionReason.REFRESH)
     before = shelf.memory.states()
     later = render_document(PLAN, view([])).replace("2025-01-15", "2025-01-16")
     assert not shelf.machine(later)
@@ -238,7 +238,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
         MustKeep(id=n, kind=MustKeepKind.DECISION, text=f"Use part {n}.", operation=n, timestamp=START)
         for n in range(1, 31)
     ]
-    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
     assert COUNTER.count(shelf.memory.get_project_state(budget)) <= budget
     assert COUNTER.count(shelf.memory.get_work_plan(budget)) <= budget
     decisions = shelf.memory.get_recent_decisions(budget)
@@ -250,7 +250,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
 def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     """Upper and lower case alike; front matter is not searched."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
-    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
     assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
     assert shelf.memory.search("format: 1") == []
     assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
@@ -368,14 +368,14 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
             for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
         ]
 
-    shelf.memory.update(view(facts(1)), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view(facts(1)), None), VersionReason.REFRESH)
     assert (flushed.count("file"), flushed.count("folder")) == (3, 1)
     flushed.clear()
-    shelf.memory.update(view(facts(2)), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
     assert (flushed.count("file"), flushed.count("folder")) == (6, 2)
     flushed.clear()
     before = shelf.memory.states()
-    shelf.memory.update(view(facts(2)), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
     assert flushed == []
     assert shelf.memory.states() == before
 
@@ -464,7 +464,7 @@ def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> No
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
     """It is merged anew; of each there is a version of what was replaced, before any was."""
     shelf = Shelf(tmp_path)
-    shelf.memory.update(view([]), VersionReason.REFRESH)
+    shelf.memory.update(lambda: (view([]), None), VersionReason.REFRESH)
     saving = ["document.fsync.after"]
     points: list[str] = []
 
@@ -477,7 +477,7 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     shelf.store._tell = point
     facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
     rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-    assert shelf.memory.update(view([*facts, rule]), VersionReason.REFRESH) == {}
+    assert shelf.memory.update(lambda: (view([*facts, rule]), None), VersionReason.REFRESH) == {}
     assert "- Mine\n" in shelf.text(STATE)
     assert "Never on Fridays. (K2)" in shelf.text(STATE)
     assert "- We defer it. (K1)\n" in shelf.text(PLAN)

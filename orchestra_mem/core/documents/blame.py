@@ -17,7 +17,8 @@ from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, s
 from orchestra_mem.core.documents.markdown import split_blocks
 
 _NAMES = re.compile(
-    r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18}))(?=[),; ])|\bSummary S(?P<summary>\d{1,18})\b"
+    r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18})|M(?P<item>\d{1,18}))(?=[),; ])"
+    r"|\bSummary S(?P<summary>\d{1,18})\b"
 )
 
 
@@ -47,16 +48,17 @@ OriginOf: TypeAlias = Callable[[str, str], Origin]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a text names: operations, must-keeps and summaries by their numbers, rising."""
+    """What a text names: operations, must-keeps, summaries and items of the catalog by their numbers, rising."""
 
     operations: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     summaries: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
 
 
 def names_in(text: str) -> Names:
-    """Find the numbers that the machine's lines bear: `(op 7)`, `(K12)`, `Summary S3`."""
-    found: dict[str, set[int]] = {"operation": set(), "fact": set(), "summary": set()}
+    """Find the numbers that the machine's lines bear: `(op 7)`, `(K12)`, `Summary S3`, `(M4)`."""
+    found: dict[str, set[int]] = {"operation": set(), "fact": set(), "summary": set(), "item": set()}
     for match in _NAMES.finditer(text):
         if match.lastgroup:
             found[match.lastgroup].add(int(match[match.lastgroup]))

@@ -6,6 +6,7 @@ reword a line, delete it, add one, say `priority: 9` behind it, or pin it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,6 +21,8 @@ from orchestra_mem.core.text import squeeze, visible
 MOST_SHOWN = 200
 _LINE_CHARS = 300
 _NONE = "- None\n"
+_FOLDER, _PREFIX = "catalog/", "catalog-"
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}")
 _PRIORITY = re.compile(r"[ \t]*[(,]?[ \t]*priority: ?(?P<priority>\d{1,3})\)?[ \t]*\Z", re.IGNORECASE)
 
 
@@ -80,3 +83,27 @@ def changes_of(item: MemoryItem, now: str, permanent_from: int) -> Mapping[str, 
     if priority != item.priority:
         changes["priority"] = priority
     return changes
+
+
+def document_name(agent: str) -> str:
+    """Name the document of an agent: by its name where that can be a file's, else by a hash beside what can."""
+    if _PLAIN.fullmatch(agent):
+        return f"{_PREFIX}{agent}"
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-.")[:40]
+    return f"{_PREFIX}{plain or 'agent'}-{hashlib.sha256(agent.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def kept_name(document: str) -> str:
+    """Name a document as ledger and versions know it: `catalog-reviewer` for a person's `catalog/reviewer.md`."""
+    stem = document.removesuffix(".md")
+    return document_name(stem.removeprefix(_FOLDER)) if stem.startswith(_FOLDER) else stem
+
+
+def shown_name(name: str) -> str:
+    """Name a document as people do: `catalog/reviewer` for `catalog-reviewer`."""
+    return f"{_FOLDER}{name.removeprefix(_PREFIX)}" if name.startswith(_PREFIX) else name
+
+
+def file_name(name: str) -> str:
+    """Name the file of a catalog document in its folder."""
+    return f"{name.removeprefix(_PREFIX)}.md"

@@ -1,0 +1,147 @@
+"""The one table of documents that the machine writes and people edit: every command asks it, by a document's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from difflib import unified_diff
+from pathlib import Path
+
+from orchestra_mem.core.documents.catalog_document import kept_name, shown_name
+from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
+from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
+from orchestra_mem.tiers.document_writer import DocumentWriter
+from orchestra_mem.types import DocumentFault, FileState, Json, Version, VersionReason
+
+
+class EditedDocuments:
+    """Gives documents, their earlier texts, conflicts and faults by name: `project_state`, `catalog/reviewer`.
+
+    Args:
+        writers: write the documents, each those that it has the names of.
+    """
+
+    def __init__(self, *writers: DocumentWriter) -> None:
+        self.writers = writers
+        self._store = writers[0].texts.store
+
+    def names(self) -> list[str]:
+        """Name the documents that there are."""
+        return [shown_name(name) for writer in self.writers for name in writer.texts.names()]
+
+    def find(self, document: str, *, others: tuple[str, ...] = ()) -> tuple[DocumentWriter, str]:
+        """Return who writes a document, and the name that it goes by there. `others` are what else may be asked for.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+        wanted = kept_name(document)
+        for writer in self.writers:
+            for name in writer.texts.names():
+                if name == wanted:
+                    return writer, name
+        known = ", ".join([*self.names(), *others])
+        raise NotFoundError(f"there is no document {document!r}; there are: {known}")
+
+    def path(self, document: str) -> Path:
+        """Where a document lies; see `find`."""
+        writer, name = self.find(document)
+        return writer.texts.path(name)
+
+    def text(self, document: str) -> str:
+        """A document as it stands, empty where there is none; raises where something else than a file stands there."""
+        return self._store.read(self.path(document)) or ""
+
+    def history(self, document: str) -> list[Version]:
+        """The kept versions of a document, oldest first; also of a session document, by the stem of its file.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+        return self._store.versions(kept_name(document)) or self._store.versions(self.find(document)[1])
+
+    def _version(self, document: str, sequence: int | None) -> Version:
+        """A version by its number, by default the newest."""
+        versions = self._store.versions(self.find(document)[1])
+        found = [version for version in versions if sequence in (None, version.sequence)]
+        if not found:
+            kept = ", ".join(str(version.sequence) for version in versions) or "none"
+            wanted = "any version" if sequence is None else f"version {sequence}"
+            raise NotFoundError(f"{document} does not have {wanted}; kept are: {kept}")
+        return found[-1]
+
+    def diff(self, document: str, sequence: int | None = None) -> str:
+        """Unified difference from a version (by default the newest) to the document as it stands.
+
+        Raises:
+            NotFoundError: there is no such document or version.
+        """
+        version = self._version(document, sequence)
+        before, after = self._store.read_version(version), self.text(document)
+        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+        name = document.removesuffix(".md")
+        return "".join(unified_diff(old, new, f"{name} (version {version.sequence})", f"{name} (now)"))
+
+    def restore(self, document: str, sequence: int) -> Version:
+        """Put an earlier text back, word for word; the present one becomes a version.
+
+        Returns:
+            The version that keeps what stood there, or the restored one where nothing did.
+
+        Raises:
+            NotFoundError: there is no such document or version.
+        """
+        writer, name = self.find(document)
+        with self._store.lock():
+            version = self._version(document, sequence)
+            old = self._store.read_version(version)
+            current = self._store.read(self.path(document))
+            if current == old:
+                return version
+            return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
+
+    def conflicts(self) -> list[tuple[str, ConflictBlock]]:
+        """The collisions that wait for a person's word, document by document; what is no document has none."""
+        waiting: list[tuple[str, ConflictBlock]] = []
+        for name in self.names():
+            with suppress(DocumentError):
+                waiting += [(name, block) for block in find_conflicts(self.text(name))]
+        return waiting
+
+    def resolve(self, conflict: str, *, accepted: bool) -> tuple[str, Resolved]:
+        """Let the machine's lines of a conflict take the place of the person's, or take them out.
+
+        Raises:
+            NotFoundError: no document has a conflict with this id.
+            DocumentConflictError: somebody has saved the document this instant.
+        """
+        with self._store.lock():
+            waiting = self.conflicts()
+            for document, block in waiting:
+                if block.id == conflict:
+                    writer, name = self.find(document)
+                    text = self.text(document)
+                    done = (accept if accepted else reject)(text, conflict)
+                    writer.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
+                    return document, done
+        there = ", ".join(block.id for _, block in waiting) or "none"
+        raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
+
+    def problems(self) -> list[Json]:
+        """The conflicts that wait, as `status` shows what is wrong."""
+        waits = "conflict {0.id} in line {0.line} waits for you: `orchestra-mem conflicts`"
+        with suppress(StorageError):  # told as the document's own problem
+            return [{"subject": name, "since": None, "problem": waits.format(each)} for name, each in self.conflicts()]
+        return []
+
+    def faults(self) -> list[DocumentFault]:
+        """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""
+        return [
+            DocumentFault(path=str(path), line=line, problem=problem)
+            for path in map(self.path, self.names())
+            for line, problem in self._store.faults(path)
+        ]
+
+    def states(self) -> Mapping[str, FileState | None]:
+        """What tells whether the documents have changed, without reading them."""
+        return {name: self._store.state(self.path(name)) for name in self.names()}
