@@ -179,6 +179,7 @@ def open_watcher(
     """
     from orchestra_mem.adapters import watcher
     from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.build.wiring import Place
     from orchestra_mem.choices import WatchChoice
 
     folder = Path(project).resolve()
@@ -186,8 +187,6 @@ def open_watcher(
     wanted = mode or settings.documents.watch
     if wanted is WatchChoice.OFF:
         return None
-    orchestrator = settings.orchestrator
     return watcher.DocumentWatcher(
-        [folder / orchestrator.memory_dir, folder / orchestrator.session_dir], on_change=on_change,
-        mode="poll" if wanted is WatchChoice.POLL else "auto",
-    )  # fmt: skip
+        Place.of(folder, settings).folders, on_change=on_change, mode="poll" if wanted is WatchChoice.POLL else "auto"
+    )

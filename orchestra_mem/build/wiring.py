@@ -85,6 +85,11 @@ class Place:
         memory, sessions = project / where.memory_dir, project / where.session_dir
         return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions)
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders that people edit documents in."""
+        return [self.memory, self.sessions, self.memory / "catalog"]
+
     def documents(self) -> list[Path]:
         """Return the episodic documents, whether they are there or not."""
         return [self.memory / f"{name.value}.md" for name in DocumentName]
@@ -196,7 +201,7 @@ class Wiring:
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
             database, settings, log=log, ledger=ledger, documents=store, sessions=place,
-            folder=self.place.memory / "catalog", counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
+            folder=self.place.memory, counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
         )  # fmt: skip
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(

@@ -30,7 +30,7 @@ from orchestra_mem.errors import ConfigError, ModelError, OrchestraMemError, Tok
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
@@ -107,7 +107,7 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     problems = check_documents(project, settings)
     findings += [fault("documents", str(each), f"mend it; until then: {each.meanwhile}") for each in problems]
     if not problems:
-        findings.append(sound("documents", f"{len(DocumentName)} documents, all in order"))
+        findings.append(sound("documents", "all in order"))
     tell("search")
     # Before the memory is opened as well: what is damaged is told as it lies there.
     findings += _memory(project, inspect_index(project, thorough=True))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from orchestra_mem.build import DocumentWatcher
     from orchestra_mem.faces.editing import DocumentChange
     from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.settings import Settings
 
 _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}.")]
@@ -158,23 +157,19 @@ def watch(
         key, problem = "documents.watch", "is off, so nothing is watched; set it to auto, or give --poll"
         raise ConfigError((ConfigFault(source=settings.origin_of(key), key=key, problem=problem),))
     try:
-        _show_changes(run, watcher, changed, settings)
+        _show_changes(run, watcher, changed)
     except KeyboardInterrupt:
         run.tell("")  # the end that is meant, and not in the terminal's line of ^C
 
 
-def _show_changes(
-    run: Invocation, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]], settings: Settings
-) -> None:
+def _show_changes(run: Invocation, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]]) -> None:
     from orchestra_mem.faces.editing import SeenTexts
 
-    orchestrator = settings.orchestrator
-    folders = [run.project / orchestrator.memory_dir, run.project / orchestrator.session_dir]
-    texts = SeenTexts(folders)
+    texts = SeenTexts(watcher.folders)
     for path, state in texts.states.items():
         watcher.expect(path, state)  # so that nothing is missed between reading and watching
     with watcher:
-        run.tell(f"watching {' and '.join(map(str, folders))} ({watcher.mode}); Ctrl-C ends it")
+        run.tell(f"watching {' and '.join(map(str, watcher.folders))} ({watcher.mode}); Ctrl-C ends it")
         while True:
             for path in sorted(changed.get()):
                 found = texts.look(path)

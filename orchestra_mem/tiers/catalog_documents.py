@@ -14,9 +14,9 @@ from orchestra_mem.core.documents.catalog_document import (
     MOST_SHOWN,
     changes_of,
     document_name,
-    file_name,
     read_line,
     render_catalog,
+    shown_name,
 )
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
@@ -39,7 +39,7 @@ class CatalogDocuments(EditedDocuments):
         store: keeps the items.
         ledger, documents: remember and keep documents.
         clock: gives the present time.
-        folder: where the documents lie.
+        folder: where all documents lie; these in `catalog/`.
         keep_versions: so many of the machine's own versions stay.
         permanent_from: the priority of a pinned line, at least.
         lock: taken before documents are, by whoever takes both; for any number of times.
@@ -64,7 +64,7 @@ class CatalogDocuments(EditedDocuments):
         self._clock = clock
         self._permanent_from = permanent_from
         self._texts = PersonTexts(
-            ledger=ledger, store=documents, path=lambda name: folder / file_name(name), names=self._agents,
+            ledger=ledger, store=documents, path=lambda name: folder / f"{shown_name(name)}.md", names=self._agents,
             numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
         super().__init__(DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions))

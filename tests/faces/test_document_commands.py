@@ -235,7 +235,8 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
     plan = _document(run, "work_plan")
     session = Path(run.json("status")["documents"]["session"])
     with _watching(run.folder) as (output, told):
-        assert told.startswith(f"watching {plan.parent} and {session.parent} (")
+        catalog = plan.parent / "catalog" / "ada.md"
+        assert told.startswith(f"watching {plan.parent} and {session.parent} and {catalog.parent} (")
         assert told.endswith("); Ctrl-C ends it\n")
         began = time.monotonic()
         new = plan.with_name("x.tmp")
@@ -258,6 +259,10 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
         plan.write_text("again\n")
         assert output.readline().split()[2:] == ["work_plan", "is", "new,", "+1", "-0"]
         assert output.readline() == "  + again\n"
+        catalog.parent.mkdir()
+        catalog.write_text("tea\n")
+        assert output.readline().split()[2:] == ["ada", "is", "new,", "+1", "-0"]
+        assert output.readline() == "  + tea\n"
 
 
 def test_watch_gives_one_json_object_a_line_and_can_poll(run: Any) -> None:

@@ -56,7 +56,7 @@ class DocumentWatcher:
         self._events_wanted = mode == "auto"
         self._poll_s = poll_s
         places = tuple(dict.fromkeys(os.path.abspath(folder) for folder in folders))
-        self._places = places
+        self.folders = tuple(map(Path, places))
         self._changes = Changes(places, debounce_s=debounce_s)
         self._events: Events | None = None
         # Why it polls although it should not, in words.
@@ -170,7 +170,7 @@ class DocumentWatcher:
 
     def _watch_events(self) -> None:
         try:
-            self._events = Events(self._places, hint=self._hint.set)
+            self._events = Events([*map(str, self.folders)], hint=self._hint.set)
             self._renew_events()
         except (ImportError, OSError, RuntimeError) as error:
             self._poll_instead(error)

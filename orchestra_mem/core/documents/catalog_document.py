@@ -102,8 +102,3 @@ def kept_name(document: str) -> str:
 def shown_name(name: str) -> str:
     """Name a document as people do: `catalog/reviewer` for `catalog-reviewer`."""
     return f"{_FOLDER}{name.removeprefix(_PREFIX)}" if name.startswith(_PREFIX) else name
-
-
-def file_name(name: str) -> str:
-    """Name the file of a catalog document in its folder."""
-    return f"{name.removeprefix(_PREFIX)}.md"
