@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -32,22 +33,7 @@ _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
 _MOST_CLAUSES = 32  # what a query can hold of an absurdly long search
 _CHANGE, _CLEANUP = "change", "last cleanup"
 _NAME = "catalog"
-_INJECTIONS = """
-    WITH chosen AS MATERIALIZED (SELECT * FROM audit {where}),
-    asked AS (SELECT agent, count(*) AS asks, sum(tokens) AS total FROM chosen WHERE call = 'inject' GROUP BY agent),
-    used AS (
-        SELECT agent, value AS item, max(chosen.id) AS last FROM chosen, json_each(items)
-        WHERE call IN ('get', 'store', 'update', 'supersede', 'restore') GROUP BY agent, item
-    ),
-    given AS (
-        SELECT chosen.id, agent, value AS item, chosen.tokens * max(1, coalesce(memory_items.tokens, 1)) * 1.0
-            / sum(max(1, coalesce(memory_items.tokens, 1))) OVER (PARTITION BY chosen.id) AS tokens
-        FROM chosen, json_each(items) LEFT JOIN memory_items ON memory_items.id = value WHERE call = 'inject'
-    )
-    SELECT agent, item, count(*) AS times, asks, sum(tokens), total, sum(given.id > coalesce(last, 0))
-    FROM given JOIN asked USING (agent) LEFT JOIN used USING (agent, item)
-    GROUP BY agent, item ORDER BY agent, times DESC, item
-"""
+_USES = ("get", "store", "update", "supersede", "restore")
 
 
 class SqliteCatalogStore(Stored):
@@ -273,15 +259,35 @@ class SqliteAuditLog(Stored):
 
     def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
         """Count how often each item was put into the messages of each agent, those most often first."""
-        condition, values = matching({"agent = ?": agent, "time >= ?": since})
-        rows = self._database.rows("reading the audit trail", _INJECTIONS.format(where=condition), values)
-        return [
+        conditions = {"agent = ?": agent, "time >= ?": since, "call IN (?)": ["inject", *_USES]}
+        condition, values = matching(conditions)
+        name, query = "reading the audit trail", "SELECT agent, call, items, tokens FROM audit"
+        lengths = dict(self._database.rows(name, "SELECT id, max(1, tokens) FROM memory_items"))
+        asked: Counter[str] = Counter()
+        given: Counter[str] = Counter()
+        found: dict[tuple[str, str], list[float]] = {}  # times, tokens, unused
+        for whose, call, listed, tokens in self._database.rows(name, f"{query} {condition} ORDER BY id", values):
+            items = json.loads(listed)
+            if call != "inject":
+                for item in items:
+                    found.get((whose, item), [0, 0, 0])[2] = 0
+                continue
+            asked[whose] += 1
+            given[whose] += tokens
+            part = tokens / max(1, sum(lengths.get(item, 1) for item in items))
+            for item in items:
+                figures = found.setdefault((whose, item), [0, 0, 0])
+                figures[0] += 1
+                figures[1] += part * lengths.get(item, 1)
+                figures[2] += 1
+        made = [
             InjectedItem(
-                agent=whose, item=item, times=times, messages=messages, tokens=round(tokens),
-                token_share=tokens / total if total else 0.0, unused=unused,
+                agent=whose, item=item, times=int(times), messages=asked[whose], tokens=round(tokens),
+                token_share=tokens / given[whose] if given[whose] else 0.0, unused=int(unused),
             )
-            for whose, item, times, messages, tokens, total, unused in rows
+            for (whose, item), (times, tokens, unused) in found.items()
         ]  # fmt: skip
+        return sorted(made, key=lambda each: (each.agent, -each.times, each.item))
 
     def forget(self, before: datetime) -> int:
         """Remove what is older than a time; how many entries that is."""
