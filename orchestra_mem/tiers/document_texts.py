@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import digest, written_at
+from orchestra_mem.core.documents.episodic import digest, with_time_of, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, ReadDocument, VersionReason, WrittenDocument
@@ -127,7 +127,9 @@ class PersonTexts:
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
         own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
-        return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
+        # By its time it is known which texts an editor may go back to.
+        said = with_time_of(brought_forward(opened, left, person, own), person)
+        return with_taken_out(before, opened, person), said
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """The text that an editor had open when it saved.

@@ -189,21 +189,30 @@ def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContex
 
 
 @pytest.mark.parametrize("away", [True, False])
+@pytest.mark.parametrize("old", [True, False])
 def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
-    memory: OrchestratorContextManager, project: Path, away: bool
+    memory: OrchestratorContextManager, project: Path, away: bool, old: bool
 ) -> None:
-    """A rewording is undone to the one before: the machine had heard it, and found no file that it could keep."""
+    """A rewording is undone to the one before: the machine had heard it, and found no file that it could keep.
+
+    So too where the editor was opened before the machine had last written.
+    """
     log = documents(project)[2]
     _replace(log, "the mail queue in table t3", "the mail queue in REDIS")
     memory.refresh()
-    first = log.read_text(encoding="utf-8")
-    _replace(log, "the mail queue in REDIS", "the mail queue in KAFKA")
+    first = f"{log.read_text(encoding='utf-8')}\n## Mine\n\nA note.\n"
+    _save(log, first)
+    memory.get_orchestrator_context("next prompt")
+    if old:
+        memory.record_operation("decision", {"text": "We decided to bake the bread at night."})
+        memory.refresh()
+    _save(log, first.replace("the mail queue in REDIS", "the mail queue in KAFKA"))
     memory.get_orchestrator_context("next prompt")
     log.unlink() if away else _save(log, "")
     work(memory, 5, 500)
     memory.refresh()
     assert "KAFKA" in log.read_text(encoding="utf-8")
-    _save(log, first)
+    _save(log, f"{first}Another note.\n")
     memory.refresh()
     memory.refresh()
     text = log.read_text(encoding="utf-8")
