@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 44_660,
+    "orchestra_mem": 44_680,
     "orchestra_mem/core": 12_170,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_180,
@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_830,
     "orchestra_mem/faces": 3_430,
-    "tests": 32_070,
+    "tests": 32_080,
     "benchmarks": 8_680,
 }
 MAX_MODULE_LINES = 400
