@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 44_860,
-    "orchestra_mem/core": 12_160,
+    "orchestra_mem": 44_920,
+    "orchestra_mem/core": 12_200,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_500,
@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_830,
     "orchestra_mem/faces": 3_450,
-    "tests": 32_500,
+    "tests": 32_520,
     "benchmarks": 8_680,
 }
 MAX_MODULE_LINES = 400

@@ -50,8 +50,8 @@ SIGNATURES = {
         "idempotency_key: 'str | None' = None) -> 'Operation'"
     ),
     "get_orchestrator_context": (
-        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
-        "-> 'OrchestratorContext'"
+        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None, "
+        "measure_turns: 'bool' = True) -> 'OrchestratorContext'"
     ),
     "explain": (
         "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
@@ -152,8 +152,9 @@ def test_the_command_line_begins_without_the_memory() -> None:
 def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     """Where no operation is new to it, status reads no facts, counts no tokens, searches nothing and asks no model."""
     with open_memory(tmp_path) as memory:
+        for number in range(6):
+            memory.record_operation("message", {"role": "user", "text": f"Please look at part {number} of the plan."})
         memory.get_orchestrator_context("task_execution")
-        memory.get_stats()
     names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "watchdog", "orchestra_mem.retrieval.search",
              "orchestra_mem.core.facts.extraction", "orchestra_mem.adapters.llama")  # fmt: skip
     asked = f"['status', '-C', {str(tmp_path)!r}]"

@@ -252,10 +252,11 @@ class CachedCounter:
                 _log.warning("tokens are not counted by %s: %s", counter.name, error)
         return last
 
-    def keep(self) -> None:
-        """Write the newest counts to the file, if there are new ones; where that fails, they are counted again."""
+    def keep(self, also: Callable[[], object]) -> None:
+        """Write new counts to the file, and those that `also` makes; where that fails, they are made again."""
         if self._file is None or not self._has_new or self._counted_by != TiktokenCounter.name:
             return
+        also()
         with self._lock:
             counts = {key.hex(): count for key, count in [*self._counts.items()][-_MOST_KEPT:]}
         temporary = self._file.with_suffix(f".{os.getpid()}.tmp")

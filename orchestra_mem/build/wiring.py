@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
@@ -183,7 +184,7 @@ class Wiring:
         settings, database = self.settings, self.database
         place = SessionPlace(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
-        redactor = Redactor(key=project_key(database), **settings.redaction.model_dump())
+        redactor = Redactor(key=project_key(database), **dict(settings.redaction))
         state = StateManager(
             store=SqliteWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
         )  # fmt: skip
@@ -224,15 +225,16 @@ class Wiring:
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
             search=search, agents=self.agents, redactor=redactor,
             open_responses=self._open_responses, assemble=self.models.assemble,
-            close=lambda: self._close(compression),
+            close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
         )  # fmt: skip
 
-    def _close(self, compression: Compression) -> None:
+    def _close(self, compression: Compression, stats: Callable[[], object]) -> None:
         compression.close()
+        if isinstance(self.counter, CachedCounter) and not self.read_only:
+            with suppress(OrchestraMemError):
+                self.counter.keep(stats)  # so that `status` need not load the ranks for them
         self.database.close()
         self.models.close()
-        if isinstance(self.counter, CachedCounter) and not self.read_only:
-            self.counter.keep()
 
     def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
         """Tell of documents that are older than the database, and make those that are not there."""

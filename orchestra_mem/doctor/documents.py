@@ -78,7 +78,7 @@ def _secrets(path: Path, settings: Settings) -> Iterator[tuple[int, str, str]]:
     with suppress(OSError):
         if path.is_file() and path.stat().st_size <= MOST_BYTES:
             text = path.read_text(encoding="utf-8", errors="replace")
-            for line, kind in Redactor(key=b"", **settings.redaction.model_dump()).places(text):
+            for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(text):
                 yield (
                     line,
                     f"holds what looks like a secret ({kind})",

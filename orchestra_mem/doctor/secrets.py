@@ -85,7 +85,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
 
 
 def _redactor(database: Database, settings: Settings) -> Redactor:
-    return Redactor(key=project_key(database), **settings.redaction.model_dump())
+    return Redactor(key=project_key(database), **dict(settings.redaction))
 
 
 def _documents(place: Place) -> Iterator[Path]:

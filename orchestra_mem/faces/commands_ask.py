@@ -109,7 +109,7 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
     from orchestra_mem.types import DocumentName, SessionStatus
 
     # First, as what fails on the way belongs to the problems.
-    found = memory.get_orchestrator_context("status")
+    found = memory.get_orchestrator_context("status", measure_turns=False)
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
     documents = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
@@ -120,7 +120,7 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
         "documents": documents | {"session": str(session_path) if session_path else None},
         "sizes": disk_sizes(run.project, load_settings(run.project, os.environ)),
         "thresholds": {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
-        "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens},
+        "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens, "is_sure": found.is_full},
         "sessions": {
             "total": len(sessions),
             "archived": sum(session.status is SessionStatus.ARCHIVED for session in sessions),

@@ -27,7 +27,8 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"         {used:,} of {size:,} tokens"
     yield f"         {', '.join(f'{name} at {share:.0%}' for name, share in thresholds.items())}"
     yield f"         counted by {window['counter']} ({whose})"
-    yield f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens"
+    about = "" if following["is_sure"] else "about "
+    yield f"context  {about}{following['tokens']:,} of {following['budget_tokens']:,} tokens"
     yield f"search   {record['search_index']}"
     yield f"catalog  {_catalog(record['catalog'])}"
     sizes = [f"{name} {_size(size)}" for name, size in record["sizes"].items()]

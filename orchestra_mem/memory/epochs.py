@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
-from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
+from orchestra_mem.core.context.continuity import USUAL_TURNS, TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
@@ -102,7 +102,7 @@ class EpochKeeper:
     _: KW_ONLY
     counter: TokenCounter
     epoch_count: int = field(default=0, init=False)
-    _running: OrderedDict[tuple[int, bool], _Running] = field(default_factory=OrderedDict, init=False)
+    _running: OrderedDict[tuple[int, bool, bool], _Running] = field(default_factory=OrderedDict, init=False)
     _timeline: list[Entry] = field(default_factory=list, init=False)
 
     def add(self, entry: Entry) -> None:
@@ -134,10 +134,10 @@ class EpochKeeper:
 
     def is_running(self, budget_tokens: int) -> bool:
         """Tell whether an epoch is under way for a budget."""
-        return any(budget == budget_tokens for budget, _ in self._running)
+        return any(budget == budget_tokens for budget, *_ in self._running)
 
     def context(
-        self, for_operation: str, budget_tokens: int, now: Snapshot, recalled: Recalled | None = None
+        self, for_operation: str, budget_tokens: int, now: Snapshot, recalled: Recalled | None, *, measure_turns: bool
     ) -> OrchestratorContext:
         """Return the context for a budget: the running epoch's, with what is new at its end, or a new epoch's.
 
@@ -149,10 +149,10 @@ class EpochKeeper:
         share = self.settings.retrieval.context_share
         asked = recalled is not None and share > 0 and not unavailable
         kept_free = min(int(share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
-        key = budget_tokens, asked
+        key = budget_tokens, asked, measure_turns
         running = self._running.get(key)
         if running is None or not self._continue(running, now, kept_free // 2):
-            self._running[key] = begun = self._begin(budget_tokens, now, kept_free)
+            self._running[key] = begun = self._begin(budget_tokens, now, kept_free, measure_turns)
             begun.before, running = running, begun
             while len(self._running) > _MAX_EPOCHS:
                 self._running.popitem(last=False)
@@ -229,7 +229,7 @@ class EpochKeeper:
         document = SessionDocument.parse(self.session.readable_text(now.session))
         return _Documents(blocks, document, now.documents)
 
-    def _begin(self, budget_tokens: int, now: Snapshot, kept_free: int) -> _Running:
+    def _begin(self, budget_tokens: int, now: Snapshot, kept_free: int, measure_turns: bool) -> _Running:
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
         items = [item for name, part in _PARTS.items() for item in _document_items(name, part, documents.blocks[name])]
@@ -241,7 +241,8 @@ class EpochKeeper:
         operations = [entry.operation for entry in fresh]
         small = budget_tokens - kept_free <= _SMALL_TOKENS
         messages = latest_messages(operations)
-        turns = self.search.turn_window(messages) if messages and not small else None
+        turns = TurnWindow(turns=USUAL_TURNS, reason="continuity was not measured") if messages and not small else None
+        turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
         holding = self._holding_facts(border)
         items += [

@@ -322,11 +322,14 @@ class Lifecycle:
                 if name in failed:
                     raise failed[name]
 
-    def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
+    def context(
+        self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None, *, measure_turns: bool = True
+    ) -> OrchestratorContext:
         """Return the context for a budget as things stand."""
         if not self._parts.epochs.is_running(budget_tokens):
             self.extract_facts()  # what has to be shown first is known then
-        context = self._parts.epochs.context(for_operation, budget_tokens, self.glance(), recalled)
+        epochs, now = self._parts.epochs, self.glance()
+        context = epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
         if not self._window_known and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.
             self._window_known = True

@@ -179,15 +179,15 @@ class OrchestratorContextManager(
     # Contexts, and the end of a session
 
     def get_orchestrator_context(
-        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None, measure_turns: bool = True
     ) -> OrchestratorContext:
         """Build what the model is given before an operation.
 
         Args:
             for_operation: the kind of operation that it is for.
             max_tokens: the budget; by default what the window holds up to its refresh threshold.
-            query: what memories are recalled for: they come behind everything else, for this context alone. Where
-                search cannot be used the context is as without, and its notes say so.
+            query: memories are recalled for it, behind everything else; where that is impossible, the notes say so.
+            measure_turns: measure how many of the last turns stand in full, which loads the table of words.
 
         Raises:
             ValueError: the budget is negative.
@@ -201,7 +201,7 @@ class OrchestratorContextManager(
             with self._life.settled():
                 if doubted:
                     self._parts.epochs.count_again(doubted)
-                return self._life.context(for_operation, budget_tokens, recalled)
+                return self._life.context(for_operation, budget_tokens, recalled, measure_turns=measure_turns)
 
         context = self._parts.assemble(build)
         self._pauses.note_call()

@@ -165,7 +165,7 @@ def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
     texts = ["hello world", "long " * 500, "漢字"]
     first = open_counter(file=file)
     counts = [first.count(text) for text in texts]
-    first.keep()
+    first.keep(lambda: None)
     code = (
         f"import sys; from pathlib import Path; from {tokenizers.__name__} import open_counter; "
         f"counter = open_counter(file=Path({str(file)!r})); "
@@ -184,14 +184,14 @@ def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: 
     file = tmp_path / "token_counts.json"
     first = open_counter(file=file)
     first.count("hello world")
-    first.keep()
+    first.keep(lambda: None)
     kept = file.read_bytes()
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     counter = open_counter(file=file)
     assert (counter.count("hello world"), counter.name) == (2, "tiktoken cl100k_base")
     assert (counter.count("something new"), counter.name) == (ESTIMATE.count("something new"), "estimate")
     assert counter.count("hello world") == ESTIMATE.count("hello world")
-    counter.keep()
+    counter.keep(lambda: None)
     assert file.read_bytes() == kept
 
 

@@ -70,6 +70,11 @@ class OrchestratorContext(ReadByKey):
         """The items that did not enter, each with its reason."""
         return tuple(placement for placement in self.placements if placement.form is None)
 
+    @property
+    def is_full(self) -> bool:
+        """Tell whether every item stands in its fullest form, so that nothing had to come first."""
+        return all(placement.form == placement.forms - 1 for placement in self.placements)
+
     def text(self, part: Part) -> str:
         """Give what `part` shows, without its border line; empty where it shows nothing."""
         return "".join(p.text for p in self.placements if p.part is part)

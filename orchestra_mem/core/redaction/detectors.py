@@ -1,6 +1,6 @@
 """What secrets look like: the providers' prefixes, forms of their own, and the words that a secret stands beside.
 
-Each form has an anchor, a literal text: looking for it costs next to nothing where it is not there. What the form alone
+Each form has an anchor, a literal text: one pass looks for all of them, and most texts hold few. What the form alone
 cannot tell, as of `password = …`, its check does. Repetition is bounded, or what it eats cannot begin another match: no
 text is read more than a fixed number of times.
 """
@@ -17,37 +17,22 @@ from orchestra_mem.core.redaction import likelihood as likely
 
 Check = Callable[[str], object]
 
-# What providers begin their keys with, and the kind of each.
-KINDS_BY_PREFIX = {
-    prefix: kind
-    for kind, prefixes in re.findall(r"^([\w-]+): (.*)", files(__package__).joinpath("prefixes.txt").read_text(), re.M)
-    for prefix in prefixes.split()
-}
 WALL = "\0"
 """Stands in a text where something was found; no form reads across it."""
 _TOKEN = "[A-Za-z0-9_-]"
 _ALONE = rf"(?:(?<!{_TOKEN})|(?<=\\[nrtbf]))"  # `\n` as it stands in JSON ends a word too
-_PREFIX = "|".join(map(re.escape, sorted(KINDS_BY_PREFIX, key=len, reverse=True)))
-_PREFIXED = re.compile(rf"{_ALONE}({_PREFIX})({_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*)")
-_DISCORD = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
-# Few things in a text run on so long behind a hyphen, and of these few have the end of a prefix before it.
-RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
-_PIECES = [re.match(r".*\.|\w+?[_-]", prefix)[0] for prefix in KINDS_BY_PREFIX]  # type: ignore[index]
-_ENDS, _LONGEST = {piece[-3:] for piece in _PIECES}, max(map(len, _PIECES))
+# A bot's token has three parts and no anchor: first the ends of the second and third are looked for, which are rare.
+_BOT_ENDS = re.compile(rf"\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
+_BOT_TOKEN = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
+has_bot_token = _BOT_ENDS.search
 
 
-def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
-    """Find the keys that begin with a provider's prefix, and bots' tokens of three parts: from, to, kind."""
-    for run in RUN.finditer(text):
-        end = run.start() + 1
-        if text[end - 3 : end] in _ENDS:
-            key = _PREFIXED.search(text, max(0, end - _LONGEST), run.end())
-            if key and likely.is_provided(key[2]):
-                yield *key.span(), KINDS_BY_PREFIX[key[1]]
-        elif text[end - 8 : end - 7] == ".":
-            key = _DISCORD.search(text, max(0, end - 37), run.end())
-            if key and likely.is_random(key[0]):
-                yield *key.span(), "discord-token"
+def find_bot_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Find the tokens of Discord's bots: from, to."""
+    for ends in _BOT_ENDS.finditer(text):
+        token = _BOT_TOKEN.search(text, max(0, ends.start() - 29), ends.end())
+        if token and likely.is_random(token[0]):
+            yield token.span()
 
 
 class Detector(NamedTuple):
@@ -108,7 +93,18 @@ def _worded(kind: str, anchors: str, form: str, check: Check) -> Detector:
     return Detector(kind, anchors, form + _VALUE, check, folded=True)
 
 
+def _provided(kind: str, prefix: str) -> Detector:
+    form = rf"{_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*"
+    return Detector(kind, prefix, form, lambda key: likely.is_provided(key.removeprefix(prefix)))
+
+
+_PROVIDED = [
+    _provided(kind, prefix)
+    for kind, prefixes in re.findall(r"^([\w-]+): (.*)", files(__package__).joinpath("prefixes.txt").read_text(), re.M)
+    for prefix in prefixes.split()
+]
 DETECTORS = (
+    *sorted(_PROVIDED, key=lambda each: -len(each.anchors)),  # the longer prefix says more of the kind
     Detector("private-key", "-----BEGIN ", r"""(?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
         (?=(?:[^-\0]|-(?!----)){0,300}?[A-Za-z0-9+/]{16})
         (?: (?:[^-\0]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----

@@ -8,20 +8,21 @@ from __future__ import annotations
 import hmac
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction import detectors
-from orchestra_mem.core.redaction.detectors import DETECTORS, RUN, WALL, Detector, pattern_of
+from orchestra_mem.choices import RedactionChoice
+from orchestra_mem.core.redaction.anchors import Anchor, Anchors, small_letters, standing
+from orchestra_mem.core.redaction.detectors import DETECTORS, WALL, Detector, find_bot_tokens, has_bot_token, pattern_of
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
 
+_BOT = "discord-token"
 GROUPS = {
-    "secrets": frozenset(detectors.KINDS_BY_PREFIX.values()) | {each.kind for each in DETECTORS} | {"discord-token"},
+    "secrets": frozenset(each.kind for each in DETECTORS) | {_BOT},
     "personal": frozenset(each.kind for each in PERSONAL) | {"name"},
 }
 """The kinds that there are: secrets are looked for unless they are off, personal data where they are on."""
@@ -29,16 +30,8 @@ GROUPS = {
 _PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9-]{1,40}")
 _SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
-_SHORT = 64  # characters, through which one pattern for all anchors is the quicker way
+_ESCAPES = frozenset(r"\b \f \n \r \t \u".split())  # of JSON
 _ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
-
-
-class RedactionMode(StrEnum):
-    """What is left of a secret: all, its kind and digest, or that there was one."""
-
-    OFF = "off"
-    MASK = "mask"
-    DROP = "drop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +43,7 @@ class RedactionSettings:
     holds, or a pattern of `allow_patterns` matches whole, stays.
     """
 
-    mode: RedactionMode = RedactionMode.MASK
+    mode: RedactionChoice = RedactionChoice.MASK
     on: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
@@ -83,7 +76,7 @@ class Redacted:
 
 def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
     """Replace what is found in a text; `key` is the project's. The time is linear, a second time changes nothing."""
-    if settings.mode is RedactionMode.OFF:
+    if settings.mode is RedactionChoice.OFF:
         return Redacted(text=text)
     found = _rules_of(settings).find(text)
     return Redacted(text=_replaced(text, found, settings.mode, key), found=tuple(found))
@@ -96,12 +89,19 @@ def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[A
     Returns the value, and how many secrets of each kind there were.
     """
     counts: Counter[str] = Counter()
-    if settings.mode is RedactionMode.OFF:
+    if settings.mode is RedactionChoice.OFF:
         return value, counts
     rules = _rules_of(settings)
+    # One pass for all strings: at each pass another thread may take the interpreter.
+    whole = WALL.join(_strings(value))
+    anchors = rules.anchors.standing_in(whole)
+    if not rules.may_find(whole, anchors):
+        return value, counts
 
     def cleaned(text: str, name: str) -> str:
-        found = rules.find(text, name)
+        found = rules.find(text, name, anchors)
+        if not found:
+            return text
         counts.update(each.kind for each in found)
         return _replaced(text, found, settings.mode, key)
 
@@ -119,13 +119,12 @@ class _Rules:
     def __init__(self, settings: RedactionSettings) -> None:
         said: list[str] = []
         self._unasked = (GROUPS["personal"] - _kinds(settings.on)) | _kinds(settings.off)
-        self._forms: dict[tuple[str, bool], list[tuple[int, Detector]]] = defaultdict(list)
+        self._forms: dict[Anchor, list[tuple[int, Detector]]] = defaultdict(list)
         named = [detector_of_names(settings.names)] if settings.names else []
         for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
             for anchor in detector.anchors.split("|") if detector.kind not in self._unasked else ():
                 self._forms[anchor, detector.folded].append((rank, detector))
-        anchors = [RUN.pattern, *(re.escape(anchor.lower()) for anchor, _ in self._forms)]
-        self._anchor = re.compile("|".join(anchors))
+        self.anchors = Anchors(self._forms)
         self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
         self._allow = settings.allow
         self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
@@ -133,21 +132,28 @@ class _Rules:
         said += [f"there is no kind {kind!r} to switch" for kind in sorted((settings.on | settings.off) - known)]
         self.faults = tuple(said)
 
-    def find(self, text: str, name: str = "") -> list[RedactedSpan]:
-        """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
+    def may_find(self, text: str, anchors: Collection[Anchor]) -> bool:
+        """Tell whether there can be something in a text with these anchors; in most there cannot."""
+        return bool(anchors or self._own or has_bot_token(text))
+
+    def find(self, text: str, name: str = "", among: Iterable[Anchor] | None = None) -> list[RedactedSpan]:
+        """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice.
+
+        `among` are the anchors that stand in the text and the name, or more; they are looked for where none are given.
+        """
         lead = 0
-        named = name and self._anchor.search(name.lower())
-        if len(text) < _SHORT and not named and not self._own and not self._anchor.search(text.lower()):
-            return []
-        if named:
+        if name and among and standing(among, name):
             quote = next((each for each in "\"'`" if each not in text), "")
             text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
+        anchors = self.anchors.standing_in(text) if among is None else standing(among, text)
+        if not self.may_find(text, anchors):
+            return []
         # Walls stand for what is found: nothing begins before one and goes on behind it.
         walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text))}
         for _ in range(_ROUNDS):
-            spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
+            spans = (each for area in areas for each in self._spans(walled, anchors, *area) if each.start >= lead)
             new = _merged(each for each in spans if self._takes(walled[each.start : each.end]))
             if not new:
                 break
@@ -160,20 +166,18 @@ class _Rules:
         allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
         return not allowed and secret not in self._allow and WALL not in secret
 
-    def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
+    def _spans(self, text: str, anchors: Collection[Anchor], first: int, last: int) -> Iterator[RedactedSpan]:
         """Find all that stands in a part of a text."""
         part = text[first:last]
-        for start, end, kind in detectors.find_prefixed(part):
-            if kind not in self._unasked:
-                yield RedactedSpan(first + start, first + end, -1, kind)
-        small = part.replace("İ", "i").lower()  # the one letter that would become two
-        for (anchor, folded), forms in self._forms.items():
+        small = small_letters(part)
+        for anchor, folded in anchors:
             where = small if folded else part
-            if anchor in where:
-                for rank, detector in forms:
-                    for match in pattern_of(detector, anchor).finditer(where):
-                        for start, end in _secrets(match, detector, part):
-                            yield RedactedSpan(first + start, first + end, rank, detector.kind)
+            for rank, detector in self._forms[anchor, folded]:
+                for match in pattern_of(detector, anchor).finditer(where):
+                    for start, end in _secrets(match, detector, part):
+                        yield RedactedSpan(first + start, first + end, rank, detector.kind)
+        for start, end in find_bot_tokens(part) if _BOT not in self._unasked else ():
+            yield RedactedSpan(first + start, first + end, -1, _BOT)
         for kind, pattern in self._own:
             for start, end in find_own(pattern, part):
                 yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
@@ -198,7 +202,7 @@ def _kinds(names: Iterable[str]) -> frozenset[str]:
 def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tuple[int, int]]:
     """Give what of a match is a secret."""
     start, end = match.span(match.lastgroup or 0)
-    start += text[start - 1 : start] == "\\"  # the letter of an escape, as in `\n`, stays with it
+    start += text[start - 1 : start + 1] in _ESCAPES  # whose letter stays
     secret = text[start:end]
     if detector.parts:
         parts = re.finditer(detector.parts, secret)
@@ -236,13 +240,25 @@ def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
-def _replaced(text: str, found: Iterable[RedactedSpan], mode: RedactionMode, key: bytes) -> str:
+def _replaced(text: str, found: Iterable[RedactedSpan], mode: RedactionChoice, key: bytes) -> str:
     def placeholder(each: RedactedSpan) -> str:
         secret = text[each.start : each.end].encode("utf-8", "surrogatepass")
-        told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionMode.MASK else ""
+        told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionChoice.MASK else ""
         return f"[redacted{told}]"
 
     return _spliced(text, ((each, placeholder(each)) for each in found))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            todo += [*each, *each.values()]
+        elif isinstance(each, list | tuple):
+            todo += each
 
 
 def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:

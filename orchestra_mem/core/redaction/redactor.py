@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orchestra_mem.choices import RedactionChoice
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.core.redaction.masking import Redacted, RedactionSettings
-
-OFF = "off"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +22,7 @@ class Redactor:
     """
 
     key: bytes
-    mode: str = "mask"
+    mode: RedactionChoice = RedactionChoice.MASK
     personal: bool = False
     add_kinds: Sequence[str] = ()
     skip_kinds: Sequence[str] = ()
@@ -34,27 +33,23 @@ class Redactor:
 
     @cached_property
     def _settings(self) -> RedactionSettings:
-        from orchestra_mem.core.redaction.masking import RedactionMode, RedactionSettings
+        from orchestra_mem.core.redaction.masking import RedactionSettings
 
         return RedactionSettings(
-            mode=RedactionMode(self.mode), on=frozenset(self.add_kinds) | ({"personal"} if self.personal else set()),
+            mode=self.mode, on=frozenset(self.add_kinds) | ({"personal"} if self.personal else set()),
             off=frozenset(self.skip_kinds), names=tuple(self.names), patterns=tuple((self.patterns or {}).items()),
             allow=frozenset(self.allow), allow_patterns=tuple(self.allow_patterns),
         )  # fmt: skip
 
     def text(self, text: str) -> str:
         """Give a text without its secrets."""
-        redacted = self._redacted(text)
-        return redacted.text if redacted else text
+        return self._redacted(text).text
 
     def places(self, text: str) -> list[tuple[int, str]]:
         """Say in which lines of a text, from 1, secrets stand, and of which kinds."""
-        redacted = self._redacted(text)
-        return [(text.count("\n", 0, each.start) + 1, each.kind) for each in redacted.found] if redacted else []
+        return [(text.count("\n", 0, each.start) + 1, each.kind) for each in self._redacted(text).found]
 
-    def _redacted(self, text: str) -> Redacted | None:
-        if self.mode == OFF or not text:
-            return None
+    def _redacted(self, text: str) -> Redacted:
         from orchestra_mem.core.redaction.masking import redact
 
         return redact(text, self._settings, self.key)
@@ -68,15 +63,13 @@ class Redactor:
         return self._cleaned(value)[1]
 
     def _cleaned(self, value: Json) -> tuple[Json, Mapping[str, int]]:
-        if self.mode == OFF:
-            return value, {}
         from orchestra_mem.core.redaction.masking import redact_value
 
         return redact_value(value, self._settings, self.key)
 
     def faults(self) -> Sequence[str]:
         """Say what in the settings cannot be used, a sentence each."""
-        if self.mode == OFF or not (self.add_kinds or self.skip_kinds or self.patterns or self.allow_patterns):
+        if not (self.add_kinds or self.skip_kinds or self.patterns or self.allow_patterns):
             return ()
         from orchestra_mem.core.redaction.masking import faults
 

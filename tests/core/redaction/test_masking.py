@@ -17,14 +17,17 @@ from hypothesis import strategies as st
 
 from benchmarks._secrets import FORMATS, fill, json_web_token, lookalikes, private_key, secrets
 from benchmarks.redaction import tally_texts
+from orchestra_mem.choices import RedactionChoice
+from orchestra_mem.core.redaction.anchors import Anchors, small_letters, standing
+from orchestra_mem.core.redaction.detectors import DETECTORS
 from orchestra_mem.core.redaction.masking import (
     GROUPS,
-    RedactionMode,
     RedactionSettings,
     faults,
     redact,
     redact_value,
 )
+from orchestra_mem.core.redaction.personal import PERSONAL as PERSONAL_FORMS
 from tests.timing import assert_linear, assert_quick, repeated
 
 KEY = b"of the project"
@@ -139,10 +142,10 @@ def test_a_finding_tells_where_it_stood_and_not_what_it_was() -> None:
 def test_modes() -> None:
     """Off leaves all, drop says that something stood there, and no more."""
     text = f"use {GITHUB}"
-    assert masked(text, RedactionSettings(mode=RedactionMode.OFF)) == text
-    assert masked(text, RedactionSettings(mode=RedactionMode.DROP)) == "use [redacted]"
+    assert masked(text, RedactionSettings(mode=RedactionChoice.OFF)) == text
+    assert masked(text, RedactionSettings(mode=RedactionChoice.DROP)) == "use [redacted]"
     value = {"key": GITHUB}
-    assert redact_value(value, RedactionSettings(mode=RedactionMode.OFF), KEY) == (value, Counter())
+    assert redact_value(value, RedactionSettings(mode=RedactionChoice.OFF), KEY) == (value, Counter())
 
 
 # What users say
@@ -274,7 +277,7 @@ TEXTS = st.lists(PIECES, max_size=5).map("".join)
 
 
 @settings(deadline=None)
-@given(TEXTS, st.sampled_from([SECRETS, PERSONAL, RedactionSettings(mode=RedactionMode.DROP)]))
+@given(TEXTS, st.sampled_from([SECRETS, PERSONAL, RedactionSettings(mode=RedactionChoice.DROP)]))
 def test_twice_changes_nothing_and_nothing_but_the_spans_changes(text: str, wanted: RedactionSettings) -> None:
     """What stands between the findings stands between the placeholders."""
     redacted = redact(text, wanted, KEY)
@@ -295,12 +298,23 @@ def test_json_stays_json(text: str, name: str, ascii_only: bool) -> None:
     clean, _ = redact_value(value, SECRETS, KEY)
     assert read.keys() == clean.keys() == value.keys()
     assert read["list"][1:] == clean["list"][1:] == [1, None]
+    assert clean["list"][0] == masked(text)
 
 
 def test_small_letters_stand_where_the_large_stood() -> None:
     """The forms that heed no case are looked for in a copy of equal length, for every character that there is."""
-    letters = "".join(map(chr, range(0x110000))).replace("İ", "i")
-    assert len(letters.lower()) == len(letters)
+    letters = "".join(map(chr, range(0x110000)))
+    assert len(small_letters(letters)) == len(letters)
+
+
+ANCHORS = {(anchor, each.folded) for each in (*DETECTORS, *PERSONAL_FORMS) for anchor in each.anchors.split("|")}
+CASES = [cased(anchor) for anchor, _ in sorted(ANCHORS) for cased in (str, str.upper, str.lower, str.title)]
+
+
+@given(st.lists(PIECES | st.sampled_from(CASES), max_size=9).map("".join))
+def test_one_pass_finds_the_anchors_that_a_look_for_each_finds(text: str) -> None:
+    """In any case, overlapping, beside any letter."""
+    assert sorted(Anchors(ANCHORS).standing_in(text)) == sorted(standing(ANCHORS, text))
 
 
 @pytest.mark.parametrize(
