@@ -168,7 +168,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         heard: str,
         *,
         room_tokens: float,
-        summary: int = 0,
+        subject: str = "",
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
     ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
@@ -178,7 +178,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             material: the session.
             heard: the text.
             room_tokens: what the lines may take together.
-            summary, insist, cancelled: as in `improve`, which raises the same.
+            subject, insist, cancelled: as in `improve`, which raises the same.
         """
         talk = Talk()
         found: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
@@ -186,7 +186,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             return found, talk, TrialVerdict.SKIPPED
         if not (insist or self._worth_trying(_SESSION)):
             talk.fault = _MOSTLY_FAILED
-            self._note(_SESSION, talk, TrialVerdict.SKIPPED, summary)
+            self._note(_SESSION, talk, TrialVerdict.SKIPPED, subject)
             return found, talk, TrialVerdict.SKIPPED
         start = time.perf_counter()
         chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
@@ -202,7 +202,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         found = news_by_key(found, heard, room_tokens, self._counter)
         talk.seconds = time.perf_counter() - start
         verdict = talk.verdict(used=any(found.values()))
-        self._note(_SESSION, talk, verdict, summary)
+        self._note(_SESSION, talk, verdict, subject)
         return found, talk, verdict
 
     def improve(
@@ -212,9 +212,10 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         *,
         target_tokens: int,
         content: str,
-        summary: int = 0,
+        subject: str = "",
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
+        merge: Callable[[Sequence[Passage]], Draft | None] | None = None,
     ) -> Compressed:
         """Better an extract with what a model finds in its material; the extract itself where that does not succeed.
 
@@ -223,9 +224,10 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             base: the extract of it.
             target_tokens: how large the summary may be.
             content: the kind of what is read, for the record of what the model is good at.
-            summary: the summary's number, for that record; 0 for none.
+            subject: which summary that is, for that record, as of a `Job`.
             insist: whether to ask the model even where it has mostly failed with this content.
             cancelled: asked again and again; where it says yes, it ends there.
+            merge: makes the summary of the lines that have passed; by default they stand beside the extract.
 
         Raises:
             InterruptedGenerationError: `cancelled` said so. What was read by then is remembered for the next try.
@@ -239,18 +241,21 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         elif not (insist or self._worth_trying(content)):
             talk.fault = _MOSTLY_FAILED
         if talk.fault:
-            self._note(content, talk, TrialVerdict.SKIPPED, summary)
+            self._note(content, talk, TrialVerdict.SKIPPED, subject)
             return Compressed.of(material, base, METHOD, TrialVerdict.SKIPPED, talk)
         start = time.perf_counter()
         better: Draft | None = None
         try:
             lines = self._lines(material, base, room, talk, cancelled)
-            better = improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
+            if merge is None:
+                better = improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
+            else:
+                better = merge(lines)
         except ModelError as error:
             talk.failed, talk.fault = True, str(error)
         talk.seconds = time.perf_counter() - start
         verdict = talk.verdict(used=better is not None)
-        self._note(content, talk, verdict, summary)
+        self._note(content, talk, verdict, subject)
         method = f"{METHOD} + {self._reader.model.name}" if better else METHOD
         return Compressed.of(material, better or base, method, verdict, talk)
 
@@ -284,7 +289,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             return trial.seconds >= self._timeout_s
         return trial.verdict is not TrialVerdict.SKIPPED
 
-    def _note(self, content: str, talk: Talk, verdict: TrialVerdict, summary: int) -> None:
+    def _note(self, content: str, talk: Talk, verdict: TrialVerdict, subject: str) -> None:
         if self._reader is None:
             return
         logger.info("%s, %s: %s in %.1f s", self._reader.model.name, content, verdict, talk.seconds)
@@ -294,7 +299,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
                     time=self._clock(),
                     model=self._reader.model.name,
                     content=content,
-                    summary=summary,
+                    subject=subject,
                     verdict=verdict,
                     fault=talk.fault,
                     seconds=talk.seconds,
