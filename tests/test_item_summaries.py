@@ -24,6 +24,7 @@ from orchestra_mem.core.catalog.tags import create_summary, word_count
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.errors import ModelError
+from orchestra_mem.faces.recall_views import memory_item_lines
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import Clock
@@ -77,6 +78,7 @@ def test_a_model_betters_the_summary_of_a_long_item(good: OrchestratorContextMan
     assert 0 < better.summary.index(TOLD) < better.summary.index(RULE)
     assert word_count(better.summary) <= 50
     assert (better.content, better.tokens, better.tags) == (item.content, item.tokens, item.tags)
+    assert f"in short (extractive + faithful): {better.summary}" in [*memory_item_lines(better)]
     (entry,) = good.audit(AuditFilter(call="better"))
     assert entry.items == (item.id,)
     assert entry.detail.endswith(" by extractive + faithful")

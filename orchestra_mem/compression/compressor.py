@@ -12,7 +12,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.model_reader import ModelReader
@@ -30,9 +29,6 @@ from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.types import Json, MustKeep, Operation
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
