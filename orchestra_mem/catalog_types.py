@@ -19,6 +19,10 @@ CHUNK_PATTERN = "catalog"
 """The `pattern` of a chunk of search that is an item of the catalog, and of its `agent` alone."""
 
 MAX_PRIORITY = 10
+
+GIVEN = "given"
+"""The `summary_method` of a summary that came with its item: no other takes its place."""
+
 MAX_ATTEMPTS = 3  # to learn from an exchange
 
 
@@ -48,7 +52,8 @@ class MemoryItem:
     """A piece of what an agent has learnt.
 
     `ci_source` is the agent that it is of, `GLOBAL` where it is of all. `tokens` are those of `content`,
-    `summary_tokens` those of `summary`. `tags` are called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp`
+    `summary_tokens` those of `summary`. `summary_method` is `extractive`, with the name of the model that has bettered
+    it where one has, or `GIVEN`. `tags` are called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp`
     is when it was said last, `said` how often; `expires` is None where it stays. `references` names items, operations
     (`op 12`), facts (`K7`), documents. `superseded_by` is the id of the item that took its place. `number` counts items
     from 1; 0 for one that is not stored. `changed` rises with each change of any item.
@@ -72,6 +77,7 @@ class MemoryItem:
     said: int = 1
     number: int = 0
     changed: int = 0
+    summary_method: str = ""
 
     @property
     def operations(self) -> list[int]:
@@ -265,6 +271,9 @@ class CatalogStore(Protocol):
     def changed_after(self, change: int, limit: int) -> list[MemoryItem]: ...
 
     def last_change(self, agent: str | None = None) -> int: ...
+
+    def extracts(self, limit: int) -> list[MemoryItem]:
+        """Give the newest live items that are longer than their summaries, which extraction made."""
 
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
         """Give those of an agent's live items; after a change those of all items that have changed since."""

@@ -24,13 +24,14 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A summary that a model is to improve. A lower `priority` comes first.
+    """What a model is to improve: `subject` is a summary (`S12`), or the one of an item of the catalog (`M7`).
 
-    `attempts` counts failed attempts, `error` is that of the last one; `since` is when the running one began.
+    A lower `priority` comes first. `attempts` counts failed attempts, `error` is that of the last one; `since` is when
+    the running one began.
     """
 
     id: int
-    summary: int
+    subject: str
     priority: int
     state: JobState
     attempts: int
@@ -40,9 +41,9 @@ class Job:
 
 
 class JobQueue(Protocol):
-    """Keeps jobs, one a summary, until they are done. Shared by processes; one at a time works on them."""
+    """Keeps jobs, one a subject, until they are done. Shared by processes; one at a time works on them."""
 
-    def put(self, summary: int, *, priority: int, now: datetime, most: int) -> bool:
+    def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
         """Enqueue a job, due now; one that waits or has failed is made due. Beyond `most` the last ones are dropped.
 
         Returns:
@@ -137,12 +138,15 @@ class TrialVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One attempt of a model at a summary. `content` is the kind of source text; `fault` the last fault found."""
+    """One attempt of a model at a summary.
+
+    `content` is the kind of source text; `subject` as of a job, empty for none; `fault` the last fault found.
+    """
 
     time: datetime
     model: str
     content: str
-    summary: int
+    subject: str
     verdict: TrialVerdict
     fault: str
     seconds: float

@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 44_920,
-    "orchestra_mem/core": 12_200,
+    "orchestra_mem": 45_140,
+    "orchestra_mem/core": 12_270,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_500,
@@ -52,13 +52,13 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_140,
-    "orchestra_mem/tiers": 4_880,
-    "orchestra_mem/adapters": 9_130,
+    "orchestra_mem/tiers": 4_900,
+    "orchestra_mem/adapters": 9_170,
     "orchestra_mem/memory": 2_740,
     "orchestra_mem/retrieval": 1_780,
-    "orchestra_mem/compression": 1_830,
-    "orchestra_mem/faces": 3_450,
-    "tests": 32_520,
+    "orchestra_mem/compression": 1_910,
+    "orchestra_mem/faces": 3_460,
+    "tests": 32_830,
     "benchmarks": 8_680,
 }
 MAX_MODULE_LINES = 400

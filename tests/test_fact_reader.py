@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -138,6 +144,50 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
     reader.read(number, cancelled=lambda: False)
     assert model.prompts == asked
     database.close()
+
+
+def _quotes_all(messages: Sequence[Message]) -> str:
+    """Quote as a decision whatever of the overlooked sentences stands in the record."""
+    pairs = [{"kind": "decision", "quote": text} for text in OVERLOOKED if text in messages[-1].text]
+    return json.dumps({"facts": pairs}) if _asked_for_facts(messages) else "no idea"
+
+
+def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
+    """The next process reads all of the summary's operations again, and finds the facts of one that was not killed."""
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    killed.mkdir()
+    with open_memory(killed, config=SMALL, clock=clock) as memory:
+        for text in filter(_quotable, OVERLOOKED):
+            memory.record_operation("message", {"speaker": "Ann", "text": f"{'We talked of doors. ' * 45}\n{text}"})
+        record(memory, clock)
+        memory.refresh()
+    shutil.copytree(killed, whole)
+    program = (
+        "import os, signal, sys; from datetime import datetime; from pathlib import Path\n"
+        "from orchestra_mem import open_memory; from orchestra_mem.testing import ScriptedModel\n"
+        "from tests.test_fact_reader import SMALL, _asked_for_facts, _quotes_all\n"
+        "def answer(messages):\n"
+        "    if sum(map(_asked_for_facts, model.prompts)) > 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return _quotes_all(messages)\n"
+        "model, now = ScriptedModel(answer), datetime.fromisoformat(sys.argv[2])\n"
+        "memory = open_memory(Path(sys.argv[1]), config=SMALL, clock=lambda: now, model=model)\n"
+        "while memory.compression.work(): pass\n"
+    )
+    command = [sys.executable, "-c", program, str(killed), clock().isoformat()]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    assert subprocess.run(command, check=False, timeout=60, env=environment).returncode == -signal.SIGKILL
+    clock.now += timedelta(minutes=5)
+    found, asked = [], []
+    for folder in (killed, whole):
+        with open_memory(folder, config=SMALL, clock=clock, model=(model := ScriptedModel(_quotes_all))) as memory:
+            found.append([(fact.operation, fact.kind, fact.text) for fact in memory.facts(standing=False)])
+            _work(memory)
+            found.append([(fact.operation, fact.kind, fact.text) for fact in memory.facts(standing=False)])
+        asked.append(list(filter(_asked_for_facts, model.prompts)))
+    half, killed_facts, before, whole_facts = found
+    assert len(before) < len(half) < len(whole_facts)
+    assert sorted(killed_facts) == sorted(whole_facts)
+    assert asked[0] == asked[1]
 
 
 def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:

@@ -89,22 +89,22 @@ def take(queue: SqliteJobQueue, at: timedelta = timedelta()) -> Job | None:
 def test_jobs_come_by_priority_and_then_in_their_order(queue: SqliteJobQueue) -> None:
     """Each is there once; one that is put again keeps the better place."""
     for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
-        assert queue.put(summary, priority=priority, now=LATER, most=9)
-    taken = [job.summary for job in iter(lambda: take(queue), None)]
-    assert taken == [3, 1, 2]
+        assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
+    taken = [job.subject for job in iter(lambda: take(queue), None)]
+    assert taken == ["S3", "S1", "S2"]
     assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
 
 
 def test_a_full_queue_lets_the_last_ones_go(queue: SqliteJobQueue) -> None:
     """What is more pressing gets in, what is not stays out."""
-    assert [queue.put(n, priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
-    assert queue.put(4, priority=0, now=LATER, most=2)
-    assert [job.summary for job in queue.jobs()] == [4, 1]
+    assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
+    assert queue.put("S4", priority=0, now=LATER, most=2)
+    assert [job.subject for job in queue.jobs()] == ["S4", "S1"]
 
 
 def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQueue) -> None:
     """When its lease has run out, not before; renewing puts that off."""
-    queue.put(1, priority=0, now=LATER, most=9)
+    queue.put("S1", priority=0, now=LATER, most=9)
     job = take(queue)
     assert job is not None
     assert take(queue, timedelta(seconds=59)) is None
@@ -113,7 +113,7 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQ
     assert queue.due(LATER + timedelta(minutes=5))
     again = take(queue, timedelta(minutes=5))
     assert again is not None
-    assert (again.summary, again.attempts) == (1, 1)
+    assert (again.subject, again.attempts) == ("S1", 1)
     assert again.error == "it stalled, or the process that worked at it ended"
 
 
@@ -138,20 +138,20 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqliteJobQueue) -> None:
     assert queue.lead("killed", now=ahead, until=ahead + minute)
     queue.announce("killed", until=ahead + minute)
     for summary in (1, 2):
-        queue.put(summary, priority=0, now=ahead, most=9)
+        queue.put(f"S{summary}", priority=0, now=ahead, most=9)
     assert queue.take("killed", now=ahead, until=ahead + minute) is not None
     assert not queue.another_leads("me", LATER)
     assert queue.lead("me", now=LATER, until=LATER + minute)
     assert not queue.lead("other", now=LATER - timedelta(seconds=5), until=LATER)
     assert not queue.announced("me", LATER)
     assert queue.due(LATER)
-    taken = [job.summary for job in iter(lambda: take(queue), None)]
-    assert taken == [1, 2]
+    taken = [job.subject for job in iter(lambda: take(queue), None)]
+    assert taken == ["S1", "S2"]
 
 
 def test_what_somebody_was_at_who_resigns_waits_again(queue: SqliteJobQueue) -> None:
     """At once, and it costs no attempt."""
-    queue.put(1, priority=0, now=LATER, most=9)
+    queue.put("S1", priority=0, now=LATER, most=9)
     assert take(queue) is not None
     queue.resign("another")
     assert take(queue) is None
@@ -179,7 +179,7 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
         queue, lambda job, cancelled: told(TrialVerdict.FAILED, "refused"), clock=clock, owner="me",
         max_attempts=3,
     )  # fmt: skip
-    work.offer(1, 10)
+    work.offer("S1", 10)
     pauses = []
     for _ in range(3):
         pauses.append(work.step())
@@ -200,7 +200,7 @@ def test_what_a_disk_refuses_is_tried_again(queue: SqliteJobQueue, clock: Clock,
             raise outcome
 
     work = BackgroundWork(queue, improve, clock=clock, owner="me")
-    work.offer(1, 10)
+    work.offer("S1", 10)
     assert work.step() > 20
     assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.WAITING, 1, str(error))]
     clock.now += timedelta(minutes=1)
@@ -225,7 +225,7 @@ def test_a_lease_that_cannot_be_renewed_ends_no_generation(
 
     monkeypatch.setattr(jobs_module, "_LEASE_S", -1.0)
     work = BackgroundWork(queue, improve, clock=clock, owner="me")
-    work.offer(1, 10)
+    work.offer("S1", 10)
     work.step()
     assert asked
     assert queue.jobs() == []
@@ -234,19 +234,19 @@ def test_a_lease_that_cannot_be_renewed_ends_no_generation(
 def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJobQueue, clock: Clock) -> None:
     """The model may be had then, or be another one; what took a process with it is left alone."""
     clock.now = LATER
-    done: list[int] = []
+    done: list[str] = []
     for summary, error in ((1, "refused"), (2, STALLED)):
-        queue.put(summary, priority=10, now=LATER, most=9)
+        queue.put(f"S{summary}", priority=10, now=LATER, most=9)
         job = take(queue)
         assert job is not None
         queue.fail(job, error, due=None)
-    work = BackgroundWork(queue, lambda job, cancelled: done.append(job.summary), clock=clock, owner="me")
+    work = BackgroundWork(queue, lambda job, cancelled: done.append(job.subject), clock=clock, owner="me")
     work._wake.set()
     work.start()
     until(lambda: len(queue.jobs()) == 1)
     work.close()
-    assert done == [1]
-    assert [(job.summary, job.state) for job in queue.jobs()] == [(2, JobState.FAILED)]
+    assert done == ["S1"]
+    assert [(job.subject, job.state) for job in queue.jobs()] == [("S2", JobState.FAILED)]
 
 
 def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> None:
@@ -258,7 +258,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
         database = Database(tmp_path / ".obra" / "obra.db")
         queue = SqliteJobQueue(database)
         for summary in (998, 999):
-            queue.put(summary, priority=0, now=clock(), most=9)
+            queue.put(f"S{summary}", priority=0, now=clock(), most=9)
             if job := take(queue) if summary == 998 else None:
                 queue.fail(job, "refused", due=None)
         while memory.compression.work():
@@ -274,7 +274,7 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, c
     """What takes a process with it is not tried for ever."""
     clock.now = LATER
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
-    work.offer(1, 10)
+    work.offer("S1", 10)
     for _ in range(2):
         assert take(queue, clock.now - LATER) is not None
         clock.now += timedelta(minutes=2)
@@ -303,7 +303,7 @@ def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock:
 
     work = BackgroundWork(queue, improve, clock=clock, owner="me", busy=lambda: busy[0])
     other = BackgroundWork(queue, improve, clock=clock, owner="other")
-    work.offer(1, 10)
+    work.offer("S1", 10)
     assert work.step() == 0.0
     assert seen == [False, True, True, False]
     assert [(job.state, job.attempts) for job in queue.jobs()] == [(JobState.WAITING, 0)]
@@ -328,7 +328,7 @@ def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: Sqlite
         seen.append(cancelled())
 
     other = BackgroundWork(queue, improve, clock=clock, owner="other")
-    other.offer(1, 10)
+    other.offer("S1", 10)
     foreground = mine.foreground()
     foreground.__enter__()
     other.step()
@@ -347,7 +347,7 @@ def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: Sql
     """Whoever began it; where the queue cannot be written the model is to be had all the same."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
     other = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="other")
-    work.offer(1, 10)
+    work.offer("S1", 10)
     work.step()
     first, second = other.foreground(), other.foreground()
     for enter in (first, second):

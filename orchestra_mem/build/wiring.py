@@ -32,6 +32,7 @@ from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
+from orchestra_mem.compression.item_summarizer import ItemSummarizer
 from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.compression.service import Compression
@@ -210,6 +211,7 @@ class Wiring:
             (self.place.home / "index" / "search.db").exists,
         )  # fmt: skip
         compression = self._compression(episodic)
+        self.agents.catalog.said_anew = compression.item_said
         window = settings.orchestrator.context_window
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
@@ -291,10 +293,18 @@ class Wiring:
             FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
         )
 
+        items = ItemSummarizer(
+            compressor=compressor, catalog=self.agents.catalog, store=SqliteCatalogStore(self.database),
+            counter=counter, max_words=self.settings.catalog.summary_max_length,
+        )  # fmt: skip
+
         def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
-            done = improver.improve(job.summary, insist=job.priority == 0, cancelled=cancelled)
+            number = int(job.subject[1:])
+            if job.subject[0] == "M":
+                return items.improve(number, cancelled=cancelled)
+            done = improver.improve(number, insist=job.priority == 0, cancelled=cancelled)
             if reader is not None and (done is None or done.verdict is not TrialVerdict.FAILED):
-                reader.read(job.summary, cancelled=cancelled)
+                reader.read(number, cancelled=cancelled)
             return done
 
         work = BackgroundWork(
@@ -302,8 +312,8 @@ class Wiring:
             max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return Compression(
-            compressor, improver=improver, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts, trials=trials,
-            doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
+            compressor, improver=improver, items=items, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts,
+            trials=trials, doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
         )  # fmt: skip
 
     def _open_search(

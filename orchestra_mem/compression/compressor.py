@@ -12,7 +12,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.model_reader import ModelReader
@@ -30,9 +29,6 @@ from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.types import Json, MustKeep, Operation
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +164,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         heard: str,
         *,
         room_tokens: float,
-        summary: int = 0,
+        subject: str = "",
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
     ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
@@ -178,31 +174,24 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             material: the session.
             heard: the text.
             room_tokens: what the lines may take together.
-            summary, insist, cancelled: as in `improve`, which raises the same.
+            subject, insist, cancelled: as in `improve`, which raises the same.
         """
-        talk = Talk()
         found: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
-        if self._reader is None:
-            return found, talk, TrialVerdict.SKIPPED
-        if not (insist or self._worth_trying(_SESSION)):
-            talk.fault = _MOSTLY_FAILED
-            self._note(_SESSION, talk, TrialVerdict.SKIPPED, summary)
-            return found, talk, TrialVerdict.SKIPPED
-        start = time.perf_counter()
-        chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
-        try:
-            for chunk in chunks_of(material, chars, heard=heard)[:_SESSION_CHUNKS]:
-                for key, lines in self._reader.session_lines(chunk, talk, cancelled).items():
-                    found[key] += lines
-                said = "\n".join(line for lines in found.values() for line in lines)
-                if talk.hopeless(_PATIENCE) or self._counter.count(said) >= _ENOUGH * room_tokens:
-                    break
-        except ModelError as error:
-            talk.fault, talk.failed = str(error), True
-        found = news_by_key(found, heard, room_tokens, self._counter)
-        talk.seconds = time.perf_counter() - start
-        verdict = talk.verdict(used=any(found.values()))
-        self._note(_SESSION, talk, verdict, summary)
+
+        def ask(reader: ModelReader, talk: Talk) -> bool:
+            chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
+            try:
+                for chunk in chunks_of(material, chars, heard=heard)[:_SESSION_CHUNKS]:
+                    for key, lines in reader.session_lines(chunk, talk, cancelled).items():
+                        found[key] += lines
+                    said = "\n".join(line for lines in found.values() for line in lines)
+                    if talk.hopeless(_PATIENCE) or self._counter.count(said) >= _ENOUGH * room_tokens:
+                        break
+            finally:
+                found.update(news_by_key(found, heard, room_tokens, self._counter))
+            return any(found.values())
+
+        talk, verdict = self._tried(ask, _SESSION, subject, insist=insist)
         return found, talk, verdict
 
     def improve(
@@ -212,9 +201,10 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         *,
         target_tokens: int,
         content: str,
-        summary: int = 0,
+        subject: str = "",
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
+        merge: Callable[[Sequence[Passage]], Draft | None] | None = None,
     ) -> Compressed:
         """Better an extract with what a model finds in its material; the extract itself where that does not succeed.
 
@@ -223,49 +213,69 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             base: the extract of it.
             target_tokens: how large the summary may be.
             content: the kind of what is read, for the record of what the model is good at.
-            summary: the summary's number, for that record; 0 for none.
+            subject: which summary that is, for that record, as of a `Job`.
             insist: whether to ask the model even where it has mostly failed with this content.
             cancelled: asked again and again; where it says yes, it ends there.
+            merge: makes the summary of the lines that have passed; by default they stand beside the extract.
 
         Raises:
             InterruptedGenerationError: `cancelled` said so. What was read by then is remembered for the next try.
         """
-        talk = Talk()
-        if self._reader is None:
-            return Compressed.of(material, base, METHOD, TrialVerdict.SKIPPED, talk)
-        room = target_tokens - base.tokens
-        if room < _LEAST_ROOM:
-            talk.fault = "the extract fills the size"
-        elif not (insist or self._worth_trying(content)):
-            talk.fault = _MOSTLY_FAILED
-        if talk.fault:
-            self._note(content, talk, TrialVerdict.SKIPPED, summary)
-            return Compressed.of(material, base, METHOD, TrialVerdict.SKIPPED, talk)
-        start = time.perf_counter()
-        better: Draft | None = None
-        try:
-            lines = self._lines(material, base, room, talk, cancelled)
-            better = improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
-        except ModelError as error:
-            talk.failed, talk.fault = True, str(error)
-        talk.seconds = time.perf_counter() - start
-        verdict = talk.verdict(used=better is not None)
-        self._note(content, talk, verdict, summary)
-        method = f"{METHOD} + {self._reader.model.name}" if better else METHOD
-        return Compressed.of(material, better or base, method, verdict, talk)
+        room, better = target_tokens - base.tokens, base
 
-    def _lines(
-        self, material: Material, base: Draft, room: int, talk: Talk, cancelled: Callable[[], bool]
-    ) -> list[Passage]:
-        """The lines that a model writes of a material and that have passed, those of what was least heard first."""
-        assert self._reader is not None
-        lines: list[Passage] = []
-        chars = chars_for(_CHUNK_TOKENS, material.source_text, self._counter)
-        for chunk in chunks_of(material, chars, heard=base.text):
-            lines += self._reader.lines(chunk, talk, cancelled)
-            if talk.hopeless(_PATIENCE) or self._counter.count(render(lines)) >= _ENOUGH * room:
-                break
-        return lines
+        def ask(reader: ModelReader, talk: Talk) -> bool:
+            nonlocal better
+            lines: list[Passage] = []
+            chars = chars_for(_CHUNK_TOKENS, material.source_text, self._counter)
+            for chunk in chunks_of(material, chars, heard=base.text):
+                lines += reader.lines(chunk, talk, cancelled)
+                if talk.hopeless(_PATIENCE) or self._counter.count(render(lines)) >= _ENOUGH * room:
+                    break
+            better = (merge or beside)(lines) or base
+            return better is not base
+
+        def beside(lines: Sequence[Passage]) -> Draft | None:
+            return improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
+
+        fault = "" if room >= _LEAST_ROOM else "the extract fills the size"
+        talk, verdict = self._tried(ask, content, subject, insist=insist, fault=fault)
+        method = f"{METHOD} + {self.model.name}" if self.model and better is not base else METHOD
+        return Compressed.of(material, better, method, verdict, talk)
+
+    def _tried(
+        self,
+        ask: Callable[[ModelReader, Talk], bool],
+        content: str,
+        subject: str,
+        *,
+        insist: bool,
+        fault: str = "",
+    ) -> tuple[Talk, TrialVerdict]:
+        """Ask the model for something, unless a fault or its record speaks against it, and record how that went."""
+        talk, verdict = Talk(fault=fault), TrialVerdict.SKIPPED
+        if self._reader is None:
+            return Talk(), verdict
+        if not (fault or insist or self._worth_trying(content)):
+            talk.fault = _MOSTLY_FAILED
+        if not talk.fault:
+            start, used = time.perf_counter(), False
+            try:
+                used = ask(self._reader, talk)
+            except ModelError as error:
+                talk.fault, talk.failed = str(error), True
+            talk.seconds = time.perf_counter() - start
+            verdict = talk.verdict(used=used)
+        name = self._reader.model.name
+        logger.info("%s, %s: %s in %.1f s", name, content, verdict, talk.seconds)
+        if self._trials is not None:
+            self._trials.add(
+                Trial(
+                    time=self._clock(), model=name, content=content, subject=subject, verdict=verdict,
+                    fault=talk.fault, seconds=talk.seconds, prompt_tokens=talk.prompt_tokens,
+                    answer_tokens=talk.answer_tokens,
+                )
+            )  # fmt: skip
+        return talk, verdict
 
     def _worth_trying(self, content: str) -> bool:
         """Whether a model has been good at a kind of content lately, or it is time to see whether it is now."""
@@ -283,25 +293,6 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         if trial.verdict is TrialVerdict.FAILED:
             return trial.seconds >= self._timeout_s
         return trial.verdict is not TrialVerdict.SKIPPED
-
-    def _note(self, content: str, talk: Talk, verdict: TrialVerdict, summary: int) -> None:
-        if self._reader is None:
-            return
-        logger.info("%s, %s: %s in %.1f s", self._reader.model.name, content, verdict, talk.seconds)
-        if self._trials is not None:
-            self._trials.add(
-                Trial(
-                    time=self._clock(),
-                    model=self._reader.model.name,
-                    content=content,
-                    summary=summary,
-                    verdict=verdict,
-                    fault=talk.fault,
-                    seconds=talk.seconds,
-                    prompt_tokens=talk.prompt_tokens,
-                    answer_tokens=talk.answer_tokens,
-                )
-            )
 
     def _compressed(self, material: Material, whole: str, target_tokens: int, *, content: str) -> Compressed:
         """What is made of a material; its text as it is where nothing shorter passes the check."""

@@ -125,8 +125,7 @@ def quotes_of(
     found: list[Quote] = []
     for piece in _pieces(text):
         asked = facts_prompt(piece)
-        estimate = 2 * sum(counter.count(message.text) for message in asked)
-        if model.fits(asked, answer_tokens=_ANSWER_TOKENS, estimate=estimate):
+        if model.fits(asked, answer_tokens=_ANSWER_TOKENS, counter=counter):
             answer = model.ask(asked, max_tokens=_ANSWER_TOKENS, schema=facts_schema(), cancelled=cancelled)
             found += read_quotes(answer.text)
     return found

@@ -84,9 +84,9 @@ class BackgroundWork:
             self._thread = threading.Thread(target=self._run, name="orchestra-mem background", daemon=True)
             self._thread.start()
 
-    def offer(self, summary: int, priority: int) -> None:
+    def offer(self, subject: str, priority: int) -> None:
         """Let a summary wait to be bettered."""
-        self._queue.put(summary, priority=priority, now=self._clock(), most=self._max_jobs)
+        self._queue.put(subject, priority=priority, now=self._clock(), most=self._max_jobs)
         self._wake.set()
 
     @contextmanager
@@ -152,7 +152,7 @@ class BackgroundWork:
         given_up = [job for job in self._queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
         if given_up and self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
             for job in given_up:
-                self.offer(job.summary, job.priority)
+                self.offer(job.subject, job.priority)
         return True
 
     def step(self) -> float:
@@ -190,7 +190,7 @@ class BackgroundWork:
             self._queue.finish(job)
             return 0.0
         except Exception as error:  # of the disk, for one: another time it may go well
-            logger.warning("S%d could not be bettered", job.summary, exc_info=True)
+            logger.warning("%s could not be bettered", job.subject, exc_info=True)
             return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
             self._queue.finish(job)
@@ -203,7 +203,7 @@ class BackgroundWork:
         # Whatever keeps the model from answering keeps it from the other jobs too: all of them wait.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
-        logger.warning("S%d stays an extract for now: %s", job.summary, fault)
+        logger.warning("%s stays an extract for now: %s", job.subject, fault)
         return pause_s
 
     def _interrupted(self, job: Job) -> bool:

@@ -27,8 +27,8 @@ from orchestra_mem.types import Json
 
 # Prompts whose lines are remembered: an interrupted summary is not begun from its start.
 _REMEMBERED = 256
-# Tokens by the counter at hand, which may be another than the model's, are taken times this; beyond the model counts.
-_CAUTION = 2
+# What an answer takes, and a second prompt that names its fault.
+_ROOM_TOKENS = ANSWER_TOKENS + RETRY_TOKENS
 
 _Asked = tuple[Message, ...]
 
@@ -51,7 +51,7 @@ class ModelReader:
             ModelError: the model does not answer.
         """
         asked = notes_prompt(chunk.text)
-        if not self._fits(asked):
+        if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
             return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
@@ -64,7 +64,7 @@ class ModelReader:
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
         """Return what a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
         asked = session_prompt(chunk.text)
-        if not self._fits(asked):
+        if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
             for half in self._halves(chunk, talk):
                 for key, lines in self.session_lines(half, talk, cancelled).items():
@@ -142,8 +142,3 @@ class ModelReader:
                 elif not fault:
                     fault = faults[0]
         return good, fault
-
-    def _fits(self, asked: _Asked) -> bool:
-        """Whether a prompt, the answer and a second prompt that names its fault have room in the window."""
-        tokens = _CAUTION * sum(self._counter.count(message.text) for message in asked)
-        return self._patient.fits(asked, answer_tokens=ANSWER_TOKENS + RETRY_TOKENS, estimate=tokens)

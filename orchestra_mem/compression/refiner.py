@@ -82,7 +82,7 @@ class SummaryRefiner:
                 base,
                 target_tokens=target,
                 content=content,
-                summary=number,
+                subject=f"S{number}",
                 insist=insist,
                 cancelled=cancelled,
             )
@@ -129,7 +129,7 @@ class SummaryRefiner:
             material,
             summary.text,
             room_tokens=self.limits.summary,
-            summary=summary.id,
+            subject=f"S{summary.id}",
             insist=insist,
             cancelled=cancelled,
         )

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
 
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.item_summarizer import ItemSummarizer
 from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.core.summaries.drafts import METHOD
@@ -22,11 +24,13 @@ from orchestra_mem.types import Json, Session, Summary
 
 logger = logging.getLogger(__name__)
 
-# Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole.
+# Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole,
+# and at last what the catalog has.
 _ASKED_FOR = 0
 _LEVEL_PRIORITY = 10
 _WHOLE_PRIORITY = 1_000
-# Sessions and sections whose extracts may still wait for the model when a program starts.
+_ITEM_PRIORITY = 2_000
+# Sessions, sections and items whose extracts may still wait for the model when a program starts.
 _WHOLE_OFFERED = 20
 _LOOKED_THROUGH = 1_000
 # Of the largest number that a database takes.
@@ -59,6 +63,7 @@ class Compression:
         compressor: MemoryCompressor,
         *,
         improver: SummaryRefiner,
+        items: ItemSummarizer,
         work: BackgroundWork,
         log: EventLog,
         ledger: Ledger,
@@ -70,6 +75,7 @@ class Compression:
     ) -> None:
         self.compressor = compressor
         self._improver = improver
+        self._items = items
         self._work = work
         self._log = log
         self._ledger = ledger
@@ -107,17 +113,20 @@ class Compression:
         live, model = self._log.live_session(), self.compressor.model
         if model is None:
             return
-        known = {trial.summary for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
-        known |= {job.summary for job in self._queue.jobs()} | {draft.summary for draft in self._drafts.drafts()}
+        known = {trial.subject for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
+        known |= {job.subject for job in self._queue.jobs()} | {f"S{each.summary}" for each in self._drafts.drafts()}
         standing = self._ledger.summaries(live.id, standing=True) if live else []
         standing += self._ledger.whole_summaries(limit=_WHOLE_OFFERED)
-        self._offer([summary for summary in standing if summary.id not in known])
+        self._offer([summary for summary in standing if f"S{summary.id}" not in known])
+        self._offer_items(
+            [item for item in self._items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
+        )
 
     def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
         """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
         self.offer(refreshed.compacted.summaries)
         for job in self._queue.jobs():
-            if job.state is JobState.FAILED and self._stays(job.summary):
+            if job.state is JobState.FAILED and self._stays(job.subject):
                 self._queue.finish(job)
         if self._auto and any(each.document for each in self._ledger.whole_summaries(limit=_WHOLE_OFFERED)):
             self._offer_standing()
@@ -134,10 +143,22 @@ class Compression:
     def _offer(self, summaries: Sequence[Summary]) -> None:
         for summary in summaries:
             if summary.method == METHOD and not self._improver.why_not(summary):
-                self._work.offer(summary.id, _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
+                self._work.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
-    def _stays(self, number: int) -> bool:
+    def item_said(self, item: MemoryItem) -> None:
+        """Hear of an item of the catalog with a new text: its summary waits to be bettered."""
+        if self._auto:
+            self._offer_items([item])
+
+    def _offer_items(self, items: Sequence[MemoryItem]) -> None:
+        for item in filter(self._items.may_better, items):
+            self._work.offer(f"M{item.number}", _ITEM_PRIORITY)
+
+    def _stays(self, subject: str) -> bool:
         """Whether a summary cannot be bettered any more."""
+        number = int(subject[1:])
+        if subject[0] == "M":
+            return not any(map(self._items.may_better, self._items.store.by_number([number])))
         try:
             return bool(self._improver.why_not(self._ledger.summary(number)))
         except NotFoundError:
@@ -167,26 +188,27 @@ class Compression:
             raise ModelError(f"S{summary.id} stays as it is: {why}")
         with self._work.foreground():
             # Before the model takes its time: there it waits where the process is killed or the model does not answer.
-            self._work.offer(summary.id, _ASKED_FOR)
+            self._work.offer(f"S{summary.id}", _ASKED_FOR)
             done = self._improver.improve(summary.id, insist=True)
         if done is None:
             raise ModelError(f"S{summary.id} was changed meanwhile; try again")
         if done.verdict is not TrialVerdict.FAILED:
             for job in self._queue.jobs():
-                if job.summary == summary.id:
+                if job.subject == f"S{summary.id}":
                     self._queue.finish(job)
         return done
 
     def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:
         """Tell of summaries what a model had to do with them."""
-        trials: dict[int, Trial] = {}
+        trials: dict[str, Trial] = {}
         for trial in self._trials.trials(limit=_LOOKED_THROUGH):
-            trials.setdefault(trial.summary, trial)
+            trials.setdefault(trial.subject, trial)
         drafts = {draft.summary: draft for draft in self._drafts.drafts()}
-        jobs = {job.summary: job for job in self._queue.jobs()}
+        jobs = {job.subject: job for job in self._queue.jobs()}
         return [
-            SummaryStory(summary=each, trial=trials.get(each.id), draft=drafts.get(each.id), job=jobs.get(each.id))
+            SummaryStory(summary=each, trial=trials.get(name), draft=drafts.get(each.id), job=jobs.get(name))
             for each in summaries
+            for name in [f"S{each.id}"]
         ]
 
     def stats(self) -> list[dict[str, Json]]:
@@ -216,11 +238,14 @@ class Compression:
             )
         failed = [job for job in self._queue.jobs() if job.state is JobState.FAILED]
         if failed:
-            names = ", ".join(f"S{job.summary}" for job in failed[:5])
+            names = ", ".join(job.subject for job in failed[:5])
+            redo = next(
+                (f"`orchestra-mem summaries redo {each.subject}`" for each in failed if each.subject[0] == "S"), ""
+            )
             told.append(
                 _problem(
                     f"{model.name}: given up bettering {names}{', …' if len(failed) > 5 else ''}: {failed[-1].error}; "
-                    f"`orchestra-mem summaries redo S{failed[-1].summary}` tries again",
+                    f"{redo or 'the next start'} tries again",
                     None,
                 )
             )

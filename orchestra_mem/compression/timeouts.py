@@ -11,12 +11,15 @@ from concurrent.futures import Future
 from orchestra_mem.core.text import visible
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
 # So long after its time is up, or it was told to stop, a model may take to see it.
 _GRACE_S = 5.0
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS = 1_000
+# Tokens by a counter, which may be another than the model's, are taken times this.
+_CAUTION = 2
 _MOST_TOKENS = 2**31
 
 
@@ -51,12 +54,13 @@ class ModelWithTimeout:
         """Whether the model has not come back from a prompt that was given up."""
         return self._lost is not None and self._lost.is_alive()
 
-    def fits(self, messages: Sequence[Message], *, answer_tokens: int, estimate: int) -> bool:
-        """Whether a prompt and so long an answer have room in the window; the model counts where `estimate` has none.
+    def fits(self, messages: Sequence[Message], *, answer_tokens: int, counter: TokenCounter) -> bool:
+        """Whether a prompt and so long an answer have room in the window; the model counts where a counter sees none.
 
         Raises:
             ModelError: the model cannot say.
         """
+        estimate = _CAUTION * sum(counter.count(message.text) for message in messages)
         try:
             room = self.model.context_tokens - answer_tokens
             return estimate <= room or self.model.count_prompt(messages) <= room

@@ -120,7 +120,8 @@ def memory_item_lines(item: MemoryItem) -> Iterator[str]:
     if item.superseded_by:
         yield f"superseded by {item.superseded_by}"
     if item.summary != item.content:
-        yield visible(f"in short: {item.summary}")
+        made = f" ({item.summary_method})" if item.summary_method else ""
+        yield visible(f"in short{made}: {item.summary}")
     yield ""
     yield from visible(item.content).split("\n")
 

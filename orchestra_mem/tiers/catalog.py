@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from orchestra_mem.catalog_types import (
+    GIVEN,
     GLOBAL,
     MAX_PRIORITY,
     CatalogLimits,
@@ -26,6 +27,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
+from orchestra_mem.core.summaries.drafts import METHOD
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.tiers.audit import AuditTrail, described
@@ -53,7 +55,8 @@ class MemoryCatalog(CatalogReader):
         superseded: names the earlier items that a new one takes the place of.
         select: chooses what matters for a message; see `CatalogSelector.get_relevant`.
 
-    `purged` is told which items have been removed for good, so that no text of theirs stays elsewhere.
+    `purged` is told which items have been removed for good, so that no text of theirs stays elsewhere; `said_anew` of
+    each that is new or has another text, in the transaction that stores it.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class MemoryCatalog(CatalogReader):
         self._counter = counter
         self._limits = limits
         self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None
+        self.said_anew: Callable[[MemoryItem], None] = lambda item: None
         self._redacted = redacted
         self._superseded = superseded
 
@@ -130,6 +134,7 @@ class MemoryCatalog(CatalogReader):
                     self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=stored.id))
                     self.audit.changed(agent, "supersede", (old.id, stored.id), f"{old.type} by {stored.type}")
             self._displace(new.ci_source, agent)
+            self.said_anew(stored)
         return stored
 
     def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
@@ -152,6 +157,7 @@ class MemoryCatalog(CatalogReader):
             expires=draft.expires or (None if draft.stays else self._expiry(priority, draft.timestamp or now)),
             references=draft.references,
             author=author,
+            summary_method=GIVEN if given else METHOD,
         )
 
     def _expiry(self, priority: int, said: datetime) -> datetime | None:
@@ -223,7 +229,21 @@ class MemoryCatalog(CatalogReader):
                     self._hide([same], ItemStatus.DISPLACED, agent)
                 after = self._replace(after)
                 self.audit.changed(agent, "update", (after.id,), detail)
+                if after.content != before.content:
+                    self.said_anew(after)
         return after
+
+    def better_summary(self, item: MemoryItem, summary: str, method: str) -> bool:
+        """Put a better summary in the place of an extract; False where the item has another text or summary by now."""
+        with self._store.changing():
+            for now in self._store.by_number([item.number]):
+                if (now.content, now.summary, now.summary_method) == (item.content, item.summary, METHOD):
+                    tokens = self._counter.count(summary)
+                    after = replace(now, summary=summary, summary_tokens=tokens, summary_method=method)
+                    self.audit.changed(OWNER, "better", (now.id,), f"{described(_told(now), _told(after))} by {method}")
+                    self._replace(after)
+                    return True
+        return False
 
     def _changed(self, before: MemoryItem, changes: Mapping[str, object], author: Author) -> MemoryItem:
         from orchestra_mem.core.catalog.item_drafts import read_draft
@@ -241,6 +261,7 @@ class MemoryCatalog(CatalogReader):
             made, id=before.id, number=before.number, said=before.said, status=before.status, changed=before.changed,
             superseded_by=before.superseded_by, timestamp=draft.timestamp or before.timestamp,
             expires=made.expires if anew else before.expires,
+            summary_method=made.summary_method if {"content", "summary"} & {*changes} else before.summary_method,
         )  # fmt: skip
 
     def delete(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:

@@ -136,6 +136,11 @@ class SqliteCatalogStore(Stored):
             query, values = "SELECT max(changed) FROM memory_items WHERE ci_source = ?", [agent]
         return int(self._database.value("reading the catalog", query, values) or 0)
 
+    def extracts(self, limit: int) -> list[MemoryItem]:
+        """Return the newest live items that are longer than their summaries, which extraction made."""
+        tail = "WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens "
+        return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
+
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
         """Return those of an agent's live items; after a change those of all items that have changed since."""
         query = (

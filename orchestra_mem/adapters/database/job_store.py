@@ -28,7 +28,7 @@ _LASTS = f"NOT {_PAST.format('until')}"
 class SqliteJobQueue(Stored):
     """Fulfils `job_types.JobQueue`."""
 
-    def put(self, summary: int, *, priority: int, now: datetime, most: int) -> bool:
+    def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
         """Let a job wait; where it does already, or has failed, it is due now. Of more than `most` the last ones go.
 
         Returns:
@@ -36,17 +36,17 @@ class SqliteJobQueue(Stored):
         """
         with self._database.transaction("job"):
             self._write(
-                "INSERT INTO jobs (summary, priority, state, due) VALUES (?, ?, 'waiting', ?) "
-                "ON CONFLICT (summary) DO UPDATE SET priority = min(priority, excluded.priority), due = excluded.due, "
+                "INSERT INTO jobs (subject, priority, state, due) VALUES (?, ?, 'waiting', ?) "
+                "ON CONFLICT (subject) DO UPDATE SET priority = min(priority, excluded.priority), due = excluded.due, "
                 "attempts = 0, error = '', state = iif(state = 'failed', 'waiting', state)",
-                summary, priority, now,
+                subject, priority, now,
             )  # fmt: skip
             self._write(
                 "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'waiting' "
                 "ORDER BY priority, id LIMIT -1 OFFSET ?)",
                 most,
             )
-            return self._exists("SELECT 1 FROM jobs WHERE summary = :summary", summary=summary)
+            return self._exists("SELECT 1 FROM jobs WHERE subject = :subject", subject=subject)
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
         """Give the first job that is due and note who works at it; those whose lease has run out wait again."""

@@ -313,4 +313,32 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX memory_references_item ON memory_references (item);
     INSERT INTO memory_references SELECT DISTINCT value, number FROM memory_items, json_each([references]);
     """,
+    # 12: a model betters the summaries of items (M7) as it does others (S12); how an item's summary was made, which is
+    # not known of earlier ones
+    """
+    ALTER TABLE jobs RENAME TO jobs_of_summaries;
+    DROP INDEX jobs_order;
+    CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        subject TEXT NOT NULL UNIQUE,
+        priority INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        due INTEGER NOT NULL,
+        owner TEXT,
+        since INTEGER,
+        until INTEGER,
+        error TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    INSERT INTO jobs
+        SELECT id, 'S' || summary, priority, state, attempts, due, owner, since, until, error FROM jobs_of_summaries;
+    DROP TABLE jobs_of_summaries;
+    CREATE INDEX jobs_order ON jobs (state, priority, id);
+    ALTER TABLE model_trials ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+    UPDATE model_trials SET subject = 'S' || summary WHERE summary > 0;
+    ALTER TABLE model_trials DROP COLUMN summary;
+    ALTER TABLE memory_items ADD COLUMN summary_method TEXT NOT NULL DEFAULT '';
+    CREATE INDEX memory_items_extracts ON memory_items (number)
+        WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens;
+    """,
 )

@@ -105,7 +105,7 @@ def create_summary(text: str, max_words: int) -> str:
     chosen: list[str] = []
     left = max_words
     for sentence in split_sentences(text[:_MAX_READ_CHARS]):
-        cost = _word_count(sentence)
+        cost = word_count(sentence)
         if cost > left:
             break
         chosen.append(squeeze(sentence))
@@ -117,12 +117,13 @@ def create_summary(text: str, max_words: int) -> str:
 
 def _clipped(text: str, max_words: int) -> str:
     cut = " ".join(text.split(" ")[:max_words])
-    while _word_count(cut) > max_words:
-        cut = cut[: len(cut) * max_words // _word_count(cut)]
+    while word_count(cut) > max_words:
+        cut = cut[: len(cut) * max_words // word_count(cut)]
     return f"{cut} …" if len(cut) < len(text) else cut
 
 
-def _word_count(text: str) -> int:
+def word_count(text: str) -> int:
+    """Count the words of a text; where they are written without blanks, two characters are one."""
     return sum(max(1, len(_UNSPACED.findall(piece)) // 2) for piece in text.split())
 
 

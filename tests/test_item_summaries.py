@@ -1,0 +1,239 @@
+"""Summaries of the catalog's items: a model betters them in the background, and whatever it says harms none."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.tokenizers import EstimateCounter
+from orchestra_mem.catalog_types import AuditFilter
+from orchestra_mem.core.catalog.item_summaries import marked_summary
+from orchestra_mem.core.catalog.tags import create_summary, word_count
+from orchestra_mem.core.summaries.drafts import Draft, Material
+from orchestra_mem.core.summaries.extractive import Passage
+from orchestra_mem.errors import ModelError
+from orchestra_mem.faces.recall_views import memory_item_lines
+from orchestra_mem.model_types import Message
+from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
+from tests.conftest import Clock
+from tests.memories import problems_of
+from tests.test_bad_models import BAD, _model
+from tests.timing import until
+
+CONFIG = {"compression": {"auto": False}}
+TALK = (
+    "We walked through the hall for a while and looked at some of the doors there. "
+    "Most of them were open, and people came and went with their lunch in the usual way. "
+    "Then we went up the stairs to see the others, which took us rather long. "
+)
+TOLD = "Door 17 sticks since May because hinge_left is bent."
+RULE = "Never oil door 12 with anything but the graphite spray."
+CONTENT = f"{TALK}{TOLD} After that we had coffee. {RULE} The lamps were warm, and nobody minded that at all."
+
+
+def _open(folder: Path, clock: Clock, model: Any, **config: Any) -> OrchestratorContextManager:
+    return open_memory(folder, config={**CONFIG, **config}, clock=clock, model=model)
+
+
+def _store(memory: OrchestratorContextManager, content: str = CONTENT, **fields: Any) -> MemoryItem:
+    return memory.catalog.store({"content": content, "agent": "ada", **fields})
+
+
+def _work(memory: OrchestratorContextManager) -> None:
+    while memory.compression.work():
+        pass
+
+
+def _marks(*lines: str) -> str:
+    return json.dumps({"lines": lines})
+
+
+@pytest.fixture
+def good(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with a good model that is asked only when told to."""
+    with _open(tmp_path, clock, FaithfulModel()) as memory:
+        yield memory
+
+
+def test_a_model_betters_the_summary_of_a_long_item(good: OrchestratorContextManager) -> None:
+    """What it marks and every must-keep stand in it, in the item's order, in 50 words; the method says so."""
+    item = _store(good)
+    assert item.summary_method == "extractive"
+    assert TOLD not in item.summary
+    _work(good)
+    better = good.catalog.get(item.id)
+    assert better.summary_method == "extractive + faithful"
+    assert 0 < better.summary.index(TOLD) < better.summary.index(RULE)
+    assert word_count(better.summary) <= 50
+    assert (better.content, better.tokens, better.tags) == (item.content, item.tokens, item.tags)
+    assert f"in short (extractive + faithful): {better.summary}" in [*memory_item_lines(better)]
+    (entry,) = good.audit(AuditFilter(call="better"))
+    assert entry.items == (item.id,)
+    assert entry.detail.endswith(" by extractive + faithful")
+    assert not good.compression.work()
+
+
+def test_what_is_given_of_an_item_in_short_is_the_better_summary(good: OrchestratorContextManager) -> None:
+    """Within the budget, and not whole; so it is after any other change of the item."""
+    item = _store(good, tags=["hinges"])
+    good.catalog.get_relevant("ada", "hinges", 90)
+    _work(good)
+    good.catalog.update(item.id, {"priority": 7})
+    (given,) = good.relevant("hinges", agent="ada", max_tokens=90).items
+    assert (given.whole, given.item.summary_method) == (False, "extractive + faithful")
+    assert TOLD in good.relevant("hinges", agent="ada", max_tokens=90).text
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_model_leaves_the_extract(case: str, tmp_path: Path, clock: Clock) -> None:
+    """Whatever it says or does."""
+    with _open(tmp_path, clock, _model(case), llm={"timeout_s": 1}) as memory:
+        item = _store(memory)
+        _work(memory)
+        assert memory.catalog.get(item.id) == item
+        assert BAD[case][1] in str(problems_of(memory))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Door 18 sticks since May because hinge_left is bent."],
+        ["Door 17 sticks since May."],
+        ["Oil door 12 with anything but the graphite spray."],
+        [" ".join(CONTENT.split()[:70])],
+    ],
+)
+def test_lines_that_say_something_else_leave_the_extract(tmp_path: Path, clock: Clock, lines: list[str]) -> None:
+    """Another number, half a sentence, the contrary, or more than a sentence."""
+    with _open(tmp_path, clock, ScriptedModel(_marks(*lines))) as memory:
+        item = _store(memory)
+        _work(memory)
+        assert memory.catalog.get(item.id) == item
+
+
+def test_what_somebody_said_in_short_is_never_replaced(good: OrchestratorContextManager) -> None:
+    """Given with the item, or written while it waits; nor is what a summary says in full."""
+    ours = _store(good, summary="Doors, mostly.")
+    short = _store(good, "The gate is open.")
+    later = _store(good, f"{CONTENT} It rained.")
+    good.catalog.update(later.id, {"summary": "Door 12 is the one to know."})
+    _work(good)
+    found = [good.catalog.get(each.id) for each in (ours, short, later)]
+    assert [each.summary for each in found] == ["Doors, mostly.", "The gate is open.", "Door 12 is the one to know."]
+    assert [each.summary_method for each in found] == ["given", "extractive", "given"]
+
+
+@pytest.mark.parametrize("change", [{"content": f"{TALK} Gate 9 is closed."}, {"summary": "Doors."}])
+def test_a_summary_of_a_text_that_has_changed_meanwhile_is_dropped(
+    tmp_path: Path, clock: Clock, change: dict[str, str]
+) -> None:
+    """The item is looked at again as it is now."""
+    changes = [change]
+
+    def answer(messages: Sequence[Message]) -> str:
+        if changes:
+            memory.catalog.update(item.id, changes.pop())
+        return _marks(TOLD if TOLD in messages[-1].text else "Gate 9 is closed.")
+
+    with _open(tmp_path, clock, ScriptedModel(answer)) as memory:
+        item = _store(memory)
+        _work(memory)
+        now = memory.catalog.get(item.id)
+        assert TOLD not in now.summary
+        assert ("Gate 9 is closed." in now.summary) is ("content" in change)
+
+
+def test_a_kill_loses_no_job(tmp_path: Path, clock: Clock) -> None:
+    """An item waits from the transaction on that stores it; killed while the model answers, the job is done once."""
+    program = (
+        "import os, signal, sys; from orchestra_mem import open_memory\n"
+        "from orchestra_mem.testing import ScriptedModel\n"
+        "from datetime import datetime\n"
+        "kill = ScriptedModel(lambda messages: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "now = datetime.fromisoformat(sys.argv[3])\n"
+        "memory = open_memory(sys.argv[1], clock=lambda: now, model=kill)\n"
+        "memory.catalog.store({'content': sys.argv[2], 'agent': 'ada'})\n"
+        "while True: memory.compression.work()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), CONTENT, clock().isoformat()]
+    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+    clock.now += timedelta(minutes=5)
+    with _open(tmp_path, clock, FaithfulModel()) as memory:
+        _work(memory)
+        (item,) = memory.catalog.items(ItemFilter())
+        assert (item.summary_method, TOLD in item.summary) == ("extractive + faithful", True)
+        assert len(memory.audit(AuditFilter(call="better"))) == 1
+        assert problems_of(memory) == []
+
+
+def test_the_foreground_comes_first(tmp_path: Path, clock: Clock) -> None:
+    """A generation under way ends within a token, and is done later."""
+    model = FaithfulModel(tokens_per_s=50)
+    with open_memory(tmp_path, clock=clock, model=model) as memory:
+        item = _store(memory)
+        until(lambda: len(model.prompts) > 0)
+        with memory.foreground():
+            start = time.monotonic()
+            assert model.generate([model.prompts[0][0]], max_tokens=1).answer_tokens <= 1
+            assert time.monotonic() - start < 1.0
+            assert memory.catalog.get(item.id).summary_method == "extractive"
+        until(lambda: memory.catalog.get(item.id).summary_method == "extractive + faithful")
+
+
+def test_an_item_whose_model_never_answers_is_given_up(tmp_path: Path, clock: Clock) -> None:
+    """After its attempts; `status` says so."""
+    with _open(tmp_path, clock, FailingModel(ModelError("refused"))) as memory:
+        item = _store(memory)
+        for _ in range(10):
+            memory.compression.work()
+            clock.now += timedelta(minutes=20)
+        assert memory.catalog.get(item.id) == item
+        assert "given up bettering M1: refused; the next start tries again" in str(problems_of(memory))
+
+
+_sentences = st.lists(st.sampled_from([
+    "Door 17 sticks.", "We looked at it.", "Never oil door 12.", "The lamps in hall_3 are warm and nobody minds.",
+    "Ask Ruth; she has the key.", "It was late",
+]), max_size=12)  # fmt: skip
+
+
+@given(_sentences, _sentences, st.integers(1, 30))
+def test_a_better_summary_keeps_its_bounds(said: list[str], marked: list[str], max_words: int) -> None:
+    """Whatever is marked: at most so many words, shorter than the item, and nothing that does not stand there."""
+    content, counter = " ".join(said), EstimateCounter()
+    base = Draft(text=create_summary(content, max_words), tokens=0, source_tokens=0)
+    material = Material.of_passages([Passage(key=1, text=content)], counter.count(content))
+    lines = [Passage(key=1, text=line) for line in marked]
+    if draft := marked_summary(material, base, lines, counter, max_words):
+        assert word_count(draft.text) <= max_words
+        assert counter.count(draft.text) < counter.count(content)
+        assert any(line in draft.text for line in marked)
+        assert set(draft.text.split()) <= set(content.split())
+
+
+def test_a_real_small_model_says_only_what_the_item_says(tmp_path: Path, clock: Clock, qwen_gguf: Path) -> None:
+    """Qwen2.5-Coder 0.5B: the summary is the extract, or made of the item's sentences with its must-keep."""
+    llm = {"model_path": str(qwen_gguf), "threads": 1, "context_tokens": 2_048}
+    with open_memory(tmp_path, config={**CONFIG, "llm": llm}, clock=clock) as memory:
+        before = _store(memory)
+        assert memory.compression.work()
+        after = memory.catalog.get(before.id)
+        (stats,) = memory.compression.stats()
+        assert (stats["content"], stats["tried"]) == ("item", 1)
+        if after != before:
+            assert after.summary_method == f"extractive + {qwen_gguf.stem}"
+            assert RULE in after.summary
+            assert word_count(after.summary) <= 50
+            assert set(after.summary.split()) <= set(CONTENT.split())
