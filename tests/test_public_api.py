@@ -49,8 +49,9 @@ SIGNATURES = {
         "idempotency_key: 'str | None' = None) -> 'Operation'"
     ),
     "get_orchestrator_context": (
-        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
-        "-> 'OrchestratorContext'"
+        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None, "
+        "where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, item=None, pattern=None, "
+        "since=None, until=None, readable=None, strict=False)) -> 'OrchestratorContext'"
     ),
     "explain": (
         "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "

@@ -150,13 +150,8 @@ class EpochKeeper:
         asked = recalled is not None and share > 0 and not unavailable
         kept_free = min(int(share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
         key = budget_tokens, asked
-        running = self._running.get(key)
-        if running is None or not self._continue(running, now, kept_free // 2):
-            self._running[key] = begun = self._begin(budget_tokens, now, kept_free)
-            begun.before, running = running, begun
-            while len(self._running) > _MAX_EPOCHS:
-                self._running.popitem(last=False)
-        self._running.move_to_end(key)
+        # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
+        running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(budget_tokens, now, kept_free)
         context = OrchestratorContext.from_epoch(
             running.epoch, for_operation=for_operation, operations=running.operations
         )
@@ -164,6 +159,17 @@ class EpochKeeper:
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
+
+    def _going_on(self, key: tuple[int, bool], now: Snapshot, kept_free: int) -> _Running:
+        """Go on with the epoch under way, or begin the next."""
+        running = self._running.get(key)
+        if running is None or not self._continue(running, now, kept_free // 2):
+            self._running[key] = begun = self._begin(key[0], now, kept_free)
+            begun.before, running = running, begun
+            while len(self._running) > _MAX_EPOCHS:
+                self._running.popitem(last=False)
+        self._running.move_to_end(key)
+        return running
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
@@ -225,7 +231,7 @@ class EpochKeeper:
         return notes
 
     def _read(self, now: Snapshot) -> _Documents:
-        blocks = {name: self.episodic.blocks(name) for name in DocumentName}
+        blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
         return _Documents(blocks, document, now.documents)
 

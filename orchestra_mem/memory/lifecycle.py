@@ -20,6 +20,7 @@ from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageEr
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
 from orchestra_mem.memory.snapshot import Snapshot
+from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_summary import closing_sections
@@ -322,12 +323,14 @@ class Lifecycle:
                 if name in failed:
                     raise failed[name]
 
-    def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
-        """Return the context for a budget as things stand."""
+    def context(
+        self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None, where: SearchFilter = EVERYTHING
+    ) -> OrchestratorContext:
+        """Return the context for a budget as things stand, of what `where` lets through."""
         if not self._parts.epochs.is_running(budget_tokens):
             self.extract_facts()  # what has to be shown first is known then
-        context = self._parts.epochs.context(for_operation, budget_tokens, self.glance(), recalled)
-        if not self._window_known and budget_tokens == self.default_budget:
+        context = self._parts.epochs.context(for_operation, budget_tokens, self.glance().within(where), recalled)
+        if not self._window_known and not where.strict and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.
             self._window_known = True
             if context.tokens > self._parts.tracker.used_tokens():

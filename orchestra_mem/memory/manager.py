@@ -178,11 +178,10 @@ class OrchestratorContextManager(
         """Have the model for oneself: within this, what is summarised in the background stops and waits."""
         return self.compression.foreground()
 
-    # Contexts, and the end of a session
-
     def get_orchestrator_context(
-        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
-    ) -> OrchestratorContext:
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None,
+        where: SearchFilter = EVERYTHING,
+    ) -> OrchestratorContext:  # fmt: skip
         """Build what the model is given before an operation.
 
         Args:
@@ -190,6 +189,7 @@ class OrchestratorContextManager(
             max_tokens: the budget; by default what the window holds up to its refresh threshold.
             query: what memories are recalled for: they come behind everything else, for this context alone. Where
                 search cannot be used the context is as without, and its notes say so.
+            where: what alone is recalled; a `strict` one has of the rest the newest of its agents' operations alone.
 
         Raises:
             ValueError: the budget is negative.
@@ -197,13 +197,13 @@ class OrchestratorContextManager(
         budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
         if budget_tokens < 0:
             raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-        recalled = None if query is None else self._queries.recalled(query, budget_tokens)
+        recalled = None if query is None else self._queries.recalled(query, budget_tokens, where)
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():
                 if doubted:
                     self._parts.epochs.count_again(doubted)
-                return self._life.context(for_operation, budget_tokens, recalled)
+                return self._life.context(for_operation, budget_tokens, recalled, where)
 
         context = self._parts.assemble(build)
         self._pauses.note_call()
