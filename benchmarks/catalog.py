@@ -98,7 +98,7 @@ def _relevant(memory: OrchestratorContextManager, agents: int, calls: int, repor
 
 
 def _leaks(isolation: str, count: int) -> tuple[int, int]:
-    """Call as `eve` at random: how many answers have a word of what is others', and how many items of theirs changed."""
+    """Call as `eve` at random: how many answers have a word of others', and how many of their items have changed."""
     rng, leaks = random.Random(9), 0
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
         config = Path(folder) / ".obra" / "config.yaml"

@@ -14,9 +14,10 @@ from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.errors import AccessDeniedError, NotFoundError
 from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.serialize import checked_json
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, OperationFilter
+from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -135,7 +136,7 @@ class AgentMemory:
         return self._memory.catalog.store({"content": content, **fields}, agent=self.agent)
 
     def record_operation(
-        self, operation_type: str, operation_data: Json, tokens_used: int | None = None, **more: Any
+        self, operation_type: str, operation_data: object, tokens_used: int | None = None, **more: Any
     ) -> Operation:
         """Record what this agent did, without what it was given by the memory: others may see the operation.
 
@@ -144,7 +145,7 @@ class AgentMemory:
         Raises:
             AccessDeniedError: the idempotency key is of an operation that this agent may not see.
         """
-        data = without_recalled(operation_data)
+        data = without_recalled(checked_json(operation_data))
         done = self._memory.record_operation(operation_type, data, tokens_used, agent=self.agent, **more)
         with self._audit.checking(self.agent, "record_operation"):
             if not self._may_see(done):

@@ -131,8 +131,6 @@ class AgentCalls:
         Raises:
             ValueError: no agent is named, or the budget is negative.
         """
-        if not agent.strip():
-            raise ValueError("inject() needs the name of an agent, as in agent='reviewer'")
         if not use_memory:
             return InjectedMessage.of(message, Injection(agent=agent, problem="not asked for: use_memory is false"))
         try:
@@ -149,9 +147,11 @@ class AgentCalls:
         """Select what an agent should know with a message, each item with the four parts of its relevance.
 
         Raises:
-            ValueError: the budget is negative.
+            ValueError: no agent is named, or the budget is negative.
             StorageError: the catalog cannot be read.
         """
+        if not agent.strip():
+            raise ValueError("name the agent that is given something, as in agent='reviewer'")
         self._agents.settle()
         return self._agents.selector.get_relevant(agent.strip(), message, max_tokens, call=call)
 
