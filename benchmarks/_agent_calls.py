@@ -33,7 +33,8 @@ MARK = "SECRET"
 
 _OTHERS = ("ada", "bob")
 _WORDS = "parser lexer cache queue gateway index schema deploy backup mirror token session worker budget".split()
-_COMMON = {"project", "as_json", "debug", "agent"}
+_COMMON = {"project", "as_json", "debug", "agent", "agents"}
+_RECORDING = {"orchestra-mem record", "orchestra-mem import git"}  # there the owner says who did something
 _NEVER = {"out"}  # what is written into a file is what is printed otherwise
 # Whose other parameters a method of the view hands on.
 _HANDED_ON: dict[str, Callable[..., Any]] = {
@@ -86,7 +87,7 @@ class AgentCalls:
         self._project = project
         self._rng = rng
         self._methods = dict(_methods())
-        self._commands = dict(_commands(typer.main.get_command(app)))
+        self._commands = dict(_commands(typer.main.get_command(app), "orchestra-mem"))
         self.names = [*self._methods, *self._commands]
         self.methods = [*self._methods]
 
@@ -109,7 +110,8 @@ class AgentCalls:
             return str(error)
 
     def _command(self, name: str) -> str:
-        words, flags = name.split(), []
+        _, *words = name.split()
+        flags = []
         for each in self._commands[name].params:
             if each.name in _COMMON | _NEVER or not (each.required or self._rng.random() < 0.4):
                 continue
@@ -128,8 +130,9 @@ class AgentCalls:
 
     def _value(self, name: str, annotation: str = "") -> object:
         rng = self._rng
-        if name in ("where", "filters"):
-            return next(value for kind, value in self._filters().items() if kind in annotation)
+        for kind, value in self._by_type().items():
+            if kind in annotation:
+                return value
         if name not in (made := self._values()):
             raise KeyError(f"nothing is known of a parameter {name!r}: give it values in benchmarks/_agent_calls.py")
         value = made[name]
@@ -146,17 +149,20 @@ class AgentCalls:
             "standing": [True, False], "critical": [True, False], "max_tokens": [0, 50, 2_000], "tokens_used": [1, 50],
             "limit": [0, 1, 20], "offset": [0, 2], "timestamp": [datetime(2025, 1, 1, tzinfo=UTC)],
             "idempotency_key": lambda: f"key {rng.randrange(40)}", "operation_data": lambda: {"text": self._text()},
-            "item": self._record, "draft": lambda: read_draft(self._record(), datetime.now(UTC)),
+            "draft": lambda: read_draft(self._record(), datetime.now(UTC)),
             "changes": lambda: rng.choice([{"priority": 1}, {"content": self._text()}, {"agent": rng.choice(whose)}]),
             "document": lambda: {"ci_name": rng.choice(whose), "memories": [{"content": self._text()}]},
             # Of commands alone.
             "of": whose, "types": [*ItemType], "item_type": [*ItemType], "statuses": [*ItemStatus],
-            "priority": ["1", "9"], "expires": ["3d", "never"], "file": self._file,
+            "priority": ["1", "9"], "expires": ["3d", "never"], "file": self._file, "since": ["2h"], "until": ["1h"],
+            "outcome": ["given", "refused"], "session": ["0"], "tiers": [*Tier], "kinds": [*ItemType],
+            "item": ["M1", "1"],
         }  # fmt: skip
 
-    def _filters(self) -> Mapping[str, object]:
+    def _by_type(self) -> Mapping[str, object]:
         other, rng = self._rng.choice(_OTHERS), self._rng
         return {
+            "MemoryItem": self._record(),
             "SearchFilter": rng.choice([
                 SearchFilter(), SearchFilter(agent=other), SearchFilter(pattern=CHUNK_PATTERN, readable=None),
                 SearchFilter(readable=frozenset({other})), SearchFilter(tiers=(Tier.SEMANTIC,), agent=other),
@@ -204,12 +210,11 @@ def _methods() -> Iterator[tuple[str, list[inspect.Parameter]]]:
             yield f"catalog.{name}", [each for at, each in parameters.items() if at not in ("self", "agent")]
 
 
-def _commands(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Find the commands that act as an agent; elsewhere `--agent` is a filter of what the owner sees."""
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Find the commands that take an agent: as who acts, who is to do a task, or whose alone is wanted."""
     for sub in getattr(command, "commands", {}).values():
-        yield from _commands(sub, f"{name} {sub.name}".strip())
-    acting = (each for each in command.params if "--agent" in each.opts and each.callback is not None)
-    if any(acting):
+        yield from _commands(sub, f"{name} {sub.name}")
+    if name not in _RECORDING and any("--agent" in each.opts for each in command.params):
         yield name, command
 
 

@@ -59,15 +59,10 @@ def injection_in(answers: Iterable[object]) -> Injection | None:
     return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
 
 
-class _Parts(Protocol):
-    access: Access
-    audit: AuditTrail
-
-
 class _Memory(Protocol):
     """What an agent's view needs of a memory."""
 
-    _agents: _Parts
+    _agents: Any
     catalog: MemoryCatalog
     retriever: Any
     inject: Callable[..., InjectedMessage]
@@ -112,7 +107,8 @@ class AgentMemory:
         if self.agent in (OWNER, GLOBAL, EVERYBODY):
             raise ValueError(f"an agent needs a name of its own, not {agent!r}")
         self._memory = memory
-        self._access, self._audit = memory._agents.access, memory._agents.audit
+        self._access: Access = memory._agents.access
+        self._audit: AuditTrail = memory._agents.audit
 
     @property
     def catalog(self) -> AgentCatalog:
@@ -227,7 +223,7 @@ class AgentMemory:
 
     def _within(self, call: str, where: SearchFilter = EVERYTHING) -> SearchFilter:
         with self._audit.checking(self.agent, call):
-            return self._access.within(self.agent, where)
+            return self._access.within(where, self.agent)
 
     def _may_see(self, operation: Operation) -> bool:
         return self._access.sees(self.agent, operation.agent)

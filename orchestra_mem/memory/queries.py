@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
@@ -83,7 +84,7 @@ class QueryService:
 
             parts = self._parts
             retriever = ContextRetriever(parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval)
-            self._retriever = MemoryRetriever(retriever, self._life, self._search)
+            self._retriever = MemoryRetriever(retriever, self._life, self._search, parts.agents.access)
         return self._retriever
 
     @property
@@ -124,6 +125,7 @@ class MemoryRetriever:
     _retriever: ContextRetriever
     _life: Lifecycle
     _search: LazySearch
+    _access: Access
 
     def _now(self) -> Moment:
         from orchestra_mem.retrieval.retriever import Moment
@@ -142,10 +144,13 @@ class MemoryRetriever:
     ) -> RetrievedContext:  # fmt: skip
         """Retrieve what the memory has for a task; see `ContextRetriever.retrieve_context`.
 
+        Where `agents` are named, what not all of them may see is left out.
+
         Raises:
             ValueError: the budget is negative.
             ClosedError: the memory has been closed.
         """
+        where = self._access.within(where, *agents)
         return self._retriever.retrieve_context(
             task, self._now(), agents=agents, pattern=pattern, max_tokens=max_tokens, where=where
         )
@@ -155,10 +160,13 @@ class MemoryRetriever:
     ) -> Recommendations:
         """Say what past work means for a task; see `ContextRetriever.get_recommendations`.
 
+        Where `agents` are named, what not all of them may see is left out.
+
         Raises:
             ValueError: the limit is negative.
             ClosedError: the memory has been closed.
         """
+        where = self._access.within(where, *agents)
         return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit, where=where)
 
     def load_layer1(

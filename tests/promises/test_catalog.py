@@ -264,13 +264,16 @@ def test_a_purge_removes_for_good_what_is_hidden(opened: Open, tmp_path: Path) -
 def test_an_agent_sees_and_changes_its_own_alone(opened: Open) -> None:
     """All agents' items are read and not written; a refusal names the permission that is missing, and is audited."""
     with opened() as memory:
-        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.")
+        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.", type="decision")
         shared = memory.catalog.store({"content": "The juniper office opens at nine."})
         assert (mine.ci_source, shared.ci_source) == ("ada", "global")
         bob = memory.as_agent("bob")
         assert "key" not in bob.inject("the juniper box")
         assert "office" in bob.inject("the juniper office")
         assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
+        for agents, given in (([], True), (["ada"], True), (["bob"], False), (["ada", "bob"], False)):
+            assert ("key" in memory.retriever.retrieve_context("juniper", agents=agents).text) is given
+            assert (mine.id in str(memory.retriever.get_recommendations("juniper", agents=agents))) is given
         told = []
         for reference in (mine.id, f"M{mine.number}", "M99"):
             with pytest.raises(NotFoundError) as caught:

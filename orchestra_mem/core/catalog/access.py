@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.errors import AccessDeniedError
-from orchestra_mem.search_types import EVERYTHING, SearchFilter
+from orchestra_mem.search_types import SearchFilter
 
 OWNER = ""
 """Who owns the memory: the person at the command line, the program that opened it. Sees and changes all."""
@@ -47,16 +47,19 @@ class Access:
         """Tell whether an agent may see what an agent recorded: with `strict` as for items, else always."""
         return not self.strict or self.may_read(agent, whose)
 
-    def within(self, agent: str, where: SearchFilter = EVERYTHING) -> SearchFilter:
-        """Narrow a search to what an agent may see.
+    def within(self, where: SearchFilter, *agents: str) -> SearchFilter:
+        """Narrow a search to what all of these agents may see.
 
         Raises:
             AccessDeniedError: with `strict`, it asks for another agent by name.
         """
-        if self.strict and where.agent is not None:
-            self.check_read(agent, (where.agent,))
-        readable = self.readable(agent)
-        return replace(where, readable=readable, strict=self.strict and readable is not None)
+        for agent in agents:
+            if self.strict and where.agent is not None:
+                self.check_read(agent, (where.agent,))
+            if (readable := self.readable(agent)) is not None:
+                both = readable if where.readable is None else readable & where.readable
+                where = replace(where, readable=both, strict=self.strict)
+        return where
 
     def check_read(self, agent: str, whose: Iterable[str]) -> None:
         """Make sure that an agent may see what is of these agents.
