@@ -314,12 +314,8 @@ def _not_blank(task: str) -> str:
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="What is to be done.", callback=_not_blank)]
 AgentsOption = Annotated[
     list[str] | None,
-    Option(
-        "--agent", metavar="NAME",
-        help="Who will do it: their work ranks a little higher, and what not all of them may see is left out. "
-        "May be repeated.",
-    ),
-]  # fmt: skip
+    Option("--agent", metavar="NAME", help="Who does it: theirs ranks higher, what not all may see is left out."),
+]
 
 
 @command("Ask")

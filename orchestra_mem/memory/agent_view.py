@@ -109,6 +109,7 @@ class AgentMemory:
         self._memory = memory
         self._access: Access = memory._agents.access
         self._audit: AuditTrail = memory._agents.audit
+        self._is_strict = self._access.within(EVERYTHING, self.agent).strict
 
     @property
     def catalog(self) -> AgentCatalog:
@@ -174,23 +175,29 @@ class AgentMemory:
         self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
     ) -> OrchestratorContext:
         """See `OrchestratorContextManager.get_orchestrator_context`."""
-        where = self._within("context")
+        call = "get_orchestrator_context"
+        where = self._within(call)
         found = self._memory.get_orchestrator_context(for_operation, max_tokens, query=query, where=where)
         shown = [each for each in found.placements if each.part is Part.RECALLED and each.text]
-        self._note_given("context", (each.key.split()[1] for each in shown))
+        self._note_given(call, (each.key.split()[1] for each in shown))
         return found
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """See `OrchestratorContextManager.operations`."""
         where = where or OperationFilter()
-        agents = self._within("operations", SearchFilter(agent=where.agent))
-        return self._memory.operations(replace(where, agents=tuple(agents.readable or ())) if agents.strict else where)
+        if not self._is_strict:
+            return self._memory.operations(where)
+        named = (*where.agents, *(() if where.agent is None else (where.agent,)))
+        with self._audit.checking(self.agent, "operations"):
+            self._access.check_read(self.agent, named)
+        readable = self._access.readable(self.agent) or ()
+        return self._memory.operations(where if named else replace(where, agents=tuple(readable)))
 
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
         """See `OrchestratorContextManager.facts`."""
-        if not self._access.strict:
+        if not self._is_strict:
             return self._memory.facts(kind, standing=standing, limit=limit)
         visible = {each.id for each in self.operations()}
         found = [fact for fact in self._memory.facts(kind, standing=standing) if fact.operation in visible]
@@ -205,7 +212,7 @@ class AgentMemory:
         if is_memory_item(reference):
             item = self._memory.catalog.get(str(reference).strip(), agent=self.agent)
             return Expansion(reference=item.id, operations=(), memory_item=item)
-        if not self._access.strict:
+        if not self._is_strict:
             return self._memory.expand(reference)
         with suppress(NotFoundError):
             found = self._memory.expand(reference)

@@ -113,15 +113,9 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         self._hits = self._misses = self._prefetched = 0
 
     def retrieve_context(
-        self,
-        task: str,
-        moment: Moment,
-        *,
-        agents: Sequence[str] = (),
-        pattern: str | None = None,
-        max_tokens: int = 2_000,
-        where: SearchFilter = EVERYTHING,
-    ) -> RetrievedContext:
+        self, task: str, moment: Moment, *, agents: Sequence[str] = (), pattern: str | None = None,
+        max_tokens: int = 2_000, where: SearchFilter = EVERYTHING,
+    ) -> RetrievedContext:  # fmt: skip
         """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
 
         Entries are filled breadth first, and none takes more than twice an equal share. Where search cannot be used the

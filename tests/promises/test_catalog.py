@@ -301,6 +301,20 @@ def test_grants_open_what_they_name(opened: Open) -> None:
         assert bob.remember("The office opens at nine.", agent="global").ci_source == "global"
 
 
+def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
+    """One that may read an agent's items may read what that agent did; `*` opens all."""
+    with opened(isolation="strict", permissions={"bob": {"read": ["ada"]}, "eve": {"read": ["*"]}}) as memory:
+        for agent in ("ada", "bob", "cid"):
+            memory.record_operation("message", {"role": "user", "text": f"The {agent} lamp is blue."}, agent=agent)
+        for agent, seen in (("bob", ["ada", "bob"]), ("cid", ["cid"]), ("eve", ["ada", "bob", "cid"])):
+            view = memory.as_agent(agent)
+            assert [operation.agent for operation in view.operations()] == seen
+            assert sorted({hit.chunk.agent for hit in view.search("lamp").hits if hit.chunk.agent}) == seen
+            context = view.get_orchestrator_context("task").render()
+            assert [name for name in ("ada", "bob", "cid") if f"The {name} lamp" in context] == seen
+        assert memory.as_agent("bob").operations(OperationFilter(agents=("ada",)))[0].agent == "ada"
+
+
 def test_strict_isolation_holds_for_operations_facts_and_search_too(opened: Open) -> None:
     """An agent sees what is its own or granted; the program that owns the memory sees all."""
     with opened(isolation="strict") as memory:
