@@ -63,13 +63,13 @@ class CatalogDocuments:
         self._folder = folder
         self._permanent_from = permanent_from
         self._texts = PersonTexts(
-            ledger=ledger, store=documents, path=self.path, names=self._names, numbered=self._numbered,
+            ledger=ledger, store=documents, path=self.path, names=self._states, numbered=self._numbered,
             by_people=self._by_people,
         )  # fmt: skip
         self._writer = DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions)
         self._written: dict[str, int] = {}
         self._through = 0
-        self._seen: Mapping[str, FileState | None] = {}
+        self._seen: Mapping[str, FileState] = {}
         self._taken: Mapping[str, str] = {}
         self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
@@ -85,8 +85,10 @@ class CatalogDocuments:
             self._named = change, {name_of(agent): agent for agent in self._store.agents()}
         return self._named[1]
 
-    def _names(self) -> list[str]:
-        return [name for name in self._agents() if self._documents.state(self.path(name))]
+    def _states(self) -> dict[str, FileState]:
+        """The states of the documents that are there."""
+        found = ((name, self._documents.state(self.path(name))) for name in self._agents())
+        return {name: state for name, state in found if state}
 
     def _numbered(self, name: str, text: str) -> str:
         items = self._store.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
@@ -104,7 +106,7 @@ class CatalogDocuments:
         Raises:
             StorageError: a document cannot be read, or the catalog not be written.
         """
-        states = {name: self._documents.state(self.path(name)) for name in self._names()}
+        states = self._states()
         if states == self._seen:
             return 0
         with self._lock:
