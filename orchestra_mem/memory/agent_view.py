@@ -175,11 +175,10 @@ class AgentMemory:
         self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
     ) -> OrchestratorContext:
         """See `OrchestratorContextManager.get_orchestrator_context`."""
-        call = "get_orchestrator_context"
-        where = self._within(call)
+        where = self._within("get_orchestrator_context")
         found = self._memory.get_orchestrator_context(for_operation, max_tokens, query=query, where=where)
         shown = [each for each in found.placements if each.part is Part.RECALLED and each.text]
-        self._note_given(call, (each.key.split()[1] for each in shown))
+        self._note_given("get_orchestrator_context", (each.key.split()[1] for each in shown))
         return found
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
