@@ -3,8 +3,9 @@
 `relevant`: `relevant()` for messages of agents chosen at random among 100 with 10,000 items each, while one call in
 twenty stores an item first. `learn`: processes that learn are killed at random moments; every exchange that was
 acknowledged before must have been learnt from afterwards. `record`: `record_operation` of about 1 KB with the catalog
-and redaction on, paced as an agent is. `leaks`: random calls by agents without a grant, over every call that takes an
-agent; each answer is searched for the words that only others' items have.
+and redaction on, paced as an agent is. `leaks`: random calls by an agent without a grant, of every public method of its
+view and every command that takes an agent; each answer is searched for a word that only what is others' has: their
+items, with strict isolation also what they recorded and what was made of it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks._agent_calls import MARK, AgentCalls, fill, others_items
 from benchmarks._harness import Options, Report, Target, run, say
-from orchestra_mem import ItemFilter, OrchestraMemError, OrchestratorContextManager, open_memory
+from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.database import Database, SqliteCatalogStore
 from orchestra_mem.catalog_types import ItemType, MemoryItem
 from orchestra_mem.core.catalog.tags import tag_key
@@ -31,6 +33,7 @@ TARGETS: dict[str, Target] = {
     "budget_exceeded": ("<=", 0),
     "expired_injected": ("<=", 0),
     "leaks": ("<=", 0),
+    "others_changed": ("<=", 0),
     "learn_lost": ("<=", 0),
     "record_p99_ms": ("<=", 1),
 }
@@ -39,6 +42,7 @@ _WORDS = (
     "kernel driver socket buffer thread signal router switch ledger invoice harbour lantern juniper maple falcon stone"
 ).split()
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_COMMANDS_EACH = 8  # of so many calls one may be a command
 _PROGRAM = """
 import sys
 from orchestra_mem import open_memory
@@ -93,31 +97,23 @@ def _relevant(memory: OrchestratorContextManager, agents: int, calls: int, repor
     report.add("expired_injected", expired, n=calls, note="items whose time was over")
 
 
-def _leaks(memory: OrchestratorContextManager, count: int) -> int:
-    """Count the answers to `eve` that have a word of somebody else's items."""
+def _leaks(isolation: str, count: int) -> tuple[int, int]:
+    """Call as `eve` at random: how many answers have a word of others', and how many of their items have changed."""
     rng, leaks = random.Random(9), 0
-    view, catalog = memory.as_agent("eve"), memory.catalog
-    calls: list[Callable[[str, str], object]] = [
-        lambda words, _: view.inject(words),
-        lambda words, _: [hit.chunk for hit in view.search(words).hits],
-        lambda words, _: memory.relevant(words, agent="eve"),
-        lambda words, _: catalog.items(ItemFilter(text=words.split()[0], statuses=[], limit=20), agent="eve"),
-        lambda _, number: view.expand(number),
-        lambda _, number: catalog.get(number, agent="eve"),
-        lambda _, number: catalog.update(number, {"priority": 1}, agent="eve"),
-        lambda _, number: catalog.delete(number, agent="eve"),
-        lambda _, number: catalog.export(f"agent{len(number)}", agent="eve"),
-        lambda *_: catalog.get_stats(agent="eve"),
-    ]
-    for _ in range(count):
-        words = " ".join(rng.sample(_WORDS, 3))
-        number = f"M{rng.randint(1, 400)}"
-        try:
-            told = repr(calls[rng.randrange(len(calls))](words, number))
-        except OrchestraMemError as error:
-            told = str(error)
-        leaks += " decided on " in told
-    return leaks
+    with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
+        config = Path(folder) / ".obra" / "config.yaml"
+        config.parent.mkdir()
+        config.write_text(f"catalog: {{isolation: {isolation}}}\n", encoding="utf-8")
+        with open_memory(folder) as memory:
+            others = fill(memory, items=60, operations=200 if isolation == "strict" else 0)
+            calls = AgentCalls(memory, Path(folder), "eve", rng)
+            for number in range(count):
+                # A command opens the memory anew, and takes ten times as long.
+                told = calls.tell(rng.choice(calls.methods if number % _COMMANDS_EACH else calls.names))
+                leaks += MARK.casefold() in told.casefold()
+            changed = len(others ^ others_items(memory))
+    say(f"isolation {isolation}: {count:,} calls of {len(calls.names)} methods and commands")
+    return leaks, changed
 
 
 def _lost(kills: int) -> Iterator[int]:
@@ -165,14 +161,12 @@ def measure(options: Options, report: Report) -> None:
         _fill(project, agents, items)
         with open_memory(project, config=config, clock=lambda: _NOW) as memory:
             _relevant(memory, agents, 1_000 if options.quick else 10_000, report)
+    calls = 1_000 if options.quick else 10_000
+    leaks, changed = map(sum, zip(*(_leaks(isolation, calls) for isolation in ("catalog", "strict")), strict=True))
+    report.add("leaks", leaks, n=2 * calls, note="answers to an agent with another's words, in both isolations")
+    report.add("others_changed", changed, n=2 * calls, note="items of others that such a call has changed")
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
-        project = Path(folder)
-        open_memory(project, clock=lambda: _NOW).close()
-        _fill(project, 3, 130)
-        with open_memory(project, clock=lambda: _NOW) as memory:
-            calls = 1_000 if options.quick else 10_000
-            report.add("leaks", _leaks(memory, calls), n=calls, note="answers to an agent with another's words")
-        samples = _record(project, 1_500 if options.quick else 5_000)
+        samples = _record(Path(folder), 1_500 if options.quick else 5_000)
         report.percentiles("record", samples, (50, 99), note="with catalog and redaction on")
     kills = 20 if options.quick else 200
     lost, told = _lost(kills)

@@ -107,12 +107,14 @@ class UnrecordedOperation:
 class OperationFilter:
     """Which operations are wanted: all that pass every condition given.
 
-    `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive.
+    `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive. An empty
+    `agents` is no condition.
     """
 
     session: str | None = None
     type: str | None = None
     agent: str | None = None
+    agents: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     after: int | None = None

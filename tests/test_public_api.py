@@ -51,7 +51,8 @@ SIGNATURES = {
     ),
     "get_orchestrator_context": (
         "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None, "
-        "measure_turns: 'bool' = True) -> 'OrchestratorContext'"
+        "where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, item=None, pattern=None, "
+        "since=None, until=None, readable=None, strict=False), measure_turns: 'bool' = True) -> 'OrchestratorContext'"
     ),
     "explain": (
         "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 
-from orchestra_mem.catalog_types import Categorization, CategorizedOrchestration, MemoryItem
+from orchestra_mem.catalog_types import MemoryItem
+from orchestra_mem.categorization_types import Categorization, CategorizedOrchestration
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.catalog.categorisation import (

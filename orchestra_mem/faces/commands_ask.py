@@ -317,7 +317,7 @@ def _not_blank(task: str) -> str:
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="What is to be done.", callback=_not_blank)]
 AgentsOption = Annotated[
     list[str] | None,
-    Option("--agent", metavar="NAME", help="Who will do it: their work ranks a little higher. May be repeated."),
+    Option("--agent", metavar="NAME", help="Who does it: theirs ranks higher, what not all may see is left out."),
 ]
 
 

@@ -1,70 +1,35 @@
-"""What agents learn and are given: the catalog's calls of a memory, and a memory as one agent may see it."""
+"""What agents learn and are given: the catalog's parts, and the calls of a memory that concern agents."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection, MemoryItem
+from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection
 from orchestra_mem.core.catalog.access import OWNER, Access
-from orchestra_mem.errors import NotFoundError, OrchestraMemError
-from orchestra_mem.memory.recall import Expansion, is_memory_item
-from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.memory.agent_view import AgentMemory, InjectedMessage
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
 from orchestra_mem.tiers.session_archives import SessionArchives
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, OperationFilter
+from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.categorizer import CategorizationService
     from orchestra_mem.compression.service import Compression
     from orchestra_mem.model_types import LanguageModel
-    from orchestra_mem.retrieval.search import Answer
 
 logger = logging.getLogger(__name__)
 
 Foreground = Callable[[], AbstractContextManager[None]]
 """Keeps background work off the model."""
-
-
-class InjectedMessage(str):
-    """A message with what an agent should know before it; a text like any other. `injection` tells what was put in."""
-
-    injection: Injection
-
-    @classmethod
-    def of(cls, message: str, injection: Injection) -> InjectedMessage:
-        """Put what was selected before a message."""
-        made = cls(f"{injection.text}\n{message}" if injection.text else message)
-        made.injection = injection
-        return made
-
-    @property
-    def context_loaded(self) -> bool:
-        """Whether the catalog was asked, and could be."""
-        return self.injection.loaded
-
-    @property
-    def item_ids(self) -> tuple[str, ...]:
-        """The ids of the items that were put in, the most relevant first."""
-        return tuple(each.item.id for each in self.injection.items)
-
-    @property
-    def tokens(self) -> int:
-        """What was put in takes so many."""
-        return self.injection.tokens
-
-
-def injection_in(answers: Iterable[object]) -> Injection | None:
-    """Find in what hooks have returned what was put before a message."""
-    return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +143,6 @@ class AgentCalls:
         Raises:
             ValueError: no agent is named, or the budget is negative.
         """
-        if not agent.strip():
-            raise ValueError("inject() needs the name of an agent, as in agent='reviewer'")
         if not use_memory:
             return InjectedMessage.of(message, Injection(agent=agent, problem="not asked for: use_memory is false"))
         try:
@@ -196,9 +159,11 @@ class AgentCalls:
         """Select what an agent should know with a message, each item with the four parts of its relevance.
 
         Raises:
-            ValueError: the budget is negative.
+            ValueError: no agent is named, or the budget is negative.
             StorageError: the catalog cannot be read.
         """
+        if not agent.strip():
+            raise ValueError("name the agent that is given something, as in agent='reviewer'")
         self._agents.settle()
         return self._agents.selector.get_relevant(agent.strip(), message, max_tokens, call=call)
 
@@ -227,93 +192,13 @@ class AgentCalls:
         return self._agents.clean_up(agent)
 
     def as_agent(self, agent: str) -> AgentMemory:
-        """Give this memory as one agent may see it."""
+        """Give this memory as one agent may see it.
+
+        Raises:
+            ValueError: no agent is named, or all are.
+        """
         return AgentMemory(self, agent)  # type: ignore[arg-type]
 
     def audit(self, where: AuditFilter | None = None) -> list[AuditEntry]:
         """Return who looked at the catalog and who changed it, newest first."""
         return self._agents.audit.entries(where or AuditFilter())
-
-
-class _Memory(Protocol):
-    """What an agent's view needs of a memory."""
-
-    _agents: CatalogParts
-
-    @property
-    def catalog(self) -> MemoryCatalog: ...
-
-    def inject(self, message: str, *, agent: str, max_tokens: int | None = None) -> InjectedMessage: ...
-
-    def learn(self, message: str, answer: str, *, agent: str) -> None: ...
-
-    def search(self, query: str, *, where: SearchFilter, mode: SearchMode, limit: int) -> Answer: ...
-
-    def operations(self, where: OperationFilter | None = None) -> list[Operation]: ...
-
-    def facts(self, kind: MustKeepKind | None = None, *, standing: bool = True) -> list[MustKeep]: ...
-
-    def expand(self, reference: str | int) -> Expansion: ...
-
-
-class AgentMemory:
-    """A memory as one agent may see it: every face that speaks for an agent goes through this.
-
-    By default agents share all but catalog items; with `catalog.isolation: strict` they see of operations, facts and
-    search what is theirs, of all, or granted, and nothing else.
-    """
-
-    def __init__(self, memory: _Memory, agent: str) -> None:
-        if not agent.strip():
-            raise ValueError("an agent needs a name")
-        self._memory = memory
-        self.agent = agent.strip()
-        self._access = memory._agents.access
-
-    def inject(self, message: str, *, max_tokens: int | None = None) -> InjectedMessage:
-        """See `OrchestratorContextManager.inject`."""
-        return self._memory.inject(message, agent=self.agent, max_tokens=max_tokens)
-
-    def learn(self, message: str, answer: str) -> None:
-        """See `OrchestratorContextManager.learn`."""
-        self._memory.learn(message, answer, agent=self.agent)
-
-    def remember(self, content: str, **fields: object) -> MemoryItem:
-        """Store an item of the catalog; see `MemoryCatalog.store`."""
-        return self._memory.catalog.store({"content": content, **fields}, agent=self.agent)
-
-    def search(
-        self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
-    ) -> Answer:
-        """See `OrchestratorContextManager.search`."""
-        where = replace(where, readable=self._access.readable(self.agent), strict=self._access.strict)
-        return self._memory.search(query, where=where, mode=mode, limit=limit)
-
-    def operations(self, where: OperationFilter | None = None) -> list[Operation]:
-        """See `OrchestratorContextManager.operations`."""
-        return [each for each in self._memory.operations(where) if self._may_see(each)]
-
-    def facts(self, kind: MustKeepKind | None = None, *, standing: bool = True) -> list[MustKeep]:
-        """See `OrchestratorContextManager.facts`."""
-        found = self._memory.facts(kind, standing=standing)
-        if not self._access.strict:
-            return found
-        visible = {each.id for each in self.operations()}
-        return [fact for fact in found if fact.operation in visible]
-
-    def expand(self, reference: str | int) -> Expansion:
-        """See `OrchestratorContextManager.expand`.
-
-        Raises:
-            NotFoundError: there is no such thing that this agent may see.
-        """
-        if is_memory_item(reference):
-            return self._memory.expand(self._memory.catalog.get(str(reference).strip(), agent=self.agent).id)
-        found = self._memory.expand(reference)
-        behind = (*found.operations, *found.around)
-        if self._access.strict and (not found.operations or not all(map(self._may_see, behind))):
-            raise NotFoundError(f"{reference!r} names nothing that agent {self.agent!r} may see")
-        return found
-
-    def _may_see(self, operation: Operation) -> bool:
-        return not self._access.strict or self._access.may_read(self.agent, operation.agent)

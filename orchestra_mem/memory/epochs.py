@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
@@ -40,9 +40,9 @@ _PARTS = {
     DocumentName.WORK_PLAN: Part.WORK_PLAN,
     DocumentName.DECISION_LOG: Part.DECISIONS,
 }
+_Key: TypeAlias = tuple[int, bool, bool]  # the budget, whether something is recalled, whether turns are measured
 _MAX_EPOCHS = 4  # budgets that callers alternate between
-# What search could recall at most is seldom more.
-_MOST_RECALLED_TOKENS = 8_000
+_MOST_RECALLED_TOKENS = 8_000  # what search could recall at most is seldom more
 # Where no more than this is left beside what is recalled, all of it is used at once: every token counts.
 _SMALL_TOKENS = 500
 # What an operation that holds a decision, a rule, a role or an open item goes before: any other.
@@ -102,7 +102,7 @@ class EpochKeeper:
     _: KW_ONLY
     counter: TokenCounter
     epoch_count: int = field(default=0, init=False)
-    _running: OrderedDict[tuple[int, bool, bool], _Running] = field(default_factory=OrderedDict, init=False)
+    _running: OrderedDict[_Key, _Running] = field(default_factory=OrderedDict, init=False)
     _timeline: list[Entry] = field(default_factory=list, init=False)
 
     def add(self, entry: Entry) -> None:
@@ -150,13 +150,8 @@ class EpochKeeper:
         asked = recalled is not None and share > 0 and not unavailable
         kept_free = min(int(share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
         key = budget_tokens, asked, measure_turns
-        running = self._running.get(key)
-        if running is None or not self._continue(running, now, kept_free // 2):
-            self._running[key] = begun = self._begin(budget_tokens, now, kept_free, measure_turns)
-            begun.before, running = running, begun
-            while len(self._running) > _MAX_EPOCHS:
-                self._running.popitem(last=False)
-        self._running.move_to_end(key)
+        # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
+        running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
         context = OrchestratorContext.from_epoch(
             running.epoch, for_operation=for_operation, operations=running.operations
         )
@@ -164,6 +159,17 @@ class EpochKeeper:
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
+
+    def _going_on(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
+        """Go on with the epoch under way, or begin the next."""
+        running = self._running.get(key)
+        if running is None or not self._continue(running, now, kept_free // 2):
+            self._running[key] = begun = self._begin(key, now, kept_free)
+            begun.before, running = running, begun
+            while len(self._running) > _MAX_EPOCHS:
+                self._running.popitem(last=False)
+        self._running.move_to_end(key)
+        return running
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
@@ -225,11 +231,12 @@ class EpochKeeper:
         return notes
 
     def _read(self, now: Snapshot) -> _Documents:
-        blocks = {name: self.episodic.blocks(name) for name in DocumentName}
+        blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
         return _Documents(blocks, document, now.documents)
 
-    def _begin(self, budget_tokens: int, now: Snapshot, kept_free: int, measure_turns: bool) -> _Running:
+    def _begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
+        budget_tokens, _, measure_turns = key
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
         items = [item for name, part in _PARTS.items() for item in _document_items(name, part, documents.blocks[name])]

@@ -21,6 +21,7 @@ from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyErr
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
 from orchestra_mem.memory.snapshot import Snapshot
+from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# After a refresh that the disk refused, so many operations pass before the next try.
-_RETRY_AFTER = 25
-# A refresh waits for the next read, though not beyond this share of the window more, nor where so many operations as
-# large as the last would make the window critical.
+_RETRY_AFTER = 25  # operations, after a refresh that the disk refused
+# A refresh waits for the next read: to this share of the window more, and while so many operations like the last fit.
 _WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
 
@@ -323,14 +322,15 @@ class Lifecycle:
                     raise failed[name]
 
     def context(
-        self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None, *, measure_turns: bool = True
-    ) -> OrchestratorContext:
-        """Return the context for a budget as things stand."""
+        self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None,
+        where: SearchFilter = EVERYTHING, *, measure_turns: bool = True,
+    ) -> OrchestratorContext:  # fmt: skip
+        """Return the context for a budget as things stand, of what `where` lets through."""
         if not self._parts.epochs.is_running(budget_tokens):
             self.extract_facts()  # what has to be shown first is known then
-        epochs, now = self._parts.epochs, self.glance()
-        context = epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
-        if not self._window_known and budget_tokens == self.default_budget:
+        now = self.glance().within(where)
+        context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
+        if not self._window_known and not where.strict and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.
             self._window_known = True
             if context.tokens > self._parts.tracker.used_tokens():

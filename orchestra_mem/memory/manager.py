@@ -176,17 +176,17 @@ class OrchestratorContextManager(
         """Have the model for oneself: within this, what is summarised in the background stops and waits."""
         return self.compression.foreground()
 
-    # Contexts, and the end of a session
-
     def get_orchestrator_context(
-        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None, measure_turns: bool = True
-    ) -> OrchestratorContext:
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None,
+        where: SearchFilter = EVERYTHING, measure_turns: bool = True,
+    ) -> OrchestratorContext:  # fmt: skip
         """Build what the model is given before an operation.
 
         Args:
             for_operation: the kind of operation that it is for.
             max_tokens: the budget; by default what the window holds up to its refresh threshold.
             query: memories are recalled for it, behind everything else; where that is impossible, the notes say so.
+            where: what alone is recalled; a `strict` one has of the rest the newest of its agents' operations alone.
             measure_turns: measure how many of the last turns stand in full, which loads the table of words.
 
         Raises:
@@ -195,13 +195,13 @@ class OrchestratorContextManager(
         budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
         if budget_tokens < 0:
             raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-        recalled = None if query is None else self._queries.recalled(query, budget_tokens)
+        recalled = None if query is None else self._queries.recalled(query, budget_tokens, where)
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():
                 if doubted:
                     self._parts.epochs.count_again(doubted)
-                return self._life.context(for_operation, budget_tokens, recalled, measure_turns=measure_turns)
+                return self._life.context(for_operation, budget_tokens, recalled, where, measure_turns=measure_turns)
 
         context = self._parts.assemble(build)
         self._pauses.note_call()

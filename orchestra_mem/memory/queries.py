@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
@@ -63,14 +64,15 @@ class QueryService:
             return Recall.best_lines(query, lines, max_results)
         return [f"[{hit.chunk.source}{', perhaps' * hit.perhaps}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
-    def recalled(self, query: str, budget_tokens: int) -> Recalled:
+    def recalled(self, query: str, budget_tokens: int, where: SearchFilter) -> Recalled:
         """Return what a query recalls for a context; where search cannot be used, nothing, and a note says why."""
         session = self._life.snapshot().session_id
         try:
             from orchestra_mem.retrieval.passages import PassageRetriever
 
             most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
-            return PassageRetriever(self._search, self._parts.log).recall(query, session=session, limit=most)
+            passages = PassageRetriever(self._search, self._parts.log)
+            return passages.recall(query, session=session, where=where, limit=most)
         except ImportError as error:
             return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
 
@@ -82,7 +84,7 @@ class QueryService:
 
             parts = self._parts
             retriever = ContextRetriever(parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval)
-            self._retriever = MemoryRetriever(retriever, self._life, self._search)
+            self._retriever = MemoryRetriever(retriever, self._life, self._search, parts.agents.access)
         return self._retriever
 
     @property
@@ -123,6 +125,7 @@ class MemoryRetriever:
     _retriever: ContextRetriever
     _life: Lifecycle
     _search: LazySearch
+    _access: Access
 
     def _now(self) -> Moment:
         from orchestra_mem.retrieval.retriever import Moment
@@ -136,26 +139,35 @@ class MemoryRetriever:
         return Moment(version=version, session=now.session_id)
 
     def retrieve_context(
-        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000
-    ) -> RetrievedContext:
+        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000,
+        where: SearchFilter = EVERYTHING,
+    ) -> RetrievedContext:  # fmt: skip
         """Retrieve what the memory has for a task; see `ContextRetriever.retrieve_context`.
+
+        Where `agents` are named, what not all of them may see is left out.
 
         Raises:
             ValueError: the budget is negative.
             ClosedError: the memory has been closed.
         """
+        where = self._access.within(where, *agents)
         return self._retriever.retrieve_context(
-            task, self._now(), agents=agents, pattern=pattern, max_tokens=max_tokens
+            task, self._now(), agents=agents, pattern=pattern, max_tokens=max_tokens, where=where
         )
 
-    def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
+    def get_recommendations(
+        self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
+    ) -> Recommendations:
         """Say what past work means for a task; see `ContextRetriever.get_recommendations`.
+
+        Where `agents` are named, what not all of them may see is left out.
 
         Raises:
             ValueError: the limit is negative.
             ClosedError: the memory has been closed.
         """
-        return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit)
+        where = self._access.within(where, *agents)
+        return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit, where=where)
 
     def load_layer1(
         self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestra_mem.hooks import hookimpl
-from orchestra_mem.memory.agents import InjectedMessage
+from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import Action
 from orchestra_mem.orchestrator.journal import TASK

@@ -19,7 +19,7 @@ from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.agents import InjectedMessage, injection_in
+from orchestra_mem.memory.agent_view import InjectedMessage, injection_in
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator import turns

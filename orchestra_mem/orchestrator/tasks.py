@@ -16,7 +16,7 @@ from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.agents import injection_in
+from orchestra_mem.memory.agent_view import injection_in
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus

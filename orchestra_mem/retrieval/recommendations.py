@@ -11,9 +11,9 @@ from orchestra_mem.core.search.disclosure import RetrievedPassage, excerpt
 from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.passages import PassageRetriever
-from orchestra_mem.search_types import SearchFilter, Tier
+from orchestra_mem.search_types import EVERYTHING, SearchFilter, Tier
 from orchestra_mem.serialize import to_object
-from orchestra_mem.types import Json, MustKeepKind, Operation
+from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation
 
 # The first of these fields that an operation has tells what came of it.
 _OUTCOMES = ("status", "outcome", "result", "error")
@@ -88,27 +88,29 @@ def recommend(
     session: str | None,
     agents: Sequence[str] = (),
     limit: int = 3,
+    where: SearchFilter = EVERYTHING,
 ) -> Recommendations:
     """Look for what past work says for a task; see `ContextRetriever.get_recommendations`."""
     notes: dict[str, None] = {}
 
-    def recalled(where: SearchFilter) -> tuple[RetrievedPassage, ...]:
-        found = recollector.recall(task, session=session, agents=agents, where=where, limit=2 * limit)
+    def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
+        wanted = replace(where, tiers=tiers, kinds=kinds)
+        found = recollector.recall(task, session=session, agents=agents, where=wanted, limit=2 * limit)
         notes.update(dict.fromkeys(found.notes))
         return tuple(each for each in found.recollections if not each.beside)
 
     groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
     told = ""
     for name, kind in _FACTS.items():
-        facts = recalled(SearchFilter(tiers=(Tier.SEMANTIC,), kinds=(kind.value,)))[:limit]
+        facts = recalled(Tier.SEMANTIC, kinds=(kind.value,))[:limit]
         groups[name] = [_in_short(each, counter) for each in facts]
         told += "".join(f" {plain_words(each.passage)} " for each in facts)
-    for each in recalled(SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))):
+    for each in recalled(Tier.WORKING, Tier.SESSION):
         if not each.operation or f" {plain_words(each.passage)} " in told:
             continue
         operation = recollector.operation(each.operation)
         is_decision = operation is not None and operation.type == MustKeepKind.DECISION.value
-        if operation is None or (is_decision and _has_decisions(ledger, operation)):
+        if operation is None or (is_decision and _is_told_by_facts(ledger, operation, where)):
             continue
         name = "decisions" if is_decision else "similar_tasks"
         groups[name].append(replace(_in_short(each, counter), outcome=outcome_of(operation)))
@@ -138,7 +140,9 @@ def outcome_of(operation: Operation) -> str:
     return ""
 
 
-def _has_decisions(ledger: Ledger, operation: Operation) -> bool:
+def _is_told_by_facts(ledger: Ledger, operation: Operation, where: SearchFilter) -> bool:
     """Whether the decision of an operation was found already: then the facts tell whether it holds."""
     number = operation.id
-    return bool(ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number))
+    facts = ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number)
+    # A strict search finds no facts: there the operation tells the decision for as long as that holds.
+    return bool(facts) and not (where.strict and any(fact.status is MustKeepStatus.STANDING for fact in facts))

@@ -16,6 +16,7 @@ from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import PassageRetriever
 from orchestra_mem.retrieval.recommendations import Recommendations, recommend
+from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
@@ -74,6 +75,7 @@ class _Request:
     agents: tuple[str, ...]
     pattern: str | None
     max_tokens: int
+    where: SearchFilter
 
 
 class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).retriever"):
@@ -111,14 +113,9 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         self._hits = self._misses = self._prefetched = 0
 
     def retrieve_context(
-        self,
-        task: str,
-        moment: Moment,
-        *,
-        agents: Sequence[str] = (),
-        pattern: str | None = None,
-        max_tokens: int = 2_000,
-    ) -> RetrievedContext:
+        self, task: str, moment: Moment, *, agents: Sequence[str] = (), pattern: str | None = None,
+        max_tokens: int = 2_000, where: SearchFilter = EVERYTHING,
+    ) -> RetrievedContext:  # fmt: skip
         """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
 
         Entries are filled breadth first, and none takes more than twice an equal share. Where search cannot be used the
@@ -130,13 +127,15 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             agents: who will do it: what they recorded goes a little before what others did.
             pattern: how they work together, as in `parallel`: operations with this `pattern` in their data likewise.
             max_tokens: the budget.
+            where: what alone is looked at.
 
         Raises:
             ValueError: the budget is negative.
         """
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
-        request = _Request(task=task, agents=tuple(sorted(set(agents))), pattern=pattern, max_tokens=max_tokens)
+        who = tuple(sorted(set(agents)))
+        request = _Request(task=task, agents=who, pattern=pattern, max_tokens=max_tokens, where=where)
         with self._lock:
             found = self._cache.get((moment, request))
             self._hits += found is not None
@@ -155,6 +154,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             session=moment.session,
             agents=request.agents,
             pattern=request.pattern,
+            where=request.where,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, request.max_tokens // _ENTRY_TOKENS)),
         )
         disclosed = disclose(recalled.recollections, budget_tokens=request.max_tokens, counter=self._counter)
@@ -201,7 +201,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             self._prefetching = False
 
     def get_recommendations(
-        self, task: str, moment: Moment, *, agents: Sequence[str] = (), limit: int = 3
+        self, task: str, moment: Moment, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
     ) -> Recommendations:
         """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
 
@@ -210,14 +210,17 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             moment: the memory as it is now.
             agents: who will do it: what they recorded goes a little before what others did.
             limit: how many of each at most.
+            where: what alone is looked at, of all tiers and kinds.
 
         Raises:
             ValueError: the limit is negative.
         """
         if limit < 0:
             raise ValueError(f"limit is {limit}: so many there cannot be")
-        session = moment.session
-        return recommend(task, self._passages, self._ledger, self._counter, session=session, agents=agents, limit=limit)
+        return recommend(
+            task, self._passages, self._ledger, self._counter, session=moment.session, agents=agents, limit=limit,
+            where=where,
+        )  # fmt: skip
 
     def clear_cache(self, pattern: str = "") -> None:
         """Forget what was retrieved; the next time it is looked for.

@@ -6,12 +6,13 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog, InjectedItem
-from orchestra_mem.errors import StorageError
+from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.ports import Clock
 
 logger = logging.getLogger(__name__)
@@ -49,11 +50,16 @@ class AuditTrail:
         if due:
             self.flush()
 
-    def refused(self, agent: str, call: str, why: str) -> None:
-        """Note that an agent was refused."""
-        with self._lock:
-            self._waiting.append(self._entry(agent, call, AccessOutcome.REFUSED, (), 0, why))
-        self.flush()
+    @contextmanager
+    def checking(self, agent: str, call: str) -> Iterator[None]:
+        """Note it where an agent is refused within this."""
+        try:
+            yield
+        except AccessDeniedError as error:
+            with self._lock:
+                self._waiting.append(self._entry(agent, call, AccessOutcome.REFUSED, (), 0, str(error)))
+            self.flush()
+            raise
 
     def changed(self, agent: str, call: str, items: tuple[str, ...], detail: str) -> None:
         """Note a change, in the transaction that makes it."""

@@ -28,7 +28,7 @@ from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.core.summaries.drafts import METHOD
-from orchestra_mem.errors import NotFoundError
+from orchestra_mem.errors import AccessDeniedError, NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.tiers.audit import AuditTrail, described
 from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
@@ -302,8 +302,9 @@ class MemoryCatalog(CatalogReader):
         Raises:
             AccessDeniedError: only who owns the memory may.
         """
-        if agent != OWNER:
-            self._refuse(agent, "purge", "only who owns the memory removes items for good")
+        with self.audit.checking(agent, "purge"):
+            if agent != OWNER:
+                raise AccessDeniedError("only who owns the memory removes items for good")
         hidden = [status for status in where.statuses if status not in (ItemStatus.LIVE, ItemStatus.PURGED)]
         with self._store.changing():
             items = self._store.items(replace(where, statuses=hidden)) if hidden else []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestra_mem.catalog_types import GLOBAL, Categorization, ItemFilter, ItemStatus, ItemType, MemoryItem
+from orchestra_mem.catalog_types import GLOBAL, ItemFilter, ItemStatus, ItemType, MemoryItem
+from orchestra_mem.categorization_types import Categorization
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.ports import EventLog
 from orchestra_mem.tiers.catalog import MemoryCatalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 from orchestra_mem.catalog_types import (
     CatalogStatistics,
@@ -18,7 +18,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import catalog_json
 from orchestra_mem.core.catalog.tags import tag_key
-from orchestra_mem.errors import AccessDeniedError, NotFoundError
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.types import Json
@@ -77,16 +77,9 @@ class CatalogReader:
         allowed = self.access.readable(agent)
         if where.tags:
             where = replace(where, tags=[tag_key(tag) for tag in where.tags])
-        if allowed is None:
-            return where
-        if refused := sorted({*(where.agents or ())} - allowed):
-            self._refuse(
-                agent,
-                "list",
-                f"agent {agent!r} may not see items of {', '.join(map(repr, refused))}; "
-                f"`catalog.permissions` would have to grant it read: [{', '.join(refused)}]",
-            )
-        return replace(where, agents=sorted(allowed if where.agents is None else {*where.agents}))
+        with self.audit.checking(agent, "list"):
+            self.access.check_read(agent, where.agents or ())
+        return where if allowed is None or where.agents is not None else replace(where, agents=sorted(allowed))
 
     def get_stats(self, whose: str | None = None, *, agent: str = OWNER) -> dict[str, CatalogStatistics]:
         """Give figures of each agent that this one may see, and of `whose` alone where it is given."""
@@ -108,11 +101,5 @@ class CatalogReader:
         return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
 
     def _check_write(self, agent: str, call: str, *whose: str) -> None:
-        try:
+        with self.audit.checking(agent, call):
             self.access.check_write(agent, whose)
-        except AccessDeniedError as error:
-            self._refuse(agent, call, str(error))
-
-    def _refuse(self, agent: str, call: str, why: str) -> NoReturn:
-        self.audit.refused(agent, call, why)
-        raise AccessDeniedError(why)

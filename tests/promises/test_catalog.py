@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
@@ -14,17 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks._agent_calls import MARK, AgentCalls, fill, others_items
 from orchestra_mem import (
     AccessDeniedError,
     InvalidItemError,
     ItemFilter,
     NotFoundError,
+    OperationFilter,
     OrchestratorContextManager,
     StorageError,
     open_memory,
 )
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
-from orchestra_mem.types import Author
+from orchestra_mem.search_types import SearchFilter
+from orchestra_mem.types import Author, DocumentName
 from tests.conftest import Clock
 
 Open = Callable[..., OrchestratorContextManager]
@@ -260,13 +264,16 @@ def test_a_purge_removes_for_good_what_is_hidden(opened: Open, tmp_path: Path) -
 def test_an_agent_sees_and_changes_its_own_alone(opened: Open) -> None:
     """All agents' items are read and not written; a refusal names the permission that is missing, and is audited."""
     with opened() as memory:
-        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.")
+        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.", type="decision")
         shared = memory.catalog.store({"content": "The juniper office opens at nine."})
         assert (mine.ci_source, shared.ci_source) == ("ada", "global")
         bob = memory.as_agent("bob")
         assert "key" not in bob.inject("the juniper box")
         assert "office" in bob.inject("the juniper office")
         assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
+        for agents, given in (([], True), (["ada"], True), (["bob"], False), (["ada", "bob"], False)):
+            assert ("key" in memory.retriever.retrieve_context("juniper", agents=agents).text) is given
+            assert (mine.id in str(memory.retriever.get_recommendations("juniper", agents=agents))) is given
         told = []
         for reference in (mine.id, f"M{mine.number}", "M99"):
             with pytest.raises(NotFoundError) as caught:
@@ -294,6 +301,20 @@ def test_grants_open_what_they_name(opened: Open) -> None:
         assert bob.remember("The office opens at nine.", agent="global").ci_source == "global"
 
 
+def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
+    """One that may read an agent's items may read what that agent did; `*` opens all."""
+    with opened(isolation="strict", permissions={"bob": {"read": ["ada"]}, "eve": {"read": ["*"]}}) as memory:
+        for agent in ("ada", "bob", "cid"):
+            memory.record_operation("message", {"role": "user", "text": f"The {agent} lamp is blue."}, agent=agent)
+        for agent, seen in (("bob", ["ada", "bob"]), ("cid", ["cid"]), ("eve", ["ada", "bob", "cid"])):
+            view = memory.as_agent(agent)
+            assert [operation.agent for operation in view.operations()] == seen
+            assert sorted({hit.chunk.agent for hit in view.search("lamp").hits if hit.chunk.agent}) == seen
+            context = view.get_orchestrator_context("task").render()
+            assert [name for name in ("ada", "bob", "cid") if f"The {name} lamp" in context] == seen
+        assert memory.as_agent("bob").operations(OperationFilter(agents=("ada",)))[0].agent == "ada"
+
+
 def test_strict_isolation_holds_for_operations_facts_and_search_too(opened: Open) -> None:
     """An agent sees what is its own or granted; the program that owns the memory sees all."""
     with opened(isolation="strict") as memory:
@@ -309,41 +330,107 @@ def test_strict_isolation_holds_for_operations_facts_and_search_too(opened: Open
         assert len(memory.operations()) == 2
 
 
-_calls = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5), st.sampled_from(["bob", "eve"])), max_size=25)
+def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> None:
+    """Context, retrieval, recommendations, facts and what led to an operation; of others' nothing, nor any document."""
+    with opened(isolation="strict") as memory:
+        said = {"ada": "The ada archive goes to the cellar.", "bob": "We paint the bob archive blue on Mondays."}
+        for agent in ("ada", "bob", "ada"):
+            memory.as_agent(agent).record_operation("decision", {"decision": said[agent]})
+        bob = memory.as_agent("bob")
+        told = [
+            bob.get_orchestrator_context("task", query="archive").render(),
+            bob.retrieve_context("archive").text,
+            bob.get_recommendations("archive").render(),
+            *(fact.text for fact in bob.facts(limit=1)),
+            str(bob.expand("op 2").operations[0].data),
+        ]
+        assert all("bob archive" in each for each in told)
+        assert "ada archive" not in "".join(told)
+        assert bob.expand("op 2").around == ()
+        memory.refresh()
+        assert "ada archive" in (memory.episodic_memory.path(DocumentName.DECISION_LOG)).read_text()
+        for reference in ("op 1", "op 99", "K1", "decision_log.md:1"):
+            with pytest.raises(NotFoundError, match="names nothing that agent 'bob' may see"):
+                bob.expand(reference)
+        with pytest.raises(AccessDeniedError, match=r"what is of 'ada'.*read: \[ada\]"):
+            bob.search("archive", where=SearchFilter(agent="ada"))
+        with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
+            bob.operations(OperationFilter(agent="ada"))
+        refused = [entry for entry in memory.audit(AuditFilter(agent="bob")) if entry.outcome == "refused"]
+        assert [entry.call for entry in refused] == ["operations", "search"]
 
 
-@given(_calls)
-def test_no_call_of_an_agent_gives_another_agents_words(
-    tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[int, int, str]]
+def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(opened: Open) -> None:
+    """All agents see operations: one that tells the message with what was put before it tells the message alone."""
+    with opened() as memory:
+        ada = memory.as_agent("ada")
+        ada.remember("Ada keeps the key in the juniper box.")
+        message = ada.inject("Where is the key?")
+        done = ada.record_operation("message", {"role": "user", "text": message})
+        assert "juniper" in message
+        assert done.data == {"role": "user", "text": "\nWhere is the key?"}
+
+
+def test_an_agents_view_has_no_way_to_act_as_another(opened: Open) -> None:
+    """It has what an agent may do and no more; no agent has the name of all, and none is named on the way."""
+    with opened() as memory:
+        view = memory.as_agent(" eve ")
+        assert view.agent == "eve"
+        for name in ("flush_session", "audit", "as_agent", "response_cache", "blame", "conflicts"):
+            assert not hasattr(view, name)
+        for name in ("commit", "get_relevant", "purged", "access", "_store"):
+            with pytest.raises(AttributeError, match=f"no '{name}': that is for who owns the memory"):
+                getattr(view.catalog, name)
+        with pytest.raises(TypeError, match="agent"):
+            view.catalog.items(LIVE, agent="")
+        with pytest.raises(AccessDeniedError, match="only who owns the memory"):
+            view.catalog.purge(LIVE)
+        for name in ("", " ", "global", "*"):
+            with pytest.raises(ValueError, match="a name of its own"):
+                memory.as_agent(name)
+
+
+@pytest.mark.parametrize("isolation", ["catalog", "strict"])
+def test_no_call_of_an_agent_gives_or_changes_what_is_anothers(tmp_path: Path, isolation: str) -> None:
+    """Every public method of the view, and every command that takes an agent, with many arguments."""
+    (tmp_path / ".obra").mkdir()
+    (tmp_path / ".obra" / "config.yaml").write_text(f"catalog: {{isolation: {isolation}}}\n")
+    with open_memory(tmp_path) as memory:
+        others = fill(memory, items=20, operations=20 if isolation == "strict" else 0)
+        calls = AgentCalls(memory, tmp_path, "eve", random.Random(4))
+        heard = {(name, calls.tell(name)) for name in [*calls.methods * 8, *calls.names]}
+        assert [name for name, told in heard if MARK.casefold() in told.casefold()] == []
+        assert others_items(memory) == others
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 25))
+def test_no_order_of_calls_gives_or_changes_what_is_anothers(
+    tmp_path_factory: pytest.TempPathFactory, rng: random.Random, count: int
 ) -> None:
-    """Whatever is called in whatever order: nothing that comes back or is raised has a word of ada's items."""
-    with open_memory(tmp_path_factory.mktemp("memory")) as memory:
-        for number in range(3):
-            memory.as_agent("ada").remember(f"SECRET{number} of the juniper box")
-        heard: list[str] = []
-        for call, number, agent in calls:
-            heard.append(_called(memory, call, f"M{number}", agent))
-        assert not any("SECRET" in text for text in heard)
-        memory.catalog.items(LIVE)
-        assert [item.ci_source for item in memory.catalog.items(ItemFilter(text="SECRET"))] == ["ada"] * 3
+    """Nothing that comes back or is raised has a word of others' items, and these are as before."""
+    folder = tmp_path_factory.mktemp("memory")
+    with open_memory(folder) as memory:
+        others = fill(memory, items=4, operations=0)
+        calls = [AgentCalls(memory, folder, agent, rng) for agent in ("eve", "mallory")]
+        heard = [each.tell(rng.choice(each.methods)) for each in rng.choices(calls, k=count)]
+        assert not any(MARK.casefold() in told.casefold() for told in heard)
+        assert others_items(memory) == others
 
 
-def _called(memory: OrchestratorContextManager, call: int, item: str, agent: str) -> str:
-    view, catalog = memory.as_agent(agent), memory.catalog
-    calls: list[Callable[[], object]] = [
-        lambda: view.inject("the juniper box"),
-        lambda: [hit.chunk.text for hit in view.search("juniper box").hits],
-        lambda: view.expand(item),
-        lambda: catalog.items(ItemFilter(text="juniper", statuses=[]), agent=agent),
-        lambda: catalog.get(item, agent=agent),
-        lambda: catalog.update(item, {"content": "mine now"}, agent=agent),
-        lambda: catalog.delete(item, agent=agent),
-        lambda: (catalog.export("ada", agent=agent), catalog.get_stats(agent=agent)),
-    ]
-    try:
-        return repr(calls[call]())
-    except (NotFoundError, AccessDeniedError) as error:
-        return str(error)
+@pytest.mark.parametrize("isolation", ["catalog", "strict"])
+def test_a_catalog_document_is_for_people_and_no_agent_is_given_it(tmp_path: Path, isolation: str) -> None:
+    """Whoever has an editor owns the memory: each agent's items stand there and are edited, whatever agents may see."""
+    with open_memory(tmp_path, config={"catalog": {"isolation": isolation}}) as memory:
+        memory.as_agent("ada").remember("The key is in the juniper box.")
+        memory.write_catalog()
+        path = tmp_path / ".obra" / "memory" / "catalog" / "ada.md"
+        path.write_text(path.read_text().replace("juniper box", "maple box"))
+        assert [item.content for item in memory.as_agent("ada").catalog.items(LIVE)] == ["The key is in the maple box."]
+        bob = memory.as_agent("bob")
+        assert bob.search("maple box").hits == ()
+        for view in (bob, memory.as_agent("ada")):
+            with pytest.raises(NotFoundError):
+                view.expand("ada.md:5")
 
 
 def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: Clock) -> None:

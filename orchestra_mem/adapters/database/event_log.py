@@ -68,6 +68,7 @@ class SqliteEventLog(Stored):
                 f"session = {SESSION_NUMBER}": where.session,
                 "type = ?": where.type,
                 "agent = ?": where.agent,
+                "agent IN (?)": where.agents,
                 "timestamp >= ?": where.since,
                 "timestamp < ?": where.until,
                 "id > ?": where.after,

@@ -1,0 +1,239 @@
+"""What an agent is given: messages with what it should know, a memory and its catalog as it may see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from orchestra_mem.catalog_types import GLOBAL, Injection, MemoryItem
+from orchestra_mem.core.catalog.access import EVERYBODY, OWNER, Access
+from orchestra_mem.core.context.items import Part
+from orchestra_mem.core.search.echoes import without_recalled
+from orchestra_mem.errors import AccessDeniedError, NotFoundError
+from orchestra_mem.memory.recall import Expansion, is_memory_item
+from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.serialize import checked_json
+from orchestra_mem.tiers.audit import AuditTrail
+from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.context.rendered import OrchestratorContext
+    from orchestra_mem.retrieval.recommendations import Recommendations
+    from orchestra_mem.retrieval.retriever import RetrievedContext
+    from orchestra_mem.retrieval.search import Answer
+
+
+class InjectedMessage(str):
+    """A message with what an agent should know before it; a text like any other. `injection` tells what was put in."""
+
+    injection: Injection
+
+    @classmethod
+    def of(cls, message: str, injection: Injection) -> InjectedMessage:
+        """Put what was selected before a message."""
+        made = cls(f"{injection.text}\n{message}" if injection.text else message)
+        made.injection = injection
+        return made
+
+    @property
+    def context_loaded(self) -> bool:
+        """Whether the catalog was asked, and could be."""
+        return self.injection.loaded
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of the items that were put in, the most relevant first."""
+        return tuple(each.item.id for each in self.injection.items)
+
+    @property
+    def tokens(self) -> int:
+        """What was put in takes so many."""
+        return self.injection.tokens
+
+
+def injection_in(answers: Iterable[object]) -> Injection | None:
+    """Find in what hooks have returned what was put before a message."""
+    return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
+
+
+class _Memory(Protocol):
+    """What an agent's view needs of a memory."""
+
+    _agents: Any
+    catalog: MemoryCatalog
+    retriever: Any
+    inject: Callable[..., InjectedMessage]
+    relevant: Callable[..., Injection]
+    learn: Callable[..., None]
+    record_operation: Callable[..., Operation]
+    get_orchestrator_context: Callable[..., OrchestratorContext]
+    search: Callable[..., Answer]
+    operations: Callable[[OperationFilter], list[Operation]]
+    facts: Callable[..., list[MustKeep]]
+    expand: Callable[[str | int], Expansion]
+
+
+class AgentCatalog:
+    """The catalog as one agent may see and change it: those calls of `MemoryCatalog` that take an `agent`."""
+
+    def __init__(self, catalog: MemoryCatalog, agent: str) -> None:
+        self._catalog = catalog
+        self._agent = agent
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Give such a call; it takes all arguments but `agent`."""
+        if name.startswith("_") or "agent" not in getattr(getattr(MemoryCatalog, name, None), "__annotations__", ()):
+            raise AttributeError(f"an agent's catalog has no {name!r}: that is for who owns the memory")
+        method = getattr(self._catalog, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            return method(*given, agent=self._agent, **named)
+
+        return call
+
+
+class AgentMemory:
+    """A memory as one agent may see it: every face that speaks for an agent goes through this, and has no more.
+
+    By default agents share all but catalog items. With `catalog.isolation: strict` they have of operations, of what is
+    made of these, and of search what is theirs, of all, or granted. Documents are of nobody, and so they have none.
+    """
+
+    def __init__(self, memory: _Memory, agent: str) -> None:
+        self.agent = agent.strip()
+        if self.agent in (OWNER, GLOBAL, EVERYBODY):
+            raise ValueError(f"an agent needs a name of its own, not {agent!r}")
+        self._memory = memory
+        self._access: Access = memory._agents.access
+        self._audit: AuditTrail = memory._agents.audit
+        self._is_strict = self._access.within(EVERYTHING, self.agent).strict
+
+    @property
+    def catalog(self) -> AgentCatalog:
+        """The catalog's items: `items`, `get`, `store`, `update`, `delete`, `export` and the like."""
+        return AgentCatalog(self._memory.catalog, self.agent)
+
+    def inject(self, message: str, *, max_tokens: int | None = None) -> InjectedMessage:
+        """See `OrchestratorContextManager.inject`."""
+        return self._memory.inject(message, agent=self.agent, max_tokens=max_tokens)
+
+    def relevant(self, message: str, *, max_tokens: int | None = None) -> Injection:
+        """See `OrchestratorContextManager.relevant`."""
+        return self._memory.relevant(message, agent=self.agent, max_tokens=max_tokens)
+
+    def learn(self, message: str, answer: str) -> None:
+        """See `OrchestratorContextManager.learn`."""
+        self._memory.learn(message, answer, agent=self.agent)
+
+    def remember(self, content: str, **fields: object) -> MemoryItem:
+        """Store an item of the catalog; see `MemoryCatalog.store`."""
+        return self._memory.catalog.store({"content": content, **fields}, agent=self.agent)
+
+    def record_operation(
+        self, operation_type: str, operation_data: object, tokens_used: int | None = None, **more: Any
+    ) -> Operation:
+        """Record what this agent did, without what it was given by the memory: others may see the operation.
+
+        See `OrchestratorContextManager.record_operation`.
+
+        Raises:
+            AccessDeniedError: the idempotency key is of an operation that this agent may not see.
+        """
+        data = without_recalled(checked_json(operation_data))
+        done = self._memory.record_operation(operation_type, data, tokens_used, agent=self.agent, **more)
+        with self._audit.checking(self.agent, "record_operation"):
+            if not self._may_see(done):
+                raise AccessDeniedError(f"idempotency key {done.idempotency_key!r} is taken; give another")
+        return done
+
+    def search(
+        self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
+    ) -> Answer:
+        """See `OrchestratorContextManager.search`."""
+        found = self._memory.search(query, where=self._within("search", where), mode=mode, limit=limit)
+        self._note_given("search", (hit.chunk.source for hit in found.hits))
+        return found
+
+    def retrieve_context(self, task: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> RetrievedContext:
+        """See `ContextRetriever.retrieve_context`."""
+        where = self._within("retrieve_context", where)
+        found: RetrievedContext = self._memory.retriever.retrieve_context(task, where=where, **more)
+        self._note_given("retrieve_context", (entry.source for entry in found.entries))
+        return found
+
+    def get_recommendations(self, task: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> Recommendations:
+        """See `ContextRetriever.get_recommendations`."""
+        where = self._within("get_recommendations", where)
+        found: Recommendations = self._memory.retriever.get_recommendations(task, where=where, **more)
+        self._note_given("get_recommendations", (each.source for _, group in found.groups() for each in group))
+        return found
+
+    def get_orchestrator_context(
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
+    ) -> OrchestratorContext:
+        """See `OrchestratorContextManager.get_orchestrator_context`."""
+        where = self._within("get_orchestrator_context")
+        found = self._memory.get_orchestrator_context(for_operation, max_tokens, query=query, where=where)
+        shown = [each for each in found.placements if each.part is Part.RECALLED and each.text]
+        self._note_given("get_orchestrator_context", (each.key.split()[1] for each in shown))
+        return found
+
+    def operations(self, where: OperationFilter | None = None) -> list[Operation]:
+        """See `OrchestratorContextManager.operations`."""
+        where = where or OperationFilter()
+        if not self._is_strict:
+            return self._memory.operations(where)
+        named = (*where.agents, *(() if where.agent is None else (where.agent,)))
+        with self._audit.checking(self.agent, "operations"):
+            self._access.check_read(self.agent, named)
+        readable = self._access.readable(self.agent) or ()
+        return self._memory.operations(where if named else replace(where, agents=tuple(readable)))
+
+    def facts(
+        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
+    ) -> list[MustKeep]:
+        """See `OrchestratorContextManager.facts`."""
+        if not self._is_strict:
+            return self._memory.facts(kind, standing=standing, limit=limit)
+        visible = {each.id for each in self.operations()}
+        found = [fact for fact in self._memory.facts(kind, standing=standing) if fact.operation in visible]
+        return found if limit is None else found[max(0, len(found) - limit) :]
+
+    def expand(self, reference: str | int) -> Expansion:
+        """See `OrchestratorContextManager.expand`.
+
+        Raises:
+            NotFoundError: there is no such thing that this agent may see.
+        """
+        if is_memory_item(reference):
+            item = self._memory.catalog.get(str(reference).strip(), agent=self.agent)
+            return Expansion(reference=item.id, operations=(), memory_item=item)
+        if not self._is_strict:
+            return self._memory.expand(reference)
+        with suppress(NotFoundError):
+            found = self._memory.expand(reference)
+            whose = [found.item.assignee] if found.item else [each.agent for each in found.operations]
+            if whose and not found.place and all(self._access.sees(self.agent, each) for each in whose):
+                seen = {each.id for each in found.operations if self._may_see(each)}
+                return replace(
+                    found,
+                    operations=tuple(each for each in found.operations if each.id in seen),
+                    around=tuple(filter(self._may_see, found.around)),
+                    events=tuple(each for each in found.events if not each.operation or each.operation in seen),
+                )
+        # What an agent may not see is not told from what is not there.
+        raise NotFoundError(f"{reference!r} names nothing that agent {self.agent!r} may see")
+
+    def _within(self, call: str, where: SearchFilter = EVERYTHING) -> SearchFilter:
+        with self._audit.checking(self.agent, call):
+            return self._access.within(where, self.agent)
+
+    def _may_see(self, operation: Operation) -> bool:
+        return self._access.sees(self.agent, operation.agent)
+
+    def _note_given(self, call: str, sources: Iterable[str]) -> None:
+        if items := tuple(dict.fromkeys(filter(is_memory_item, sources))):
+            self._audit.read(self.agent, call, items)
