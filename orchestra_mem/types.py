@@ -107,7 +107,8 @@ class UnrecordedOperation:
 class OperationFilter:
     """Which operations are wanted: all that pass every condition given.
 
-    `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive.
+    `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive. Of those
+    that pass, the newest `offset` are left out, and of the rest the newest `limit` given.
     """
 
     session: str | None = None
@@ -119,6 +120,8 @@ class OperationFilter:
     through: int | None = None
     limit: int | None = None
     idempotency_key: str | None = None
+    except_types: tuple[str, ...] = ()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -232,6 +232,8 @@ class _Memory(Protocol):
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]: ...
 
+    def count_operations(self, where: OperationFilter | None = None) -> int: ...
+
     def facts(self, kind: MustKeepKind | None = None, *, standing: bool = True) -> list[MustKeep]: ...
 
     def expand(self, reference: str | int) -> Expansion: ...
@@ -272,7 +274,18 @@ class AgentMemory:
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """See `OrchestratorContextManager.operations`."""
-        return [each for each in self._memory.operations(where) if self._may_see(each)]
+        if not self._access.strict:
+            return self._memory.operations(where)
+        where = where or OperationFilter()
+        seen = [each for each in self._memory.operations(replace(where, limit=None, offset=0)) if self._may_see(each)]
+        seen = seen[: len(seen) - where.offset] if where.offset < len(seen) else []
+        return seen if where.limit is None else seen[max(0, len(seen) - where.limit) :]
+
+    def count_operations(self, where: OperationFilter | None = None) -> int:
+        """See `OrchestratorContextManager.count_operations`."""
+        if not self._access.strict:
+            return self._memory.count_operations(where)
+        return len(self.operations(replace(where or OperationFilter(), limit=None, offset=0)))
 
     def facts(self, kind: MustKeepKind | None = None, *, standing: bool = True) -> list[MustKeep]:
         """See `OrchestratorContextManager.facts`."""
