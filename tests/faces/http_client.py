@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import utc_now
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import Guard
 from orchestra_mem.faces.http.tokens import Tokens
 from orchestra_mem.settings import ServerSettings
-from tests.conftest import Clock
 
 TOKENS = Tokens("a-token-for-tests-0123456789")
 ADDRESS = "http://127.0.0.1:8377"
@@ -35,7 +36,7 @@ class Served:
         """Give the headers of an agent."""
         return {"Authorization": f"Bearer {TOKENS.of_agent(name)}"}
 
-    def get(self, path: str, status: int = 200, **query: Any) -> Any:
+    def get(self, path: str, status: int = 200, /, **query: Any) -> Any:
         """Ask below /api/memory, expect a status, and give the body."""
         return self.send("GET", path, status, params=query)
 
@@ -56,10 +57,10 @@ def routes_of(app: Any) -> list[tuple[str, str]]:
 
 @contextmanager
 def serving(
-    folder: Path, *, config: dict[str, Any] | None = None, clock: Clock | None = None, **settings: Any
+    folder: Path, *, config: dict[str, Any] | None = None, clock: Callable[[], datetime] = utc_now, **settings: Any
 ) -> Iterator[Served]:
     """Serve the memory of a folder."""
-    with open_memory(folder, config=config, **({"clock": clock} if clock else {})) as memory:
+    with open_memory(folder, config=config, clock=clock) as memory:
         chosen = ServerSettings(**settings)
         app = make_application(memory, folder, chosen)
         guard = Guard(app, TOKENS, chosen)

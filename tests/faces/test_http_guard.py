@@ -80,7 +80,7 @@ def test_no_route_answers_without_a_token(served: Served) -> None:
            "Bearer agent.\xff.x"]  # fmt: skip
     for method, path, what in _requests(served):
         for header in bad:
-            headers = {} if header is None else {"Authorization": header.encode("latin-1")}
+            headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
             answer = served.bare.request(method, path, headers=headers, **what)
             assert answer.status_code == 401, (method, path, header)
             assert answer.headers["www-authenticate"] == 'Bearer realm="orchestra-mem"'
@@ -127,6 +127,21 @@ def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
     assert after == before
     refused = served.bare.get("/api/memory/events", headers=served.agent("a"))
     assert refused.status_code == 403
+
+
+def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
+    """Where agents share the rest, no route gives A an item of B's."""
+    with serving(tmp_path) as served:
+        served.memory.record_operation("note", {"text": "All may read this."}, agent="b")
+        served.memory.state.create(WorkKind.TASK, "All may do this")
+        served.memory.catalog.store({"content": f"We decided that {SECRET} is the codename."}, agent="b")
+        served.memory.write_catalog()
+        for method, path, what in _requests(served):
+            if path != "/api/memory/events":
+                answer = served.bare.request(method, path, headers=served.agent("a"), **what)
+                assert SECRET not in answer.text, (method, path)
+        seen = served.bare.get("/api/memory/operations", headers=served.agent("a")).json()
+        assert [each["agent"] for each in seen["items"]] == ["b"]
 
 
 def test_an_agent_acts_in_its_own_name(served: Served) -> None:
@@ -177,7 +192,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
         whole = {"type": "x", "data": "y" * 2_000}
         for what in ({"json": whole}, {"content": iter([b'{"type": "', b"y" * 2_000, b'"}']),
                                        "headers": {"content-type": "application/json"}}):  # fmt: skip
-            answer = served.client.post("/api/memory/operations", **what)  # type: ignore[arg-type]
+            answer = served.client.post("/api/memory/operations", **what)
             assert (answer.status_code, answer.headers["content-type"]) == (413, "application/problem+json")
         assert served.memory.count_operations() == 0
 
