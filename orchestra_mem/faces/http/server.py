@@ -112,5 +112,6 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note a signal. A second one ends nothing sooner: the memory is to be closed, which takes seconds at most."""
         self.ended_by = self.ended_by or sig
-        super().handle_exit(sig, frame)
+        self.should_exit = True
