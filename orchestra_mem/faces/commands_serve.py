@@ -16,7 +16,7 @@ from orchestra_mem.faces.command import CommandResult, Invocation, command, with
 from orchestra_mem.faces.command import serve as group
 
 if TYPE_CHECKING:
-    from orchestra_mem.faces.http.tokens import Tokens
+    from orchestra_mem.faces.http.tokens import AccessTokens
     from orchestra_mem.settings import ServerSettings
 
 TokenFileOption = Annotated[
@@ -79,7 +79,7 @@ def _settings(run: Invocation) -> ServerSettings:
     return load_settings(run.project, os.environ).server
 
 
-def _tokens(run: Invocation, file: Path | None) -> Tokens:
+def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
     from orchestra_mem.build import HOME
     from orchestra_mem.faces.http.tokens import load_tokens
 
@@ -103,7 +103,7 @@ def _check_reach(settings: ServerSettings, token_file: Path | None) -> None:
 
 def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -> int:
     try:
-        from orchestra_mem.faces.http.server import address_of, run_server, take_port
+        from orchestra_mem.faces.http.uvicorn_server import address_of, run_server, take_port
     except ImportError as error:
         raise ServerError(f"serve needs `pip install 'orchestra-mem[server]'`: {error}") from error
     with take_port(settings.host, settings.port) as listening, run.open(create=True) as memory:

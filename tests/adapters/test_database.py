@@ -167,6 +167,11 @@ def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
     assert found(limit=2) == [5, 6]
     assert found(limit=0) == []
     assert found(session="other") == []
+    assert found(limit=2, offset=3) == [2, 3]
+    assert found(offset=6) == []
+    assert found(except_types=("a", "c"), agent="y") == [4, 6]
+    assert log.count(OperationFilter(type="a", limit=1, offset=1)) == 3
+    assert (log.agents("1-session"), log.agents("other")) == (["x", "y"], [])
     assert log.type_counts("1-session") == {"a": (3, 21), "b": (3, 21)}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from orchestra_mem import ServerError
 from orchestra_mem.faces.http.guard import Rates
-from orchestra_mem.faces.http.tokens import Tokens, load_tokens
+from orchestra_mem.faces.http.tokens import AccessTokens, load_tokens
 from orchestra_mem.work_types import WorkKind
 from tests.faces.http_client import TOKENS, Served, serving
 
@@ -74,7 +74,7 @@ def test_there_are_the_routes_that_the_design_names(served: Served) -> None:
 
 def test_no_route_answers_without_a_token(served: Served) -> None:
     """None, another one, one of another memory, one cut off: 401, and how to do it better."""
-    other = Tokens("the-token-of-another-memory")
+    other = AccessTokens("the-token-of-another-memory")
     bad = [None, "Bearer x", f"Bearer {other.own}", f"Bearer {other.of_agent('b')}", f"Bearer {TOKENS.own[:-1]}",
            f"Basic {TOKENS.own}", f"Bearer {TOKENS.of_agent('b')[:-1]}", "Bearer agent..",
            "Bearer agent.\xff.x"]  # fmt: skip
@@ -288,7 +288,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     assert TOKENS.own not in caplog.text
 
 
-# Tokens
+# AccessTokens
 
 
 def test_agents_tokens_carry_their_names() -> None:
@@ -297,7 +297,7 @@ def test_agents_tokens_carry_their_names() -> None:
         token = TOKENS.of_agent(f" {name} ")
         assert token.isascii()
         assert TOKENS.holder(token) == name
-        assert Tokens("another-token-0123456789").holder(token) is None
+        assert AccessTokens("another-token-0123456789").holder(token) is None
     assert TOKENS.holder(TOKENS.own) == ""
     assert [TOKENS.holder(bad) for bad in ("", "agent", "agent.=.x", "agent.\udcff.x", "x" * 100_000)] == [None] * 5
     for name in ("", " ", "global", "*", "a\nb"):

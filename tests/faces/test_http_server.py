@@ -130,7 +130,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     )
     run("serve", "--host", "no.such.host.invalid", "--token-file", "mine", exit_code=1)
     assert run.errors.startswith("orchestra-mem: cannot listen at no.such.host.invalid port 8377: ")
-    for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.server")]:
+    for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.uvicorn_server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     run("serve", exit_code=1)

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from orchestra_mem.catalog_types import GLOBAL, ItemFilter, ItemType
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError
-from orchestra_mem.faces.http.answers import Budget, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.types import Author
 
 router = APIRouter(prefix="/api/memory", tags=["catalog"])

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from orchestra_mem.faces.http.answers import Budget, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.records import context_record, status_record
 
 router = APIRouter(prefix="/api/memory", tags=["context"])

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answers import Given, JsonAnswer, Paged, shown, shown_page
 from orchestra_mem.faces.http.callers import OwnMemory
+from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Paged, shown, shown_page
 from orchestra_mem.faces.records import conflict_records, resolved_record
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, VersionReason
@@ -37,7 +37,7 @@ _CONFLICT = {
 IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that was changed.")]
 
 
-class Decision(Given):
+class ConflictDecision(Given):
     """What becomes of a conflict."""
 
     accept: bool
@@ -143,6 +143,6 @@ def conflicts(memory: OwnMemory) -> JsonAnswer:
 
 
 @router.post("/conflicts/{conflict}", responses=shown({"id": "3f9a1c", "document": "decision_log", "line": 41}))
-def decide(memory: OwnMemory, conflict: str, decision: Decision) -> JsonAnswer:
+def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
     """Decide a conflict: `accept` puts the machine's lines there, else the person's stay."""
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept))

@@ -22,7 +22,7 @@ from orchestra_mem.faces.http.tokens import LOCAL_HOSTS
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from orchestra_mem.faces.http.tokens import Tokens
+    from orchestra_mem.faces.http.tokens import AccessTokens
     from orchestra_mem.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
@@ -68,10 +68,10 @@ class Rates:
         return 0.0 if allowed else (1 - left) / self._per_s
 
 
-class Guard:
+class RequestGuard:
     """Lets through to an application what may be answered, and answers the rest itself."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, settings: ServerSettings) -> None:
+    def __init__(self, app: ASGIApp, tokens: AccessTokens, settings: ServerSettings) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field, JsonValue
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
-from orchestra_mem.faces.http.answers import MOST_TOKENS, Given, JsonAnswer, Name, Paged, Time, shown, shown_page
 from orchestra_mem.faces.http.callers import Asker
+from orchestra_mem.faces.http.json_answers import MOST_TOKENS, Given, JsonAnswer, Name, Paged, Time, shown, shown_page
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
 router = APIRouter(prefix="/api/memory", tags=["history"])

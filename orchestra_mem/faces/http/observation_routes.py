@@ -9,8 +9,8 @@ from pydantic import Field, JsonValue
 
 from orchestra_mem.build.memory_service import MemoryService, NewObservation, ObservationFilter, ObservationType
 from orchestra_mem.errors import InvalidItemError
-from orchestra_mem.faces.http.answers import Given, JsonAnswer, Name, Paged, Text, Time, shown, shown_page
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, Time, shown, shown_page
 from orchestra_mem.faces.records import search_record
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.serialize import to_object

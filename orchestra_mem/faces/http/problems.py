@@ -53,26 +53,18 @@ class Problem(JSONResponse):
         return dump_json(content).encode("ascii")
 
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {
-        "description": words,
-        "content": {
-            "application/problem+json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "type": {"type": "string"},
-                        "title": {"type": "string"},
-                        "status": {"type": "integer"},
-                        "detail": {"type": "string"},
-                        "faults": {"type": "array", "items": {"type": "string"}},
-                    },
-                    "required": ["type", "title", "status", "detail"],
-                },
-                "example": {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "there is no …"},
-            }
+_BODY = {
+    "schema": {
+        "type": "object", "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
+            "detail": {"type": "string"}, "faults": {"type": "array", "items": {"type": "string"}},
         },
-    }
+    },
+    "example": {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "there is no operation 7"},
+}  # fmt: skip
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": words, "content": {"application/problem+json": _BODY}}
     for status, words in (("4XX", "The request is refused, and why."), ("5XX", "It cannot be answered, and why."))
 }
 """What the description of each route says of refusals."""

@@ -1,4 +1,4 @@
-"""Tokens: the memory's own, and those of agents, which are made of it and carry the agent's name.
+"""AccessTokens: the memory's own, and those of agents, which are made of it and carry the agent's name.
 
 Nothing is stored but the memory's own token: another one makes all agents' tokens void.
 """
@@ -28,7 +28,7 @@ _PREFIX = "agent"
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class AccessTokens:
     """Makes and reads tokens; `given` says whether a person chose the memory's own, by a file or a variable."""
 
     own: str = field(repr=False)
@@ -76,7 +76,7 @@ def token_file(home: Path) -> Path:
     return home / _FOLDER / "token"
 
 
-def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = None) -> Tokens:
+def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = None) -> AccessTokens:
     """Take the token from the environment, else from a file; where that is not there yet, make both.
 
     Args:
@@ -89,7 +89,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
         StorageError: the file cannot be read or made.
     """
     if file is None and (token := environment.get(TOKEN_VARIABLE)):
-        return Tokens(_usable(token, TOKEN_VARIABLE), given=True)
+        return AccessTokens(_usable(token, TOKEN_VARIABLE), given=True)
     path = file or token_file(home)
     try:
         if not path.exists():
@@ -97,7 +97,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
         if os.name == "posix" and path.stat().st_mode & 0o077:
             mode = f"{path.stat().st_mode & 0o777:o}"
             raise ServerError(f"{path} has mode {mode}: other users may read the token; run chmod 600 on it")
-        return Tokens(_usable(path.read_text("utf-8").strip(), str(path)), given=file is not None)
+        return AccessTokens(_usable(path.read_text("utf-8").strip(), str(path)), given=file is not None)
     except OSError as error:
         raise storage_error(error, "keeping the token in", path) from error
     except UnicodeDecodeError as error:

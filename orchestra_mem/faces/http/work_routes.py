@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from orchestra_mem.errors import StorageError
-from orchestra_mem.faces.http.answers import Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.http.callers import OwnMemory
+from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import Author

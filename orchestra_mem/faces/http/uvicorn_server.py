@@ -13,8 +13,8 @@ import uvicorn
 
 from orchestra_mem.errors import ServerError
 from orchestra_mem.faces.http.application import make_application
-from orchestra_mem.faces.http.guard import Guard
-from orchestra_mem.faces.http.tokens import Tokens
+from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
@@ -56,7 +56,7 @@ def run_server(
     project: Path,
     listening: socket.socket,
     *,
-    tokens: Tokens,
+    tokens: AccessTokens,
     settings: ServerSettings,
     started: Callable[[], None],
 ) -> int:
@@ -75,9 +75,9 @@ def run_server(
     """
     app = make_application(memory, project, settings)
     config = uvicorn.Config(
-        Guard(app, tokens, settings), log_config=None, access_log=False, server_header=False, proxy_headers=False,
-        ws="none", lifespan="on", loop="asyncio", http="h11", h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
-        timeout_graceful_shutdown=_ENDING_S,
+        RequestGuard(app, tokens, settings), log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
+        h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S,
     )  # fmt: skip
     server = _Server(config, started, app.state.streams.end)
     server.run(sockets=[listening])
