@@ -154,6 +154,12 @@ def test_an_agent_acts_in_its_own_name(served: Served) -> None:
     seen = served.bare.get("/api/memory/observations", headers=headers).json()
     assert [each["content"] for each in seen["items"]] == ["Carl made tea."]
     assert seen["total"] == 1
+    operation = {"type": "note", "data": "Carl's", "key": "k"}
+    served.send("POST", "operations", 201, json=operation | {"data": SECRET, "agent": "b"})
+    taken = served.bare.post("/api/memory/operations", headers=headers, json=operation)
+    assert (taken.status_code, taken.json()["detail"]) == (
+        409, "the key 'k' is of another's operation; nothing was recorded",
+    )  # fmt: skip
     found = served.bare.get("/api/memory/search", headers=headers, params={"q": "tea"}).json()["hits"]
     assert {hit["agent"] for hit in found} == {"carl"}
     problem = served.bare.get("/api/memory/relevant", headers=headers, params={"message": "tea", "ci": "b"})

@@ -104,7 +104,8 @@ class RequestGuard:
             limit = asyncio.timeout(self._timeout_s)
 
             async def answer_in_time(message: Message) -> None:
-                limit.reschedule(None)  # a stream may go on for as long as its reader wants
+                if not limit.expired():
+                    limit.reschedule(None)  # a stream may go on for as long as its reader wants
                 await answer(message)
 
             try:

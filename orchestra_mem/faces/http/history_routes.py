@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field, JsonValue
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
+from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.json_answers import MOST_TOKENS, Given, JsonAnswer, Name, Paged, Time, shown, shown_page
 from orchestra_mem.types import MustKeepKind, OperationFilter
@@ -83,10 +84,13 @@ def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) ->
 @router.post("/operations", status_code=201, responses=shown(_OPERATION, 201, "The operation as it was recorded."))
 def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
     """Record what was done. When this is answered it survives any crash."""
+    agent = caller.acting(operation.agent)
     recorded = caller.memory.record_operation(
-        operation.type, operation.data, operation.tokens, agent=caller.acting(operation.agent),
-        critical=operation.critical, timestamp=operation.timestamp, idempotency_key=operation.key,
+        operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
+        timestamp=operation.timestamp, idempotency_key=operation.key,
     )  # fmt: skip
+    if not caller.is_owner and recorded.agent != agent:
+        raise InvalidChangeError(f"the key {operation.key!r} is of another's operation; nothing was recorded")
     return JsonAnswer(recorded, 201)
 
 

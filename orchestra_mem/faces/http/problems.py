@@ -72,9 +72,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 async def _told(request: Request, error: Exception) -> Problem:
     status = next(_STATUS[each] for each in type(error).__mro__ if each in _STATUS)
-    faults: Sequence[str] = getattr(error, "faults", ()) if status == 422 else ()
+    faults: Sequence[str] = getattr(error, "faults", (str(error),)) if status == 422 else ()
     headers = {"Retry-After": "1"} if isinstance(error, errors.LockTimeoutError) else {}
-    return Problem(status, str(error), [str(fault) for fault in faults], headers)
+    return Problem(status, str(error), faults, headers)
 
 
 async def _refused(request: Request, error: Exception) -> Problem:
