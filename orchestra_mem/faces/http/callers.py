@@ -46,6 +46,10 @@ class Caller:
             raise AccessDeniedError(f"{name} is not offered to agents: agent {self.agent!r} may not ask for it")
         return found
 
+    def retrieving(self, name: str) -> Any:
+        """Give a call of the memory's retriever; an agent's view has those that it offers itself."""
+        return getattr(self.memory.retriever, name) if self.is_owner else self.offered(name)
+
     def acting(self, named: str | None) -> str | None:
         """Say for whom something is done: an agent does all in its own name, the owner in whatever is named.
 

@@ -84,7 +84,7 @@ def context(caller: Asker, query: Annotated[ContextQuery, Query()]) -> JsonAnswe
 @router.get("/retrieve", responses=shown({"text": "…", "tokens": 420, "entries": [], "notes": []}))
 def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAnswer:
     """Give what the memory has for a task: an index with costs, then the best entries, within the budget."""
-    found = caller.offered("retriever").retrieve_context(
+    found = caller.retrieving("retrieve_context")(
         query.task, agents=query.agent, pattern=query.pattern, max_tokens=query.max_tokens
     )
     return JsonAnswer({**found.as_dict(), "explain": found.explain()})
@@ -93,5 +93,5 @@ def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAns
 @router.get("/recommend", responses=shown({"decisions": [], "notes": []}))
 def recommend(caller: Asker, query: Annotated[RecommendQuery, Query()]) -> JsonAnswer:
     """Say what past decisions, rules, failures and similar tasks say for a task, with their sources."""
-    found = caller.offered("retriever").get_recommendations(query.task, agents=query.agent, limit=query.limit)
+    found = caller.retrieving("get_recommendations")(query.task, agents=query.agent, limit=query.limit)
     return JsonAnswer(found.as_dict())
