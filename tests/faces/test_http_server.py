@@ -23,6 +23,7 @@ import pytest
 
 from orchestra_mem import MemoryService, ObservationFilter, open_memory
 from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.uvicorn_server import take_port
 from orchestra_mem.settings import ServerSettings
 from tests.faces.conftest import CHECKOUT, Program, start
 from tests.faces.http_client import routes_of
@@ -135,6 +136,14 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     run("serve", exit_code=1)
     assert run.errors.startswith("orchestra-mem: serve needs `pip install 'orchestra-mem[server]'`: ")
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Connections do not wait for more to send (Nagle), which would make each answer take forty milliseconds."""
+    with take_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as client:
+        taken, _ = listening.accept()
+        with taken:
+            assert client.proto == taken.proto == listening.proto == socket.IPPROTO_TCP  # what asyncio goes by
 
 
 def test_tokens_are_printed_for_who_asks(run: Program) -> None:

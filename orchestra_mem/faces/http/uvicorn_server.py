@@ -30,8 +30,9 @@ def take_port(host: str, port: int) -> socket.socket:
         ServerError: that cannot be done here.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        taken = socket.socket(family, socket.SOCK_STREAM)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With the protocol named: only then does asyncio send each answer without waiting for more (TCP_NODELAY).
+        taken = socket.socket(family, kind, protocol)
         try:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(address)
