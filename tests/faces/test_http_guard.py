@@ -246,7 +246,7 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
     """CORS headers for those alone, and still no answer without a token."""
     page = "https://app.example"
-    with serving(tmp_path, allowed_origins=[page]) as served:
+    with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
@@ -257,6 +257,7 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         answer = served.client.get("/api/memory/window", headers={"Origin": page, "Sec-Fetch-Site": "cross-site"})
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page)
         assert served.bare.get("/api/memory/window", headers={"Origin": page}).status_code == 401
+        assert served.client.get("/api/memory/window", headers={"Host": "Memory.example"}).status_code == 200
 
 
 def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:

@@ -20,6 +20,7 @@ from orchestra_mem.faces.http import (
     work_routes,
 )
 from orchestra_mem.faces.http.event_routes import EventStreams
+from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -41,7 +42,7 @@ _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
     """Make the application of a memory, for a `RequestGuard` to stand before."""
     cors = Middleware(
-        CORSMiddleware, allow_origins=settings.allowed_origins, allow_methods=["*"],
+        CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
         expose_headers=["ETag", "Location"],
     )  # fmt: skip

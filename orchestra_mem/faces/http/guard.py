@@ -42,6 +42,11 @@ _HEADERS = {
 }
 
 
+def allowed_origins(settings: ServerSettings) -> list[str]:
+    """Give the pages that may ask beside the server's own, written as browsers write them."""
+    return [each.lower().rstrip("/") for each in settings.allowed_origins]
+
+
 def cookie_name(scope: Scope) -> str:
     """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
     return f"orchestra-mem-{scope['server'][1]}"
@@ -75,7 +80,7 @@ class RequestGuard:
         self._app = app
         self._tokens = tokens
         self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}
-        self._origins = {each.lower().rstrip("/") for each in settings.allowed_origins}
+        self._origins = allowed_origins(settings)
         self._max_body_bytes = settings.max_body_bytes
         self._timeout_s = settings.timeout_s
         self._rates = Rates(settings.requests_per_s)
