@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
 from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.serialize import to_json
 from orchestra_mem.types import DocumentName, VersionReason
 from tests.conftest import Clock
@@ -305,6 +307,40 @@ def test_contexts_and_recommendations(served: Served) -> None:
     assert any("Tuesdays" in json.dumps(each) for each in served.get("recommend", task="deploy the shop").values())
     faults = served.get("context", 422, max_tokens=-1, query="")["faults"]
     assert [fault.partition(":")[0] for fault in faults] == ["query.max_tokens", "query.query"]
+
+
+def test_events_tell_what_happens_without_its_words(served: Served) -> None:
+    """From any thread, in order; of more than a reader takes the rest is missed, and that is told."""
+    memory = served.memory
+    path = memory.episodic_memory.path("decision_log")
+
+    async def heard() -> list[tuple[str, dict[str, Any]]]:
+        streams = EventStreams(memory)
+        listener = streams.listen()
+        found = [await anext(listener)]
+        for work in (
+            lambda: memory.record_operation("note", {"text": "secret"}, 110_000, agent="ann"),
+            lambda: path.write_text(path.read_text() + "\n- We never deploy on Fridays.\n"),
+            memory.refresh, memory.flush_session,
+            lambda: [memory.record_operation("note", number) for number in range(1_100)],
+        ):  # fmt: skip
+            await asyncio.to_thread(work)
+        streams.end()
+        async for event in listener:
+            found.append(event)  # noqa: PERF401  as they come
+        return found
+
+    found = asyncio.run(heard())
+    session = memory.sessions()[0].id
+    assert found[0] == ("listening", {})
+    assert ("operation_recorded", {"operation": 1, "type": "note", "session": session, "agent": "ann"}) in found
+    assert {name for name, _ in found} == {
+        "listening", "operation_recorded", "window_filled", "documents_edited", "refreshed", "session_flushed",
+        "missed",
+    }  # fmt: skip
+    assert found[-1] == ("missed", {})
+    assert len(found) == 1_002
+    assert "secret" not in str(found)
 
 
 # The description of the API

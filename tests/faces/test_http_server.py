@@ -79,15 +79,14 @@ def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal
     with running(project) as server:
         assert server.client.post("operations", json={"type": "note", "data": "x"}).status_code == 201
         with server.client.stream("GET", "events") as stream:
-            lines = stream.iter_lines()
-            assert next(lines) == ": listening"
+            lines = filter(None, stream.iter_lines())
+            assert [next(lines), next(lines)] == ["event: listening", "data: {}"]
             server.client.post("operations", json={"type": "note", "data": "y", "agent": "ann"})
-            event = [line for line in (next(lines) for _ in range(3)) if line]
-            assert event[0] == "event: operation_recorded"
-            told = json.loads(event[1].removeprefix("data: "))
+            assert next(lines) == "event: operation_recorded"
+            told = json.loads(next(lines).removeprefix("data: "))
             assert (told["operation"], told["type"], told["agent"]) == (2, "note", "ann")
             server.process.send_signal(by)
-            assert [line for line in lines if line] == []
+            assert [*lines] == []
         done, said = server.end(by)  # impatiently
         assert done == code
         assert "Traceback" not in said

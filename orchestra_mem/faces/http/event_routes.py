@@ -36,10 +36,11 @@ class EventStreams:
         events.documents_edited.connect(self._edited)
 
     async def listen(self) -> AsyncIterator[_Event]:
-        """Give what happens from now on, until `end`. Who reads too slowly is told that events are missing."""
+        """Give what happens from `listening` on, until `end`. Who reads too slowly is told that events are missing."""
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         self._listeners[queue] = asyncio.get_running_loop()
         try:
+            yield "listening", {}
             while (event := await queue.get()) is not None:
                 yield event
         finally:
@@ -83,8 +84,10 @@ def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:
 
 @router.get("/events", response_class=EventSourceResponse)
 async def events(memory: OwnMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
-    """Tell what happens: operation_recorded, refreshed, session_flushed, window_filled, documents_edited, missed."""
+    """Tell what happens: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
+
+    First comes `listening`: what happens from there on is told; and `missed` where the reader was too slow.
+    """
     streams: Any = request.app.state.streams
-    yield ServerSentEvent(comment="listening")
     async for name, what in streams.listen():
         yield ServerSentEvent(event=name, data=what)
