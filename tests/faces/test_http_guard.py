@@ -19,6 +19,7 @@ from orchestra_mem.work_types import WorkKind
 from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
+ASKED = "the codename in production"  # what leads to it; some answers repeat the question
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
@@ -42,9 +43,9 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
     fill = {"memory_id": item, "session_id": session, "name": "decision_log", "version": "1", "conflict": "x",
             "item": "1"}  # fmt: skip
     query = {
-        "/search": {"q": SECRET}, "/relevant": {"message": SECRET, "ci": "b"}, "/catalog": {"ci": "b"},
-        "/observations": {"worker": "b"}, "/operations": {"agent": "b"}, "/retrieve": {"task": SECRET},
-        "/recommend": {"task": SECRET}, "/expand": {"reference": "op1"}, "/context": {"query": SECRET},
+        "/search": {"q": ASKED}, "/relevant": {"message": ASKED, "ci": "b"}, "/catalog": {"ci": "b"},
+        "/observations": {"worker": "b"}, "/operations": {"agent": "b"}, "/retrieve": {"task": ASKED},
+        "/recommend": {"task": ASKED}, "/expand": {"reference": "op1"}, "/context": {"query": ASKED},
     }  # fmt: skip
     body: dict[str, Any] = {
         "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},
