@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 46_680,
+    "orchestra_mem": 46_690,
     "orchestra_mem/core": 12_120,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_180,
@@ -54,11 +54,11 @@ MAX_LINES = {
     "orchestra_mem/orchestrator": 4_140,
     "orchestra_mem/tiers": 4_740,
     "orchestra_mem/adapters": 9_090,
-    "orchestra_mem/memory": 2_770,
+    "orchestra_mem/memory": 2_780,
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_830,
     "orchestra_mem/faces": 5_160,
-    "tests": 33_260,
+    "tests": 33_310,
     "benchmarks": 8_680,
 }
 MAX_MODULE_LINES = 400

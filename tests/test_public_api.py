@@ -80,6 +80,7 @@ SIGNATURES = {
         "-> 'list[MustKeep]'"
     ),
     "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
+    "count_losses": "(self, session: 'str | None' = None) -> 'int'",
     "get_stats": "(self) -> 'dict[str, Json]'",
     "foreground": "(self) -> 'AbstractContextManager[None]'",
     "close": "(self) -> 'None'",

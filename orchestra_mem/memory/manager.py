@@ -332,6 +332,11 @@ class OrchestratorContextManager(
         self._lock.check()
         return self._recall.losses(session, limit)
 
+    def count_losses(self, session: str | None = None) -> int:
+        """Count what `losses` returns without a limit."""
+        self._lock.check()
+        return len(self._recall.summaries(session))
+
     def get_stats(self) -> dict[str, Json]:
         """Return figures of the window and of each tier."""
         parts = self._parts

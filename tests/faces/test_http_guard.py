@@ -282,7 +282,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, "orchestra_mem"), pytest.MonkeyPatch.context() as patch:
         served.get("catalog/M1")
         served.get("search", q=SECRET)
-        patch.setattr(type(memory), "losses", lambda self, session: [][len(SECRET)])
+        patch.setattr(type(memory), "losses", lambda self, session, limit: [][len(SECRET)])
         patch.setattr(type(memory), "audit", lambda self, where: int(SECRET))
         assert served.get("losses", 500)["detail"].startswith("this should not have happened")
         served.get("audit", 500)

@@ -109,7 +109,8 @@ def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_leng
 @router.get("/losses", responses=shown_page({"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]}))
 def list_losses(caller: Asker, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
     """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
-    return query.answer_of(caller.offered("losses")(query.session)[::-1])
+    found = caller.offered("losses")(query.session, limit=query.offset + query.limit)[::-1]
+    return query.answer(found[query.offset :], caller.offered("count_losses")(query.session))
 
 
 @router.get("/audit", responses=shown_page({"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"}))
