@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
+    from orchestra_mem.build.memory_service import MemoryService, NewObservation, ObservationFilter
     from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
     from orchestra_mem.compression.categorizer import AICategorizationService, CategorizationService
     from orchestra_mem.compression.compressor import MemoryCompressor
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         OrchestraMemError,
         SchemaTooNewError,
         SearchError,
+        ServerError,
         StorageError,
         StorageFullError,
         StorageReadOnlyError,
@@ -57,6 +59,9 @@ else:
         "MemoryCatalog": "tiers.catalog",
         "MemoryCompressor": "compression.compressor",
         "MemoryItem": "catalog_types",
+        "MemoryService": "build.memory_service",
+        "NewObservation": "build.memory_service",
+        "ObservationFilter": "build.memory_service",
         "OperationFilter": "types",
         "Orchestrator": "orchestrator.orchestrator",
         "OrchestratorContextManager": "memory.manager",
@@ -100,8 +105,11 @@ __all__ = [
     "MemoryCatalog",
     "MemoryCompressor",
     "MemoryItem",
+    "MemoryService",
     "ModelError",
+    "NewObservation",
     "NotFoundError",
+    "ObservationFilter",
     "OperationFilter",
     "OrchestraMemError",
     "Orchestrator",
@@ -109,6 +117,7 @@ __all__ = [
     "ResponseCache",
     "SchemaTooNewError",
     "SearchError",
+    "ServerError",
     "SessionMemoryManager",
     "StateManager",
     "StorageError",

@@ -11,6 +11,7 @@
     ├── HistoryError             a history to import (git, JSON lines) that cannot be read
     ├── SearchError              search cannot be had here
     ├── EmbedderError            a model that turns texts into vectors cannot be had
+    ├── ServerError              the HTTP server cannot be started
     └── StorageError             something on disk
         ├── StorageFullError         no room, or over a quota
         ├── StorageReadOnlyError     no permission to write
@@ -108,6 +109,10 @@ class EmbedderError(OrchestraMemError):
 
 class ModelError(OrchestraMemError):
     """A language model cannot be had, or does not answer."""
+
+
+class ServerError(OrchestraMemError):
+    """The HTTP server cannot be started."""
 
 
 class InvalidChangeError(OrchestraMemError):

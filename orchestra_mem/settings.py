@@ -293,6 +293,18 @@ class CompressionSettings(_Section):
     max_attempts: Annotated[int, _between(1, 100)] = 3
 
 
+class ServerSettings(_Section):
+    """Where `orchestra-mem serve` answers, whom, and how much it takes."""
+
+    host: Annotated[_Line, _NotEmpty] = "127.0.0.1"
+    port: Annotated[int, _between(0, 65_535)] = 8_377
+    allowed_hosts: list[Annotated[_Line, _NotEmpty]] = []
+    allowed_origins: list[Annotated[_Address, _NotEmpty]] = []
+    max_body_bytes: Annotated[int, _between(1, 1_073_741_824)] = 4_194_304
+    requests_per_s: Annotated[float, _between(0.01, 1_000_000)] = 1_000.0
+    timeout_s: Annotated[float, _between(0.01, 86_400)] = 30.0
+
+
 class Settings(BaseModel):
     """All settings of a project. `load_settings` gives those of a project; `Settings()` alone are the defaults."""
 
@@ -315,6 +327,7 @@ class Settings(BaseModel):
     archives: ArchivesSettings = ArchivesSettings.model_construct()
     redaction: SecretsSettings = SecretsSettings.model_construct()
     categorization: CategorizationSettings = CategorizationSettings.model_construct()
+    server: ServerSettings = ServerSettings.model_construct()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property

@@ -108,7 +108,8 @@ class OperationFilter:
     """Which operations are wanted: all that pass every condition given.
 
     `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive. An empty
-    `agents` is no condition.
+    `agents` is no condition. Of those that pass, the newest `offset` are left out, and of the rest the newest `limit`
+    given.
     """
 
     session: str | None = None
@@ -121,6 +122,8 @@ class OperationFilter:
     through: int | None = None
     limit: int | None = None
     idempotency_key: str | None = None
+    except_types: tuple[str, ...] = ()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

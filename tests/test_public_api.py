@@ -13,6 +13,7 @@ import pytest
 import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
+from orchestra_mem.memory.history import HistoryCalls
 
 PACKAGE = Path(orchestra_mem.__file__).parent
 
@@ -24,10 +25,11 @@ def test_the_public_names_are_those() -> None:
         "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker", "DatabaseDamagedError",
         "DocumentConflictError", "DocumentError", "EmbedderError", "EpisodicMemoryManager", "HistoryError",
         "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
-        "MemoryCatalog", "MemoryCompressor", "MemoryItem", "ModelError", "NotFoundError", "OperationFilter",
-        "OrchestraMemError", "Orchestrator", "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError",
-        "SearchError", "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError",
-        "StorageReadOnlyError", "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
+        "MemoryCatalog", "MemoryCompressor", "MemoryItem", "MemoryService", "ModelError", "NewObservation",
+        "NotFoundError", "ObservationFilter", "OperationFilter", "OrchestraMemError", "Orchestrator",
+        "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
+        "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError",
+        "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
@@ -62,7 +64,10 @@ SIGNATURES = {
     "flush_session": "(self) -> 'Path | None'",
     "query_recent_operations": "(self, operation_type: 'str | None' = None, limit: 'int' = 10) -> 'list[Operation]'",
     "operations": "(self, where: 'OperationFilter | None' = None) -> 'list[Operation]'",
+    "count_operations": "(self, where: 'OperationFilter | None' = None) -> 'int'",
     "sessions": "(self) -> 'list[Session]'",
+    "session_agents": "(self, session: 'str') -> 'list[str]'",
+    "session_summary": "(self, session: 'str') -> 'Summary | None'",
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
     "search": (
         "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "
@@ -77,6 +82,7 @@ SIGNATURES = {
         "-> 'list[MustKeep]'"
     ),
     "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
+    "count_losses": "(self, session: 'str | None' = None) -> 'int'",
     "get_stats": "(self) -> 'dict[str, Json]'",
     "foreground": "(self) -> 'AbstractContextManager[None]'",
     "close": "(self) -> 'None'",
@@ -100,7 +106,7 @@ def test_the_managers_methods_are_called_like_this() -> None:
     manager = orchestra_mem.OrchestratorContextManager
     methods = {
         name: method
-        for name, method in (vars(AgentCalls) | vars(manager)).items()
+        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(manager)).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert {name: str(inspect.signature(method)) for name, method in methods.items()} == SIGNATURES

@@ -22,6 +22,7 @@ from orchestra_mem.faces.command import (
     config,
     give_up_output,
     importing,
+    serve,
     work,
 )
 from orchestra_mem.faces.command import app as app
@@ -64,12 +65,13 @@ def _about(
 
 # In the order of the help: a command adds itself to the program where it is defined.
 for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_audit",
-              "commands_documents", "commands_check"):  # fmt: skip
+              "commands_documents", "commands_check", "commands_serve"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
 app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Record")
 app.add_typer(work, name="work", rich_help_panel="Work")
 app.add_typer(catalog, name="catalog", help="What agents have learnt, item by item.", rich_help_panel="Agents")
 app.add_typer(audit, name="audit", rich_help_panel="Agents")
+app.add_typer(serve, name="serve", rich_help_panel="Serve")
 app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
 app.add_typer(redact, name="redact", help="Find secrets and take them out.", rich_help_panel="Look after")
 

@@ -90,6 +90,7 @@ config = _group(no_args_is_help=True)
 work = _group()
 catalog = _group(no_args_is_help=True)
 audit = _group()
+serve = _group()
 
 
 def flag(name: str, words: str) -> Any:

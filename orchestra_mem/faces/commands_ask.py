@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
+from orchestra_mem.faces import records
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
@@ -56,15 +56,10 @@ def context(
     if query is not None:
         _bring_up(run, memory)
     found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
-    as_messages = found.as_messages()
-    record = {
-        "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
-        "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
-        "messages": as_messages, "explain": found.explain(), "notes": [*found.notes],
-    }  # fmt: skip
-    shown = found.explain() if explain else found.render()
+    record = records.context_record(found)
+    shown = record["explain"] if explain else record["text"]
     return CommandResult(
-        record, json.dumps(as_messages, indent=2) + "\n" if messages else shown, notes=_lacks(found.notes)
+        record, json.dumps(record["messages"], indent=2) + "\n" if messages else shown, notes=_lacks(found.notes)
     )
 
 
@@ -103,41 +98,10 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
 
     Example: orchestra-mem status
     """
-    from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor import disk_sizes, index_words, inspect_index
     from orchestra_mem.faces.status_lines import status_lines
-    from orchestra_mem.types import DocumentName, SessionStatus
 
-    # First, as what fails on the way belongs to the problems.
-    found = memory.get_orchestrator_context("status", measure_turns=False)
-    stats = memory.get_stats()
-    tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
-    documents = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
-    newest = memory.operations(OperationFilter(limit=1))
-    record = {
-        "project": str(run.project),
-        "search_index": index_words(inspect_index(run.project), newest[-1].id if newest else 0),
-        "documents": documents | {"session": str(session_path) if session_path else None},
-        "sizes": disk_sizes(run.project, load_settings(run.project, os.environ)),
-        "thresholds": {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
-        "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens, "is_sure": found.is_full},
-        "sessions": {
-            "total": len(sessions),
-            "archived": sum(session.status is SessionStatus.ARCHIVED for session in sessions),
-        },
-        **stats, "problems": _problems(memory, stats["problems"]),
-    }  # fmt: skip
+    record = records.status_record(memory, run.project)
     return CommandResult(record, lambda: status_lines(record))
-
-
-def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
-    """List what is known to be wrong, and whether the model is available, which may not have been needed yet."""
-    from orchestra_mem.doctor import why_unusable
-
-    model, subject = memory.model, "language model"
-    told = any(problem["subject"] == subject for problem in known)
-    why = None if model is None or told else why_unusable(model)
-    return [*known, {"subject": subject, "since": None, "problem": why}] if why else [*known]
 
 
 @command("Ask")
@@ -260,8 +224,6 @@ def search(
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
-    from orchestra_mem.serialize import to_object
-
     _bring_up(run, memory)
     where = SearchFilter(
         tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=since, until=until,
@@ -269,9 +231,8 @@ def search(
     )  # fmt: skip
     found = memory.search(query, where=where, mode=mode, limit=limit)
     lines = memory.hit_lines(found.hits)
-    hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
     return CommandResult(
-        {"hits": hits, "notes": [*found.notes]}, lambda: recall_views.hits_view(found.hits, lines, explain=explain),
+        records.search_record(found, lines), lambda: recall_views.hits_view(found.hits, lines, explain=explain),
         exit_code=0 if found.hits else FAILED, notes=_lacks(found.notes),
     )  # fmt: skip
 

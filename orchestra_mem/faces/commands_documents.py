@@ -6,12 +6,13 @@ import json
 import os
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument
 
 from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
+from orchestra_mem.faces import records
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
 
 if TYPE_CHECKING:
@@ -93,19 +94,7 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 
     Example: orchestra-mem conflicts
     """
-    from orchestra_mem.core.documents.alignment import split_lines
-
-    found: list[dict[str, Any]] = []
-    for name, block in memory.conflicts():
-        lines = split_lines(memory.documents.text(name))
-        above = lines[max(0, block.line - 1 - block.person_lines) : block.line - 1]
-        found.append(
-            {
-                "id": block.id, "document": name, "path": str(memory.documents.path(name)),
-                "line": block.line, "yours": "".join(f"{line}\n" for line in above), "machine": block.machine,
-                "changed_meanwhile": not block.unchanged,
-            }
-        )  # fmt: skip
+    found = records.conflict_records(memory)
     return CommandResult(found, lambda: views.conflicts_view(found))
 
 
@@ -128,13 +117,8 @@ def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Co
 
 
 def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> CommandResult:
-    name, done = memory.resolve_conflict(conflict, accept=accepted)
-    path = memory.documents.path(name)
-    record = {
-        "id": conflict, "document": name, "path": str(path), "line": done.line, "replaced": done.replaced,
-        "note": done.note,
-    }  # fmt: skip
-    return CommandResult(record, f"{path}:{done.line}: {done.note}\n")
+    done = records.resolved_record(memory, conflict, accept=accepted)
+    return CommandResult(done, f"{done['path']}:{done['line']}: {done['note']}\n")
 
 
 @command("Documents", json_lines=True)

@@ -15,6 +15,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import StorageError
+from orchestra_mem.faces import records
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views, with_common_options
 from orchestra_mem.faces.command import work as group
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
@@ -94,12 +95,12 @@ def show(
 
     Example: orchestra-mem work show 12
     """
-    item, progress = memory.state.item(item_id), memory.state.progress(item_id)
-    blockers = memory.state.blockers(item_id)
-    events = memory.state.events(item_id, limit=limit or None)
+    record = records.work_record(memory, item_id, limit or None)
+    item = record["item"]
     parent = None if item.parent is None else memory.state.item(item.parent)
-    record = {"item": item, "progress": progress, "blockers": blockers, "events": events}
-    return CommandResult(record, lambda: views.item_view(item, parent, progress, blockers, events))
+    return CommandResult(
+        record, lambda: views.item_view(item, parent, record["progress"], record["blockers"], record["events"])
+    )
 
 
 @command(of=group, creates=True)

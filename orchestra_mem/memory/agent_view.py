@@ -72,6 +72,7 @@ class _Memory(Protocol):
     get_orchestrator_context: Callable[..., OrchestratorContext]
     search: Callable[..., Answer]
     operations: Callable[[OperationFilter], list[Operation]]
+    count_operations: Callable[[OperationFilter], int]
     facts: Callable[..., list[MustKeep]]
     expand: Callable[[str | int], Expansion]
 
@@ -133,15 +134,19 @@ class AgentMemory:
         return self._memory.catalog.store({"content": content, **fields}, agent=self.agent)
 
     def record_operation(
-        self, operation_type: str, operation_data: object, tokens_used: int | None = None, **more: Any
-    ) -> Operation:
+        self, operation_type: str, operation_data: object, tokens_used: int | None = None, *,
+        agent: str | None = None, **more: Any,
+    ) -> Operation:  # fmt: skip
         """Record what this agent did, without what it was given by the memory: others may see the operation.
 
         See `OrchestratorContextManager.record_operation`.
 
         Raises:
-            AccessDeniedError: the idempotency key is of an operation that this agent may not see.
+            AccessDeniedError: another agent is named, or the idempotency key is of an operation that this one may not
+                see.
         """
+        if agent not in (None, self.agent):
+            raise AccessDeniedError(f"agent {self.agent!r} may not act as {agent!r}")
         data = without_recalled(checked_json(operation_data))
         done = self._memory.record_operation(operation_type, data, tokens_used, agent=self.agent, **more)
         with self._audit.checking(self.agent, "record_operation"):
@@ -183,14 +188,19 @@ class AgentMemory:
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """See `OrchestratorContextManager.operations`."""
-        where = where or OperationFilter()
+        return self._memory.operations(self._operations_within("operations", where or OperationFilter()))
+
+    def count_operations(self, where: OperationFilter | None = None) -> int:
+        """See `OrchestratorContextManager.count_operations`."""
+        return self._memory.count_operations(self._operations_within("count_operations", where or OperationFilter()))
+
+    def _operations_within(self, call: str, where: OperationFilter) -> OperationFilter:
         if not self._is_strict:
-            return self._memory.operations(where)
+            return where
         named = (*where.agents, *(() if where.agent is None else (where.agent,)))
-        with self._audit.checking(self.agent, "operations"):
+        with self._audit.checking(self.agent, call):
             self._access.check_read(self.agent, named)
-        readable = self._access.readable(self.agent) or ()
-        return self._memory.operations(where if named else replace(where, agents=tuple(readable)))
+        return where if named else replace(where, agents=tuple(self._access.readable(self.agent) or ()))
 
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None

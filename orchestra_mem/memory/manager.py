@@ -19,6 +19,7 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.agents import AgentCalls
+from orchestra_mem.memory.history import HistoryCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
@@ -33,7 +34,7 @@ from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session, Summary
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    AgentCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
+    HistoryCalls, AgentCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
 ):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
@@ -228,24 +229,6 @@ class OrchestratorContextManager(
 
     # Asking
 
-    def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
-        """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
-        with self._life.settled():
-            found = self._parts.working.get_operations(operation_type, limit)
-        if len(found) >= limit:
-            return found
-        return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
-
-    def operations(self, where: OperationFilter | None = None) -> list[Operation]:
-        """Return operations of all sessions from the event log, oldest first."""
-        self._lock.check()
-        return self._parts.log.operations(where or OperationFilter())
-
-    def sessions(self) -> list[Session]:
-        """Return all sessions, oldest first."""
-        self._lock.check()
-        return self._parts.log.sessions()
-
     def search(
         self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
     ) -> Answer:
@@ -344,6 +327,11 @@ class OrchestratorContextManager(
         """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
         self._lock.check()
         return self._recall.losses(session, limit)
+
+    def count_losses(self, session: str | None = None) -> int:
+        """Count what `losses` returns without a limit."""
+        self._lock.check()
+        return len(self._recall.summaries(session))
 
     def get_stats(self) -> dict[str, Json]:
         """Return figures of the window and of each tier."""

@@ -214,12 +214,15 @@ class Recall:
         What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
         summaries in it, a session with all its operations.
         """
-        whole = self.log.session(session).id if session else None
-        every = [*self.ledger.summaries(whole), *self.ledger.whole_summaries(whole)]
-        found = sorted(every, key=lambda summary: summary.id)
+        found = sorted(self.summaries(session), key=lambda summary: summary.id)
         if limit is not None:
             found = found[-limit:] if limit > 0 else []
         return [replace(summary, dropped=self._dropped(summary)) for summary in found]
+
+    def summaries(self, session: str | None = None) -> list[Summary]:
+        """Return all summaries, of operations, of summaries and of whole sessions, without what each dropped."""
+        whole = self.log.session(session).id if session else None
+        return [*self.ledger.summaries(whole), *self.ledger.whole_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
         if summary.document:  # found when the section still had that text; a better short form may have some of them

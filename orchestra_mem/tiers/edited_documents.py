@@ -100,6 +100,16 @@ class EditedDocuments:
                 return version
             return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
 
+    def save(self, document: str, text: str, *, expected: str) -> None:
+        """Save a whole text for a person; the present one becomes a version.
+
+        Raises:
+            NotFoundError: there is no such document.
+            DocumentConflictError: it no longer holds `expected`.
+        """
+        writer, name = self.find(document)
+        writer.put(name, text, expected=expected, reason=VersionReason.EDIT, point="save")
+
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
         waiting: list[tuple[str, ConflictBlock]] = []

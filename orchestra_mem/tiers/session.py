@@ -376,7 +376,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             return {**nothing, "duration_seconds": 0.0}
         return {
             "session_id": session.id,
-            "operation_count": self._log.count(session.id),
+            "operation_count": self._log.count(OperationFilter(session=session.id)),
             "tokens_used": self._token_count(session),
             "started_at": session.started.isoformat(),
             "duration_seconds": max(0.0, (self._clock() - session.started).total_seconds()),

@@ -146,7 +146,8 @@ def test_operations_are_numbered_from_one_in_one_session(log: SqliteEventLog) ->
     """The first operation begins a session, the next ones join it."""
     recorded = [_record(log, _draft(n), session=n) for n in range(1, 4)]
     assert [(op.id, op.session) for op in recorded] == [(1, "1-session"), (2, "1-session"), (3, "1-session")]
-    assert (log.count(), log.count("1-session"), log.count("none")) == (3, 3, 0)
+    counts = [log.count(OperationFilter(session=session)) for session in (None, "1-session", "none")]
+    assert (log.count(), counts) == (3, [3, 3, 0])
     assert (log.first_operation("1-session"), log.last_operation()) == (1, 3)
     assert [session.id for session in log.sessions()] == ["1-session"]
 
@@ -166,6 +167,11 @@ def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
     assert found(limit=2) == [5, 6]
     assert found(limit=0) == []
     assert found(session="other") == []
+    assert found(limit=2, offset=3) == [2, 3]
+    assert found(offset=6) == []
+    assert found(except_types=("a", "c"), agent="y") == [4, 6]
+    assert log.count(OperationFilter(type="a", limit=1, offset=1)) == 3
+    assert (log.agents("1-session"), log.agents("other")) == (["x", "y"], [])
     assert log.type_counts("1-session") == {"a": (3, 21), "b": (3, 21)}
 
 

@@ -24,6 +24,24 @@ _SESSIONS = Table("sessions", Session)
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
 
 
+def _passing(where: OperationFilter) -> tuple[str, list[object]]:
+    """Give the condition of a filter, and its values."""
+    return matching(
+        {
+            f"session = {SESSION_NUMBER}": where.session,
+            "type = ?": where.type,
+            "type NOT IN (?)": where.except_types,
+            "agent = ?": where.agent,
+            "agent IN (?)": where.agents,
+            "timestamp >= ?": where.since,
+            "timestamp < ?": where.until,
+            "id > ?": where.after,
+            "id <= ?": where.through,
+            "idempotency_key = ?": where.idempotency_key,
+        }
+    )
+
+
 class SqliteEventLog(Stored):
     """Fulfils `ports.EventLog`."""
 
@@ -63,22 +81,10 @@ class SqliteEventLog(Stored):
 
     def operations(self, where: OperationFilter) -> list[Operation]:
         """Return the operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
-        condition, values = matching(
-            {
-                f"session = {SESSION_NUMBER}": where.session,
-                "type = ?": where.type,
-                "agent = ?": where.agent,
-                "agent IN (?)": where.agents,
-                "timestamp >= ?": where.since,
-                "timestamp < ?": where.until,
-                "id > ?": where.after,
-                "id <= ?": where.through,
-                "idempotency_key = ?": where.idempotency_key,
-            }
-        )
-        tail = f"{condition} ORDER BY id DESC LIMIT ?"
+        condition, values = _passing(where)
+        tail = f"{condition} ORDER BY id DESC LIMIT ? OFFSET ?"
         limit = -1 if where.limit is None else where.limit
-        return self._database.find("listing operations", _OPERATIONS, tail, [*values, limit])[::-1]
+        return self._database.find("listing operations", _OPERATIONS, tail, [*values, limit, where.offset])[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
         """Id, tokens of the entry, and time of a session's operations behind an id, without their data."""
@@ -90,9 +96,9 @@ class SqliteEventLog(Stored):
         )
         return [(number, tokens, from_microseconds(time)) for number, tokens, time in rows]
 
-    def count(self, session: str | None = None) -> int:
-        """Return the number of operations, of one session or of all."""
-        condition, values = matching({f"session = {SESSION_NUMBER}": session})
+    def count(self, where: OperationFilter | None = None) -> int:
+        """Return the number of operations that pass a filter, whatever its limit."""
+        condition, values = _passing(where or OperationFilter())
         return int(self._database.value("counting operations", f"SELECT count(*) FROM operations{condition}", values))
 
     def type_counts(self, session: str) -> dict[str, tuple[int, int]]:
@@ -104,6 +110,11 @@ class SqliteEventLog(Stored):
             (session,),
         )
         return {kind: (count, tokens) for kind, count, tokens in rows}
+
+    def agents(self, session: str) -> list[str]:
+        """Return the agents that did something in a session, by their names."""
+        query = f"SELECT DISTINCT agent FROM operations WHERE session = {SESSION_NUMBER} AND agent IS NOT NULL"
+        return sorted(agent for (agent,) in self._database.rows("listing agents", query, (session,)))
 
     def first_operation(self, session: str) -> int:
         """Return the id of a session's first operation, 0 where it has none."""

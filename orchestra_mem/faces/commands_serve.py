@@ -1,0 +1,120 @@
+"""Commands of the server: serve, serve token. What it is made of is loaded when it starts, and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import BadParameter, Option
+
+from orchestra_mem.errors import ServerError
+from orchestra_mem.faces.command import CommandResult, Invocation, command, with_common_options
+from orchestra_mem.faces.command import serve as group
+
+if TYPE_CHECKING:
+    from orchestra_mem.faces.http.tokens import AccessTokens
+    from orchestra_mem.settings import ServerSettings
+
+TokenFileOption = Annotated[
+    Path | None,
+    Option("--token-file", metavar="FILE", help="The file of the token, made if missing. Default: one in .obra."),
+]
+
+
+def serve(
+    run: Invocation,
+    context: typer.Context,
+    host: Annotated[str | None, Option("--host", metavar="HOST", help="Address to listen at. Default: as set.")] = None,
+    port: Annotated[
+        int | None,
+        Option("--port", min=0, max=65_535, metavar="N", help="Port; 0: a free one. Default: as set."),
+    ] = None,
+    token_file: TokenFileOption = None,
+) -> None:
+    """Answer over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
+
+    Example: orchestra-mem serve --port 8377
+    """
+    if context.invoked_subcommand is not None:
+        if run.given is not None:
+            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
+        return
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    settings = _settings(run).model_copy(update=given)
+    _check_reach(settings, token_file)
+    ended_by = _serve(run, settings, token_file)
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise typer.Exit(128 + ended_by if ended_by else 0)
+
+
+group.callback(invoke_without_command=True)(with_common_options(serve))
+
+
+@command(of=group)
+def token(
+    run: Invocation,
+    agent: Annotated[
+        str | None, Option("--agent", metavar="NAME", help="For this agent, which then sees what is its own.")
+    ] = None,
+    token_file: TokenFileOption = None,
+) -> CommandResult:
+    """Print the token of the memory, or of an agent. A new one for all: delete the file and start the server again.
+
+    Example: orchestra-mem serve token --agent reviewer
+    """
+    run.require_memory()
+    tokens = _tokens(run, token_file)
+    made = tokens.own if agent is None else tokens.of_agent(agent)
+    return CommandResult({"agent": agent, "token": made}, f"{made}\n")
+
+
+def _settings(run: Invocation) -> ServerSettings:
+    from orchestra_mem.build import load_settings
+
+    return load_settings(run.project, os.environ).server
+
+
+def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
+    from orchestra_mem.build import HOME
+    from orchestra_mem.faces.http.tokens import load_tokens
+
+    return load_tokens(run.project / HOME, os.environ, file)
+
+
+def _check_reach(settings: ServerSettings, token_file: Path | None) -> None:
+    """Make sure that who lets other machines in has chosen the token.
+
+    Raises:
+        BadParameter: it would be made by the program.
+    """
+    from orchestra_mem.faces.http.tokens import TOKEN_VARIABLE, is_local
+
+    if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
+        raise BadParameter(
+            f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
+            param_hint="--host",
+        )
+
+
+def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -> int:
+    try:
+        from orchestra_mem.faces.http.uvicorn_server import address_of, run_server, take_port
+    except ImportError as error:
+        raise ServerError(f"serve needs `pip install 'orchestra-mem[server]'`: {error}") from error
+    with take_port(settings.host, settings.port) as listening, run.open(create=True) as memory:
+        tokens, address = _tokens(run, token_file), address_of(listening)
+
+        def started() -> None:
+            if run.as_json:
+                run.print_json({"url": address, "token": None if tokens.given else tokens.own})
+            else:
+                run.text(f"{address}/\n" if tokens.given else f"{address}/?token={tokens.own}\n")
+            run.tell(f"serving the memory of {run.project}; Ctrl-C ends it")
+            sys.stdout.flush()
+
+        return run_server(memory, run.project, listening, tokens=tokens, settings=settings, started=started)

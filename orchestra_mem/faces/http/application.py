@@ -1,0 +1,59 @@
+"""The application: the routes of each subject, a router a file, behind the guard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from orchestra_mem.faces.http import (
+    catalog_routes,
+    context_routes,
+    document_routes,
+    event_routes,
+    history_routes,
+    observation_routes,
+    start_page,
+    work_routes,
+)
+from orchestra_mem.faces.http.event_routes import EventStreams
+from orchestra_mem.faces.http.guard import allowed_origins
+from orchestra_mem.faces.http.json_answers import JsonAnswer
+from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.settings import ServerSettings
+
+ROUTERS = (
+    catalog_routes.router,
+    observation_routes.router,
+    context_routes.router,
+    history_routes.router,
+    document_routes.router,
+    work_routes.router,
+    event_routes.router,
+    start_page.router,
+)
+_DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
+
+
+def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
+    """Make the application of a memory, for a `RequestGuard` to stand before."""
+    cors = Middleware(
+        CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
+        expose_headers=["ETag", "Location"],
+    )  # fmt: skip
+    app = FastAPI(
+        title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
+        default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
+        max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],
+        dependencies=[Depends(HTTPBearer(auto_error=False, description="The token that `serve` printed."))],
+    )  # fmt: skip
+    app.state.memory, app.state.project = memory, project
+    app.state.streams = EventStreams(memory)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

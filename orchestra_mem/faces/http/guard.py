@@ -1,0 +1,200 @@
+"""What stands before every route: host, origin, token, rate, size and time are checked, headers set, requests logged.
+
+A browser is no safe client: a page of another site may send requests to this machine, and may have its own name lead
+here (DNS rebinding). So a request names a host that is known, comes from no foreign page, and always bears a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from orchestra_mem.faces.http.problems import Problem, failed
+from orchestra_mem.faces.http.tokens import LOCAL_HOSTS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from orchestra_mem.faces.http.tokens import AccessTokens
+    from orchestra_mem.settings import ServerSettings
+
+logger = logging.getLogger(__name__)
+
+_MOST_BUCKETS = 10_000
+_BURST = 2.0
+_FOREIGN_SITES = ("cross-site", "same-site")
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def allowed_origins(settings: ServerSettings) -> list[str]:
+    """Give the pages that may ask beside the server's own, written as browsers write them."""
+    return [each.lower().rstrip("/") for each in settings.allowed_origins]
+
+
+def cookie_name(scope: Scope) -> str:
+    """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
+    return f"orchestra-mem-{scope['server'][1]}"
+
+
+class Rates:
+    """Counts requests by who sends them: so many a second, and for a moment twice as many."""
+
+    def __init__(self, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_s = per_s
+        self._most = max(1.0, per_s * _BURST)
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait_s(self, sender: str) -> float:
+        """Count a request; how long its sender has to wait, 0 where it may be answered."""
+        now = self._clock()
+        left, last = self._left.get(sender, (self._most, now))
+        left = min(self._most, left + (now - last) * self._per_s)
+        allowed = left >= 1
+        if len(self._left) >= _MOST_BUCKETS and sender not in self._left:
+            self._left.pop(next(iter(self._left)))
+        self._left[sender] = (left - allowed, now)
+        return 0.0 if allowed else (1 - left) / self._per_s
+
+
+class RequestGuard:
+    """Lets through to an application what may be answered, and answers the rest itself."""
+
+    def __init__(self, app: ASGIApp, tokens: AccessTokens, settings: ServerSettings) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}
+        self._origins = allowed_origins(settings)
+        self._max_body_bytes = settings.max_body_bytes
+        self._timeout_s = settings.timeout_s
+        self._rates = Rates(settings.requests_per_s)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun, status = time.perf_counter(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope, Headers(scope=scope))
+        if refusal is None:
+            limit = asyncio.timeout(self._timeout_s)
+
+            async def answer_in_time(message: Message) -> None:
+                if not limit.expired():
+                    limit.reschedule(None)  # a stream may go on for as long as its reader wants
+                await answer(message)
+
+            try:
+                async with limit:
+                    await self._app(scope, receive, answer_in_time)
+            except Exception as error:
+                late = isinstance(error, TimeoutError) and limit.expired()
+                refusal = _too_late(self._timeout_s) if late else failed()
+                if not late:  # by its kind alone: its words may quote the memory
+                    logger.error("a request failed: %s; with --debug the log shows where", type(error).__name__)
+                    logger.debug("where it failed", exc_info=error)
+        if refusal is not None and not status:
+            await refusal(scope, receive, answer)
+        route = getattr(scope.get("route"), "path", "-")  # never the address itself, which may quote the memory
+        took = (time.perf_counter() - begun) * 1000
+        logger.info("%s %s: %d, %.1f ms", scope["method"], route, status, took)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+        """Say why a request is not answered; None where it is, with who asks as `caller` in its scope."""
+        problem = self._foreign(headers)
+        if problem:
+            return Problem(403, problem)
+        if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
+            return None if self._allowed(headers["origin"]) else Problem(403, "no other page may ask here")
+        caller = self._caller(scope, headers)
+        address = scope["client"][0] if scope.get("client") else ""
+        wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
+        if wait_s:
+            words = "too many requests; `server.requests_per_s` says how many are answered"
+            return Problem(429, words, headers={"Retry-After": str(int(wait_s) + 1)})
+        if caller is None:
+            words = "this address needs a token: send it as `Authorization: Bearer …`; `orchestra-mem serve` printed it"
+            return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
+        if int(headers.get("content-length", "0")) > self._max_body_bytes:
+            return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
+        scope["caller"] = caller
+        return None
+
+    def _foreign(self, headers: Headers) -> str:
+        """Say what is foreign about a request; empty where nothing is."""
+        host = headers.getlist("host")
+        if len(host) != 1 or _host_name(host[0]) not in self._hosts:
+            return "the server is not known by the name in `Host`; `server.allowed_hosts` may add it"
+        origin = headers.get("origin")
+        if origin is None:
+            if headers.get("sec-fetch-site") in _FOREIGN_SITES:
+                return "the request comes from a page of another site"
+        elif not self._allowed(origin) and _netloc(origin) != host[0].lower():
+            return "the request comes from a page of another site; `server.allowed_origins` may add it"
+        return ""
+
+    def _allowed(self, origin: str) -> bool:
+        return origin.lower() in self._origins
+
+    def _caller(self, scope: Scope, headers: Headers) -> str | None:
+        """Name the agent whose token a request bears, `OWNER` for the memory's own; None where it bears none."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._tokens.holder(token.strip())
+        if scope["path"] == "/" and scope["method"] == "GET":  # as printed; from here on the browser keeps it
+            found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+            if found:
+                return self._tokens.holder(found[0])
+        try:
+            kept = SimpleCookie(headers.get("cookie", "")).get(cookie_name(scope))
+        except CookieError:
+            return None
+        return self._tokens.holder(kept.value) if kept else None
+
+
+def _too_late(timeout_s: float) -> Problem:
+    return Problem(504, f"no answer within {timeout_s:g} s, see `server.timeout_s`; what was begun may still be done")
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        parts = urlsplit(origin.lower())
+    except ValueError:
+        return None
+    return parts.netloc if parts.scheme in ("http", "https") else None

@@ -1,0 +1,119 @@
+"""Routes of what was recorded: operations, facts, what summaries lost, the originals behind them, who looked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field, JsonValue
+
+from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
+from orchestra_mem.faces.http.callers import Asker
+from orchestra_mem.faces.http.json_answers import MOST_TOKENS, Given, JsonAnswer, Name, Paged, Time, shown, shown_page
+from orchestra_mem.types import MustKeepKind, OperationFilter
+
+router = APIRouter(prefix="/api/memory", tags=["history"])
+
+_OPERATION = {
+    "id": 104, "session": "7539ece3-a4c3-452c-9b9b-df438bcc1d07", "type": "decision",
+    "data": {"text": "We deploy on Tuesdays."}, "timestamp": "2025-11-26T04:00:00+00:00", "tokens": 9,
+    "agent": "reviewer", "critical": True, "idempotency_key": None,
+}  # fmt: skip
+_FACT = {
+    "id": 7, "kind": "decision", "text": "We deploy on Tuesdays.", "operation": 104, "author": "machine",
+    "timestamp": "2025-11-26T04:00:00+00:00", "identifiers": [], "status": "standing", "superseded_by": None,
+}  # fmt: skip
+
+
+class OperationQuery(Paged):
+    """Which operations are wanted."""
+
+    type: Name | None = None
+    session: Name | None = None
+    agent: Name | None = None
+    since: Annotated[Time | None, Query(description="Only from then on.")] = None
+    until: Annotated[Time | None, Query(description="Only before then.")] = None
+
+
+class NewOperation(Given):
+    """What was done."""
+
+    type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")]
+    data: JsonValue
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
+    agent: Annotated[Name | None, Field(description="Who did it; with an agent's token itself.")] = None
+    critical: bool | None = None
+    timestamp: Time | None = None
+    key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None
+
+
+class FactQuery(Paged):
+    """Which facts are wanted."""
+
+    kind: MustKeepKind | None = None
+    every: Annotated[bool, Query(description="Also those that were superseded, removed or are done.")] = False
+
+
+class LossQuery(Paged):
+    """Which summaries are wanted."""
+
+    session: Name | None = None
+
+
+class AuditQuery(Paged):
+    """Which entries are wanted."""
+
+    agent: Annotated[str | None, Query(max_length=200, description="Only of this agent; empty: of the owner.")] = None
+    call: Name | None = None
+    outcome: AccessOutcome | None = None
+    item: Name | None = None
+    since: Time | None = None
+
+
+@router.get("/operations", responses=shown_page(_OPERATION))
+def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
+    """List operations of all sessions, newest first."""
+    where = OperationFilter(
+        type=query.type, session=query.session, agent=query.agent, since=query.since, until=query.until,
+        limit=query.limit, offset=query.offset,
+    )  # fmt: skip
+    return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
+
+
+@router.post("/operations", status_code=201, responses=shown(_OPERATION, 201, "The operation as it was recorded."))
+def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
+    """Record what was done. When this is answered it survives any crash."""
+    agent = caller.acting(operation.agent)
+    recorded = caller.view.record_operation(
+        operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
+        timestamp=operation.timestamp, idempotency_key=operation.key,
+    )  # fmt: skip
+    return JsonAnswer(recorded, 201)
+
+
+@router.get("/facts", responses=shown_page(_FACT))
+def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswer:
+    """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
+    return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
+
+
+@router.get("/expand", responses=shown({"reference": "K7", "operations": [_OPERATION], "fact": _FACT}))
+def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
+    """Give the originals behind a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
+    return JsonAnswer(caller.view.expand(reference))
+
+
+@router.get("/losses", responses=shown_page({"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]}))
+def list_losses(caller: Asker, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
+    """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
+    found = caller.offered("losses")(query.session, limit=query.offset + query.limit)[::-1]
+    return query.answer(found[query.offset :], caller.offered("count_losses")(query.session))
+
+
+@router.get("/audit", responses=shown_page({"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"}))
+def list_audit(caller: Asker, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
+    """List who looked at the catalog and who changed it, newest first."""
+    where = AuditFilter(
+        agent=query.agent, call=query.call, outcome=query.outcome, item=query.item, since=query.since
+    )  # fmt: skip
+    return query.answer_of(caller.offered("audit")(where))

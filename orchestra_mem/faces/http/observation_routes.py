@@ -1,0 +1,119 @@
+"""Routes of the memory service: search, sessions, and what workers did or saw."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field, JsonValue
+
+from orchestra_mem.build.memory_service import MemoryService, NewObservation, ObservationFilter, ObservationType
+from orchestra_mem.errors import InvalidItemError
+from orchestra_mem.faces.http.callers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, Time, shown, shown_page
+from orchestra_mem.faces.records import search_record
+from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.serialize import to_object
+
+router = APIRouter(prefix="/api/memory", tags=["memory service"])
+
+_SESSION = {
+    "id": "7539ece3-a4c3-452c-9b9b-df438bcc1d07", "started_at": "2025-11-26T04:00:00+00:00", "ended_at": None,
+    "worker_count": 2, "summary": None, "metadata": {"branch": "main"},
+}  # fmt: skip
+_OBSERVATION = {
+    "id": 104, "session_id": _SESSION["id"], "worker_id": "builder", "type": "error",
+    "content": "The parser fails on empty input.", "metadata": {"pr": 12}, "created_at": "2025-11-26T04:00:00+00:00",
+}  # fmt: skip
+_HIT = {
+    "source": "op 104", "tier": "working", "kind": "error", "text": "The parser fails on empty input.",
+    "session": _SESSION["id"], "agent": "builder", "operation": 104, "score": 1.2, "likelihood": 0.9, "line": None,
+    "reasons": {"keyword": {"rank": 1, "score": 3.1}, "dense": {"rank": 1, "score": 0.7}},
+}  # fmt: skip
+
+
+class SearchQuery(Given):
+    """What is looked for, and where."""
+
+    q: Annotated[Text, Query(description="Words, a question, or names such as #12 or src/app.py.")]
+    limit: Annotated[int, Query(ge=1, le=200)] = 10
+    tier: list[Tier] = Field(default_factory=list, max_length=10)
+    kind: list[Name] = Field(default_factory=list, max_length=50)
+    session: Name | None = None
+    worker: Annotated[Name | None, Query(description="Only by this agent.")] = None
+    item: Annotated[int | None, Query(ge=1, le=2**31, description="Only about this work item.")] = None
+    since: Time | None = None
+    until: Time | None = None
+    mode: SearchMode = SearchMode.HYBRID
+
+
+class ObservationQuery(Paged):
+    """Which observations are wanted."""
+
+    worker: Annotated[Name | None, Query(description="Only by this worker.")] = None
+    session: Name | None = None
+    type: Name | None = None
+    since: Annotated[Time | None, Query(description="Only from then on.")] = None
+    until: Annotated[Time | None, Query(description="Only before then.")] = None
+
+
+class ObservationBody(Given):
+    """What a worker did or saw."""
+
+    content: Text
+    worker: Annotated[Name | None, Field(description="Who; with an agent's token itself.")] = None
+    type: ObservationType = ObservationType.CUSTOM
+    session: Annotated[Name | None, Field(description="Default: the session under way.")] = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+@router.get("/search", responses=shown({"hits": [_HIT], "notes": []}))
+def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
+    """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
+    where = SearchFilter(
+        tiers=tuple(query.tier), kinds=tuple(query.kind), session=query.session, agent=query.worker, item=query.item,
+        since=query.since, until=query.until,
+    )  # fmt: skip
+    found = caller.service.search(query.q, where=where, mode=query.mode, limit=query.limit)
+    return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
+
+
+@router.get("/sessions", responses=shown_page(_SESSION))
+def list_sessions(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
+    """List the sessions, newest first."""
+    return query.answer(MemoryService(memory).sessions(query.limit, query.offset), len(memory.sessions()))
+
+
+@router.get("/sessions/{session_id}", responses=shown({**_SESSION, "observations": [_OBSERVATION], "total": 1}))
+def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
+    """Show a session with its summary and its observations, newest first."""
+    service = MemoryService(memory)
+    where = ObservationFilter(session_id=session_id, limit=query.limit, offset=query.offset)
+    record = to_object(service.session(session_id))
+    total = service.count_observations(where)
+    return JsonAnswer({**record, "observations": service.get_observations(where), "total": total})
+
+
+@router.get("/observations", responses=shown_page(_OBSERVATION))
+def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
+    """List what workers did or saw, newest first."""
+    where = ObservationFilter(
+        worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
+        limit=query.limit, offset=query.offset,
+    )  # fmt: skip
+    return query.answer(caller.service.get_observations(where), caller.service.count_observations(where))
+
+
+@router.post("/observations", status_code=201, responses=shown({"id": 104}, 201, "It is kept for good."))
+def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
+    """Record what a worker did or saw. When this is answered it survives any crash."""
+    worker = caller.acting(observation.worker)
+    if worker is None:
+        raise InvalidItemError(["body.worker: name the worker"])
+    number = MemoryService(caller.memory).capture_observation(
+        NewObservation(
+            worker_id=worker, content=observation.content, type=observation.type, session_id=observation.session,
+            metadata=observation.metadata,
+        )
+    )  # fmt: skip
+    return JsonAnswer({"id": number}, 201)

@@ -1,0 +1,100 @@
+"""Routes of work: milestones, epics, stories and tasks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from orchestra_mem.errors import StorageError
+from orchestra_mem.faces.http.callers import OwnMemory
+from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, shown, shown_page
+from orchestra_mem.faces.records import work_record
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.types import Author
+from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+
+logger = logging.getLogger(__name__)
+router = APIRouter(prefix="/api/memory", tags=["work"])
+
+_NUMBER = Field(ge=1, le=2**31)
+_ITEM = {
+    "id": 5, "kind": "story", "title": "Sign in by mail", "description": "", "status": "in progress", "priority": 3,
+    "rank": 1.0, "parent": 2, "depends_on": [], "assignee": None, "acceptance": [],
+    "created": "2025-11-26T04:00:00+00:00", "changed": "2025-11-26T04:00:00+00:00", "started": None, "finished": None,
+}  # fmt: skip
+
+
+class WorkQuery(Paged):
+    """Which items are wanted."""
+
+    kind: list[WorkKind] = Field(default_factory=list, max_length=10)
+    status: list[WorkStatus] = Field(default_factory=list, max_length=10)
+    parent: Annotated[int | None, Query(ge=0, le=2**31, description="Only right below it; 0: without a parent.")] = None
+    text: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
+    assignee: Name | None = None
+
+
+class NewItem(Given):
+    """An item to be made."""
+
+    kind: WorkKind
+    title: Annotated[str, Field(min_length=1, max_length=1_000)]
+    description: Annotated[str, Field(max_length=100_000)] = ""
+    parent: Annotated[int, _NUMBER] | None = None
+    priority: Annotated[int, Field(ge=1, le=5, description="1 is first, 5 last.")] = 3
+    depends_on: list[Annotated[int, _NUMBER]] = Field(default_factory=list, max_length=1_000)
+    assignee: Name | None = None
+    acceptance: list[Text] = Field(default_factory=list, max_length=100)
+
+
+class StatusChange(Given):
+    """Where an item moves to."""
+
+    status: WorkStatus
+    reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
+
+
+def _update_documents(memory: OrchestratorContextManager) -> None:
+    """Write a change into the documents; it is stored by then, so a failure is told and does not fail the request."""
+    try:
+        memory.refresh()
+    except StorageError as error:
+        logger.warning("the documents are not up to date yet: %s", error)
+
+
+@router.get("/work", responses=shown_page(_ITEM))
+def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
+    """List items in the order of the backlog."""
+    where = WorkFilter(
+        kinds=tuple(query.kind), statuses=tuple(query.status), parent=query.parent, text=query.text,
+        assignee=query.assignee,
+    )  # fmt: skip
+    return query.answer_of(memory.state.items(where))
+
+
+@router.get("/work/{item}", responses=shown({"item": _ITEM, "progress": {"done": 1, "total": 3}, "events": []}))
+def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
+    """Show an item: its progress, what it waits for, and its newest changes."""
+    return JsonAnswer(work_record(memory, item, limit))
+
+
+@router.post("/work", status_code=201, responses=shown(_ITEM, 201, "The item as it was stored."))
+def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
+    """Create a milestone, epic, story, task or subtask."""
+    made = memory.state.create(
+        item.kind, item.title, description=item.description, parent=item.parent, priority=item.priority,
+        depends_on=item.depends_on, assignee=item.assignee, acceptance=item.acceptance, author=Author.PERSON,
+    )  # fmt: skip
+    _update_documents(memory)
+    return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
+
+
+@router.patch("/work/{item}", responses=shown(_ITEM))
+def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
+    """Move an item to another status. If that is not allowed, the answer says what is."""
+    moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
+    _update_documents(memory)
+    return JsonAnswer(moved)

@@ -1,0 +1,72 @@
+"""The server's application as a client sees it, in this process: real routes, a real guard, a real memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fastapi.routing import iter_route_contexts
+from starlette.testclient import TestClient
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import utc_now
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.faces.http.tokens import AccessTokens
+from orchestra_mem.settings import ServerSettings
+
+TOKENS = AccessTokens("a-token-for-tests-0123456789")
+ADDRESS = "http://127.0.0.1:8377"
+
+
+@dataclass
+class Served:
+    """A memory that is served: `client` sends the memory's own token, `bare` none."""
+
+    memory: OrchestratorContextManager
+    client: TestClient
+    bare: TestClient
+    routes: list[tuple[str, str]]
+
+    def agent(self, name: str) -> dict[str, str]:
+        """Give the headers of an agent."""
+        return {"Authorization": f"Bearer {TOKENS.of_agent(name)}"}
+
+    def get(self, path: str, status: int = 200, /, **query: Any) -> Any:
+        """Ask below /api/memory, expect a status, and give the body."""
+        return self.send("GET", path, status, params=query)
+
+    def send(self, method: str, path: str, status: int = 200, **what: Any) -> Any:
+        """Send a request below /api/memory, expect a status, and give the body."""
+        answer = self.client.request(method, f"/api/memory/{path}", **what)
+        assert answer.status_code == status, answer.text
+        kind = "application/problem+json" if status >= 400 else "application/json"
+        assert status == 204 or answer.headers["content-type"] == kind
+        return answer.json() if answer.content else None
+
+
+def routes_of(app: Any) -> list[tuple[str, str]]:
+    """List the methods and paths that an application answers."""
+    found = [*iter_route_contexts(app.routes)]
+    return sorted((method, str(each.path).replace(":path}", "}")) for each in found for method in each.methods or ())
+
+
+@contextmanager
+def serving(
+    folder: Path, *, config: dict[str, Any] | None = None, clock: Callable[[], datetime] = utc_now, **settings: Any
+) -> Iterator[Served]:
+    """Serve the memory of a folder."""
+    with open_memory(folder, config=config, clock=clock) as memory:
+        chosen = ServerSettings(**settings)
+        app = make_application(memory, folder, chosen)
+        guard = RequestGuard(app, TOKENS, chosen)
+        own = {"Authorization": f"Bearer {TOKENS.own}"}
+        with (
+            TestClient(guard, base_url=ADDRESS, headers=own, raise_server_exceptions=False) as client,
+            TestClient(guard, base_url=ADDRESS, raise_server_exceptions=False, follow_redirects=False) as bare,
+        ):
+            yield Served(memory, client, bare, routes_of(app))

@@ -1,0 +1,333 @@
+"""Nothing of a memory is answered to who may not ask: for each route there is, by the table of the routes itself."""
+
+from __future__ import annotations
+
+import logging
+import re
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import ServerError
+from orchestra_mem.faces.http.guard import Rates
+from orchestra_mem.faces.http.tokens import AccessTokens, load_tokens
+from orchestra_mem.work_types import WorkKind
+from tests.faces.http_client import TOKENS, Served, serving
+
+SECRET = "zephyrberg"
+ASKED = "the codename in production"  # what leads to it; some answers repeat the question
+STRICT = {"catalog": {"isolation": "strict"}}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A memory in which everything is agent B's, and says so in one word."""
+    with serving(tmp_path_factory.mktemp("guarded"), config=STRICT) as served:
+        memory = served.memory
+        memory.catalog.store({"content": f"We decided that {SECRET} is the codename."}, agent="b")
+        for kind in ("decision", "message"):
+            memory.record_operation(kind, {"text": f"We decided: never use {SECRET} in production."}, agent="b")
+        memory.state.create(WorkKind.TASK, f"Rename {SECRET}")
+        memory.refresh()
+        yield served
+
+
+def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
+    """Make for each route requests that lead to what agent B has there, or to what would change it."""
+    item = served.memory.catalog.get("M1").id
+    session = served.memory.sessions()[0].id
+    fill = {"memory_id": item, "session_id": session, "name": "decision_log", "version": "1", "conflict": "x",
+            "item": "1"}  # fmt: skip
+    query = {
+        "/search": {"q": ASKED}, "/relevant": {"message": ASKED, "ci": "b"}, "/catalog": {"ci": "b"},
+        "/observations": {"worker": "b"}, "/operations": {"agent": "b"}, "/retrieve": {"task": ASKED},
+        "/recommend": {"task": ASKED}, "/expand": {"reference": "op1"}, "/context": {"query": ASKED},
+    }  # fmt: skip
+    body: dict[str, Any] = {
+        "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},
+        "POST /operations": {"type": "x", "data": "x", "agent": "b"}, "POST /work": {"kind": "task", "title": "x"},
+        "PATCH /work/{item}": {"status": "done"}, "POST /conflicts/{conflict}": {"accept": True},
+    }  # fmt: skip
+    found = []
+    for method, route in served.routes:
+        short = route.removeprefix("/api/memory")
+        what: dict[str, Any] = {"params": query.get(short, {})}
+        if method in ("POST", "PATCH", "PUT"):
+            what["json"] = body.get(f"{method} {short}", {})
+        found.append((method, re.sub(r"{(\w+)}", lambda name: fill[name[1]], route), what))
+    return found
+
+
+def test_there_are_the_routes_that_the_design_names(served: Served) -> None:
+    """Those of the source designs, under their names."""
+    named = {
+        ("GET", "/catalog"), ("GET", "/catalog/{memory_id}"), ("POST", "/catalog"), ("DELETE", "/catalog/{memory_id}"),
+        ("GET", "/relevant"), ("POST", "/cleanup"), ("GET", "/search"), ("GET", "/sessions"),
+        ("GET", "/sessions/{session_id}"), ("GET", "/observations"), ("POST", "/observations"),
+    }  # fmt: skip
+    assert {(method, f"/api/memory{path}") for method, path in named} <= {*served.routes}
+    assert len(served.routes) > 35
+
+
+def test_no_route_answers_without_a_token(served: Served) -> None:
+    """None, another one, one of another memory, one cut off: 401, and how to do it better."""
+    other = AccessTokens("the-token-of-another-memory")
+    bad = [None, "Bearer x", f"Bearer {other.own}", f"Bearer {other.of_agent('b')}", f"Bearer {TOKENS.own[:-1]}",
+           f"Basic {TOKENS.own}", f"Bearer {TOKENS.of_agent('b')[:-1]}", "Bearer agent..",
+           "Bearer agent.\xff.x"]  # fmt: skip
+    for method, path, what in _requests(served):
+        for header in bad:
+            headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
+            answer = served.bare.request(method, path, headers=headers, **what)
+            assert answer.status_code == 401, (method, path, header)
+            assert answer.headers["www-authenticate"] == 'Bearer realm="orchestra-mem"'
+            assert SECRET not in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:8377"}, {"Host": ""}, {"Host": "[::1"},
+        {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:8000"}, {"Origin": "null"},
+        {"Origin": "http://localhost:8377"}, {"Origin": "http://[::1"}, {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str, str]) -> None:
+    """Not even with the right token: 403."""
+    for method, path, what in _requests(served):
+        answer = served.client.request(method, path, headers=headers, **what)
+        assert answer.status_code == 403, (method, path)
+        assert SECRET not in answer.text
+
+
+def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served) -> None:
+    """Whatever the port that a tunnel gives it."""
+    for headers in (
+        {"Host": "localhost:9000"}, {"Host": "[::1]:8377"}, {"Host": "LOCALHOST"}, {"Sec-Fetch-Site": "same-origin"},
+        {"Origin": "http://127.0.0.1:8377", "Sec-Fetch-Site": "same-origin"},
+    ):  # fmt: skip
+        assert served.client.get("/api/memory/window", headers=headers).status_code == 200
+
+
+def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
+    """With strict isolation A's token is refused, or answered without a word of B's, whose things stay as they are."""
+    before = [served.client.get(f"/api/memory/{path}").json() for path in ("catalog", "operations", "work")]
+    for method, path, what in _requests(served):
+        if path == "/api/memory/events":
+            continue  # a stream; see below
+        answer = served.bare.request(method, path, headers=served.agent("a"), **what)
+        assert answer.status_code != 500, (method, path)
+        assert SECRET not in answer.text, (method, path)
+    after = [served.client.get(f"/api/memory/{path}").json() for path in ("catalog", "operations", "work")]
+    assert after == before
+    refused = served.bare.get("/api/memory/events", headers=served.agent("a"))
+    assert refused.status_code == 403
+
+
+def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
+    """Where agents share the rest, no route gives A an item of B's."""
+    with serving(tmp_path) as served:
+        served.memory.record_operation("note", {"text": "All may read this."}, agent="b")
+        served.memory.state.create(WorkKind.TASK, "All may do this")
+        served.memory.catalog.store({"content": f"We decided that {SECRET} is the codename."}, agent="b")
+        served.memory.write_catalog()
+        for method, path, what in _requests(served):
+            if path != "/api/memory/events":
+                answer = served.bare.request(method, path, headers=served.agent("a"), **what)
+                assert SECRET not in answer.text, (method, path)
+        seen = served.bare.get("/api/memory/operations", headers=served.agent("a")).json()
+        assert [each["agent"] for each in seen["items"]] == ["b"]
+
+
+def test_an_agent_acts_in_its_own_name(served: Served) -> None:
+    """What it stores or records is its own, whether it says so or not, and it sees that again."""
+    headers = served.agent("carl")
+    stored = served.bare.post("/api/memory/catalog", headers=headers, json={"content": "Carl likes tea."})
+    assert (stored.status_code, stored.json()["ci_source"], stored.json()["author"]) == (201, "carl", "machine")
+    made = served.bare.post("/api/memory/observations", headers=headers, json={"content": "Carl made tea."})
+    assert made.status_code == 201
+    seen = served.bare.get("/api/memory/observations", headers=headers).json()
+    assert [each["content"] for each in seen["items"]] == ["Carl made tea."]
+    assert seen["total"] == 1
+    operation = {"type": "note", "data": "Carl's", "key": "k"}
+    served.send("POST", "operations", 201, json=operation | {"data": SECRET, "agent": "b"})
+    taken = served.bare.post("/api/memory/operations", headers=headers, json=operation)
+    assert (taken.status_code, taken.json()["detail"]) == (
+        403, "idempotency key 'k' is taken; give another",
+    )  # fmt: skip
+    found = served.bare.get("/api/memory/search", headers=headers, params={"q": "tea"}).json()["hits"]
+    assert {hit["agent"] for hit in found} == {"carl"}
+    problem = served.bare.get("/api/memory/relevant", headers=headers, params={"message": "tea", "ci": "b"})
+    assert (problem.status_code, problem.json()["detail"]) == (403, "agent 'carl' may not ask or act as 'b'")
+
+
+def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
+    """RFC 9457; with the headers that every answer has."""
+    for answer, status, detail in (
+        (served.bare.get("/"), 401, "this address needs a token"),
+        (served.client.get("/nothing"), 404, "Not Found"),
+        (served.client.post("/api/memory/status"), 405, "Method Not Allowed"),
+        (served.client.get("/api/memory/catalog/M99"), 404, "there is no item 'M99' in the catalog"),
+        (served.client.post("/api/memory/operations", content=b"{", headers={"content-type": "application/json"}), 422,
+         "the request has 1 fault: body.1: JSON decode error"),
+        (served.client.post("/api/memory/operations", content=b"a=b"), 422, "the request has 1 fault: body"),
+    ):  # fmt: skip
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        body = answer.json()
+        assert body["status"] == status
+        assert body["type"] == "about:blank"
+        assert body["detail"].startswith(detail)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    """By the length that it names, and where it names none as soon as it is too long."""
+    with serving(tmp_path, max_body_bytes=1_000) as served:
+        whole = {"type": "x", "data": "y" * 2_000}
+        for what in ({"json": whole}, {"content": iter([b'{"type": "', b"y" * 2_000, b'"}']),
+                                       "headers": {"content-type": "application/json"}}):  # fmt: skip
+            answer = served.client.post("/api/memory/operations", **what)
+            assert (answer.status_code, answer.headers["content-type"]) == (413, "application/problem+json")
+        assert served.memory.count_operations() == 0
+
+
+def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
+    """Each token by itself, and who has none by their address; others are answered meanwhile."""
+    with serving(tmp_path, requests_per_s=1) as served:
+        codes = [served.client.get("/api/memory/window").status_code for _ in range(3)]
+        assert codes == [200, 200, 429]
+        refused = served.client.get("/api/memory/window")
+        assert refused.headers["retry-after"] == "1"
+        assert refused.json()["detail"].startswith("too many requests")
+        assert served.bare.get("/api/memory/catalog", headers=served.agent("a")).status_code == 200
+        assert [served.bare.get("/").status_code for _ in range(3)] == [401, 401, 429]
+
+
+def test_rates_are_counted_over_time() -> None:
+    """Twice as many at once, then so many a second, and thousands of senders take no more room."""
+    now = [0.0]
+    rates = Rates(2, clock=lambda: now[0])
+    assert [rates.wait_s("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    now[0] = 0.6
+    assert [rates.wait_s("a") > 0, rates.wait_s("a") > 0] == [False, True]
+    assert rates.wait_s("a") > 0
+    for number in range(20_000):
+        rates.wait_s(str(number))
+    assert rates.wait_s("a") == 0  # it is not known any longer
+
+
+def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    """504, in words; the next request is answered as ever."""
+    with serving(tmp_path, timeout_s=0.1) as served:
+        done = threading.Event()
+
+        def wait(memory: object, **what: object) -> None:
+            done.wait(10)
+
+        served.memory.events.operation_recorded.connect(wait)  # at work for long, with the memory's lock
+        problem = served.send("POST", "operations", 504, json={"type": "x", "data": "x"})
+        assert problem["detail"].startswith("no answer within 0.1 s")
+        done.set()
+        assert served.get("operations")["total"] == 1
+
+
+def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
+    """CORS headers for those alone, and still no answer without a token."""
+    page = "https://app.example"
+    with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
+        ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
+        allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
+        assert (
+            served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
+            == 403
+        )
+        answer = served.client.get("/api/memory/window", headers={"Origin": page, "Sec-Fetch-Site": "cross-site"})
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page)
+        assert served.bare.get("/api/memory/window", headers={"Origin": page}).status_code == 401
+        assert served.client.get("/api/memory/window", headers={"Host": "Memory.example"}).status_code == 200
+
+
+def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
+    """In a cookie that no script reads and no other site's page sends; the address has it no longer."""
+    first = served.bare.get("/", params={"token": TOKENS.own})
+    assert (first.status_code, first.headers["location"]) == (303, "/")
+    cookie = first.headers["set-cookie"]
+    assert cookie == f"orchestra-mem-8377={TOKENS.own}; HttpOnly; Path=/; SameSite=strict"
+    page = served.bare.get("/")  # the client has kept it, as a browser does
+    assert page.status_code == 200
+    assert "/api/memory/observations" in page.text
+    assert "<script" not in page.text
+    served.bare.cookies.clear()
+    assert served.bare.get("/", params={"token": "wrong"}).status_code == 401
+    assert served.bare.get("/api/memory/window", params={"token": TOKENS.own}).status_code == 401
+
+
+def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    """A line a request: method, route, status, time. Of what fails unforeseen the kind alone."""
+    memory: Any = served.memory
+    with caplog.at_level(logging.INFO, "orchestra_mem"), pytest.MonkeyPatch.context() as patch:
+        served.get("catalog/M1")
+        served.get("search", q=SECRET)
+        patch.setattr(type(memory), "losses", lambda self, session, limit: [][len(SECRET)])
+        patch.setattr(type(memory), "audit", lambda self, where: int(SECRET))
+        assert served.get("losses", 500)["detail"].startswith("this should not have happened")
+        served.get("audit", 500)
+    lines = [each.getMessage() for each in caplog.records if each.name == "orchestra_mem.faces.http.guard"]
+    assert [re.sub(r"[\d.]+ ms", "…", line) for line in lines] == [
+        "GET /api/memory/catalog/{memory_id}: 200, …", "GET /api/memory/search: 200, …",
+        "a request failed: IndexError; with --debug the log shows where", "GET /api/memory/losses: 500, …",
+        "a request failed: ValueError; with --debug the log shows where", "GET /api/memory/audit: 500, …",
+    ]  # fmt: skip
+    assert SECRET not in caplog.text
+    assert TOKENS.own not in caplog.text
+
+
+# AccessTokens
+
+
+def test_agents_tokens_carry_their_names() -> None:
+    """Any name; of another memory's token they are another."""
+    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 80):
+        token = TOKENS.of_agent(f" {name} ")
+        assert token.isascii()
+        assert TOKENS.holder(token) == name
+        assert AccessTokens("another-token-0123456789").holder(token) is None
+    assert TOKENS.holder(TOKENS.own) == ""
+    assert [TOKENS.holder(bad) for bad in ("", "agent", "agent.=.x", "agent.\udcff.x", "x" * 100_000)] == [None] * 5
+    for name in ("", " ", "global", "*", "a\nb"):
+        with pytest.raises(ServerError, match="no agent can be called"):
+            TOKENS.of_agent(name)
+    assert TOKENS.own not in repr(TOKENS)
+
+
+def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) -> None:
+    """In a file of mode 0600 that git leaves alone, else in the environment or in a file of the user's."""
+    made = load_tokens(tmp_path, {})
+    file = tmp_path / "server" / "token"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (tmp_path / "server" / ".gitignore").read_text() == "*\n"
+    assert (load_tokens(tmp_path, {}), made.given, len(made.own) >= 40) == (made, False, True)
+    given = load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": "chosen-by-a-person-1234"})
+    assert (given.own, given.given) == ("chosen-by-a-person-1234", True)
+    own = load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": "chosen-by-a-person-1234"}, tmp_path / "mine")
+    assert (own.given, (tmp_path / ".gitignore").exists()) == (True, False)
+    file.chmod(0o644)
+    with pytest.raises(ServerError, match="has mode 644: other users may read the token; run chmod 600"):
+        load_tokens(tmp_path, {})
+    for bad in ("short", "with blanks in it 0123456789", "ümläüt-0123456789-0123"):
+        with pytest.raises(ServerError, match="ORCHESTRA_MEM_TOKEN holds no token that can be used"):
+            load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": bad})

@@ -1,0 +1,427 @@
+"""What the routes answer: the same as the memory says in Python, cut into pages; all faults of a request at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import open_memory
+from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.faces.http.event_routes import EventStreams
+from orchestra_mem.serialize import to_json
+from orchestra_mem.types import DocumentName, VersionReason
+from tests.conftest import Clock
+from tests.faces.http_client import Served, serving
+from tests.memories import SMALL, edit, say
+
+
+@pytest.fixture
+def served(tmp_path: Path, clock: Clock) -> Iterator[Served]:
+    """An empty memory, at ten o'clock."""
+    with serving(tmp_path, clock=clock) as served:
+        yield served
+
+
+def _document(served: Served, name: str, **headers: str) -> Any:
+    return served.client.get(f"/api/memory/documents/{name}", headers=headers)
+
+
+def _save(served: Served, name: str, text: str | bytes, etag: str | None) -> Any:
+    headers = {"Content-Type": "text/markdown"} | ({"If-Match": etag} if etag else {})
+    return served.client.put(f"/api/memory/documents/{name}", content=text, headers=headers)
+
+
+# The catalog
+
+
+def test_the_catalog_is_kept_through_its_routes(served: Served) -> None:
+    """Stored, listed by each filter, shown by id and number, and hidden again."""
+    made = served.send("POST", "catalog", 201, json={"content": "We deploy on Tuesdays.", "type": "decision"})
+    assert made == to_json(served.memory.catalog.get("M1"))
+    assert (made["ci_source"], made["author"], made["tokens"] > 0) == ("global", "person", True)
+    other = served.send("POST", "catalog", 201, json={"content": "Tea is at four.", "ci_source": "ann", "priority": 9})
+    served.send("POST", "catalog", 201, json={"content": "Tea is at four.", "ci_source": "ann"})
+    for query, wanted in (
+        ({}, [other["id"], made["id"]]), ({"ci": "ann"}, [other["id"]]), ({"type": "decision"}, [made["id"]]),
+        ({"tags": "nothing,deploy"}, [made["id"]]), ({"search": "tea four"}, [other["id"]]), ({"search": "coffee"}, []),
+        ({"limit": 1, "offset": 1}, [made["id"]]), ({"offset": 5}, []),
+    ):  # fmt: skip
+        page = served.get("catalog", **query)
+        assert [each["id"] for each in page["items"]] == wanted, query
+        assert page["total"] == (2 if "limit" in query or "offset" in query else len(wanted))
+    assert served.get("catalog/M2") == served.get(f"catalog/{other['id']}")
+    assert served.get("catalog/M2")["said"] == 2
+    served.send("DELETE", "catalog/M2", 204)
+    assert served.get("catalog")["total"] == 1
+    assert served.send("DELETE", "catalog/M7", 404)["detail"].startswith("there is no item 'M7'")
+
+
+def test_all_faults_of_an_item_are_told_at_once(served: Served) -> None:
+    """Those of its form, and then those of its times."""
+    bad = {"content": "", "type": "rumour", "priority": 11, "colour": "red"}
+    faults = served.send("POST", "catalog", 422, json=bad)["faults"]
+    assert [fault.partition(":")[0] for fault in faults] == [
+        "body.content",
+        "body.type",
+        "body.priority",
+        "body.colour",
+    ]
+    late = {"content": "x", "expires": "2001-01-01T00:00:00Z", "timestamp": "2030-01-01T00:00:00Z"}
+    assert served.send("POST", "catalog", 422, json=late)["faults"] == [
+        "expires: 2001-01-01T00:00:00+00:00 has passed", "timestamp: 2030-01-01T00:00:00+00:00 is yet to come",
+    ]  # fmt: skip
+    assert served.get("catalog")["total"] == 0
+
+
+def test_what_matters_for_a_message_is_given_within_a_budget(served: Served, clock: Clock) -> None:
+    """As `inject` puts it before the message; and what has expired goes by a clean-up."""
+    served.send("POST", "catalog", 201, json={"content": "Deploy on Tuesdays.", "expires": "2025-01-16T00:00:00Z"})
+    found = served.get("relevant", ci="ann", message="When do we deploy?", max_tokens=200)
+    assert "Deploy on Tuesdays." in found["text"]
+    assert [each["item"]["number"] for each in found["items"]] == [1]
+    assert 0 < found["items"][0]["relevance"]["score"] <= 1
+    assert served.get("relevant", ci="ann", message="When do we deploy?", max_tokens=3)["items"] == []
+    assert served.get("relevant", 422, message="deploy")["faults"] == ["query.ci: name the agent, as in ci=reviewer"]
+    clock.now = clock.now.replace(day=17)
+    done = served.send("POST", "cleanup")
+    assert (done["expired"], done["statistics"]["global"]["total_memories"]) == (1, 0)
+
+
+# The memory service
+
+
+def test_sessions_and_observations_of_workers(served: Served) -> None:
+    """Recorded, listed by each filter, counted by worker; the session tells what came of it."""
+    for number in range(3):
+        body = {"worker": f"w{number % 2}", "content": f"Built part {number}.", "metadata": {"part": number}}
+        made = served.send("POST", "observations", 201, json=body | {"type": "task_complete" if number else "custom"})
+        assert made == {"id": number + 1}
+    page = served.get("observations", worker="w0")
+    assert [(each["id"], each["type"], each["metadata"]) for each in page["items"]] == [
+        (3, "task_complete", {"part": 2}), (1, "custom", {"part": 0}),
+    ]  # fmt: skip
+    assert served.get("observations", type="task_complete", limit=1)["total"] == 2
+    assert served.get("observations", since="2030-01-01")["total"] == 0
+    assert (
+        served.get("observations", until="2030-01-01T00:00:00Z", session=page["items"][0]["session_id"])["total"] == 3
+    )
+    (session,) = served.get("sessions")["items"]
+    assert (session["worker_count"], session["ended_at"], session["metadata"]) == (2, None, {})
+    shown = served.get(f"sessions/{session['id']}", limit=2)
+    assert ([each["id"] for each in shown["observations"]], shown["total"]) == ([3, 2], 3)
+    assert served.get("sessions/none", 404)["detail"] == "there is no session 'none'"
+    served.memory.flush_session()
+    again = {"worker": "w1", "content": "Too late.", "session": session["id"]}
+    assert "has ended" in served.send("POST", "observations", 409, json=again)["detail"]
+    assert served.send("POST", "observations", 422, json={"content": "x"})["faults"] == ["body.worker: name the worker"]
+
+
+def test_search_finds_what_was_recorded_and_says_why(served: Served) -> None:
+    """By the same filters as the command line, with the line where it stands."""
+    served.send("POST", "observations", 201, json={"worker": "ann", "content": "The parser fails on empty input."})
+    served.send("POST", "observations", 201, json={"worker": "bob", "content": "The oven is hot."})
+    hit = served.get("search", q="parser")["hits"][0]
+    assert (hit["operation"], hit["agent"], hit["reasons"]["keyword"]["rank"]) == (1, "ann", 1)
+    for query in (
+        {"worker": "bob"},
+        {"kind": "error"},
+        {"tier": "semantic"},
+        {"until": "2020-01-01"},
+        {"session": "x"},
+    ):
+        hits = served.get("search", q="parser", mode="keyword", **query)["hits"]
+        assert [each for each in hits if each["operation"] == 1] == [], query
+    faults = served.get("search", 422, mode="guess", limit=0, page=2)["faults"]
+    assert [fault.partition(":")[0] for fault in faults] == ["query.q", "query.limit", "query.mode", "query.page"]
+
+
+# Operations, facts, summaries
+
+
+def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
+    """Operations newest first, facts, losses, and the originals behind a reference."""
+    whole = {"type": "decision", "data": {"text": "We use mypy."}, "agent": "ann", "tokens": 7, "critical": True,
+             "timestamp": "2025-01-15T09:00:00Z", "key": "k1"}  # fmt: skip
+    made = served.send("POST", "operations", 201, json=whole)
+    assert made == to_json(served.memory.operations()[0]) == served.send("POST", "operations", 201, json=whole)
+    for number in range(5):
+        served.send("POST", "operations", 201, json={"type": "note", "data": [number, None, {"deep": ["ü"]}]})
+    page = served.get("operations", limit=2, offset=1)
+    assert ([each["id"] for each in page["items"]], page["total"]) == ([5, 4], 6)
+    assert served.get("operations", type="decision", agent="ann", until="2025-01-15T09:00:01Z")["total"] == 1
+    (fact,) = served.get("facts", kind="decision")["items"]
+    assert served.get("expand", reference=f"K{fact['id']}")["operations"] == [made]
+    assert served.get("expand", 404, reference="K99")["detail"].startswith("there is no")
+    faults = served.send("POST", "operations", 422, json={"type": "x", "tokens": -1, "agent": ""})["faults"]
+    assert [fault.partition(":")[0] for fault in faults] == ["body.data", "body.tokens", "body.agent"]
+    blank = served.send("POST", "operations", 422, json={"type": " ", "data": 1})
+    assert blank["faults"] == [blank["detail"]] == ["operation_type: ' ' is no name; give a text that is not empty"]
+
+
+def test_what_summaries_lost_is_listed(tmp_path: Path, clock: Clock) -> None:
+    """Page by page, newest first, as Python tells it."""
+    with serving(tmp_path, config=SMALL, clock=clock) as served:
+        for number in range(30):
+            say(
+                served.memory,
+                clock,
+                f"Oven {number} was heated to {180 + number} degrees; loaf-{number} came out dark.",
+            )
+        every: Any = to_json(served.memory.losses()[::-1])
+        assert len(every) > 3
+        assert served.get("losses") == {"items": every, "total": len(every), "limit": 50, "offset": 0}
+        page = served.get("losses", limit=2, offset=1, session=every[0]["session"])
+        assert (page["items"], page["total"]) == (every[1:3], len(every))
+        assert served.get("losses", offset=len(every))["items"] == []
+        assert served.get("losses", 404, session="none")["detail"].startswith("no session begins with 'none'")
+
+
+def test_the_audit_trail_tells_who_looked(served: Served) -> None:
+    """Newest first, by each filter; the owner's by an empty name."""
+    served.send("POST", "catalog", 201, json={"content": "We deploy on Tuesdays."})
+    served.bare.get("/api/memory/catalog/M1", headers=served.agent("ann"))
+    page = served.get("audit", agent="ann")
+    assert [(each["call"], each["outcome"]) for each in page["items"]] == [("get", "given")]
+    assert served.get("audit", agent="", call="store")["total"] == 1
+    assert served.get("audit", outcome="refused")["items"] == []
+
+
+# Documents
+
+
+def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) -> None:
+    """428 without a condition, 412 with the present ETag after somebody else's save; each text before is a version."""
+    read = _document(served, "decision_log")
+    assert read.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert read.headers["etag"] == f'"{digest(read.text)}"'
+    assert _document(served, "decision_log", **{"If-None-Match": read.headers["etag"]}).status_code == 304
+    new = read.text + "\n## Rules\n\n- Never deploy on Fridays. ü\n"
+    without = _save(served, "decision_log", new, None)
+    assert (without.status_code, without.headers["content-type"]) == (428, "application/problem+json")
+    saved = _save(served, "decision_log", new, read.headers["etag"])
+    assert (saved.status_code, saved.headers["etag"]) == (204, f'"{digest(new)}"')
+    assert _document(served, "decision_log").text == new
+    late = _save(served, "decision_log", "gone", read.headers["etag"])
+    assert (late.status_code, late.headers["etag"]) == (412, saved.headers["etag"])
+    assert _document(served, "decision_log").text == new
+    assert _save(served, "decision_log", new, "*").status_code == 204
+    assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == ["body: no text in UTF-8, at byte 0"]
+    versions = served.get("documents/decision_log/history")
+    assert versions["total"] == 1
+    shown = served.get(f"documents/decision_log/history/{versions['items'][0]['sequence']}")
+    assert "+- Never deploy on Fridays. ü" in shown["diff"]
+
+
+def test_what_is_saved_is_a_persons_word(served: Served) -> None:
+    """The next context has it, blame says so, and the machine's next text leaves it where it stands."""
+    served.send("POST", "operations", 201, json={"type": "decision", "data": {"text": "We use mypy."}})
+    served.memory.refresh()
+    text = _document(served, "decision_log").text
+    _save(served, "decision_log", text + "\n- We never deploy on Fridays.\n", f'"{digest(text)}"')
+    assert "never deploy on Fridays" in served.get("context")["text"]
+    blamed = [each["writer"] for each in served.get("documents/decision_log/blame") if "Fridays" in each["text"]]
+    assert blamed == ["person"]
+    served.send("POST", "operations", 201, json={"type": "decision", "data": {"text": "We use ruff."}})
+    served.memory.refresh()
+    text = _document(served, "decision_log").text
+    assert "- We never deploy on Fridays.\n" in text
+    assert "We use ruff." in text
+
+
+def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
+    """The session's own too, as long as there is one; it is read and not saved here."""
+    assert {each["name"] for each in served.get("documents")} == set(DocumentName)
+    assert _document(served, "session").json()["detail"] == "no session is under way, so it has no document"
+    served.send("POST", "operations", 201, json={"type": "note", "data": "x"})
+    assert {each["name"] for each in served.get("documents")} == {*DocumentName, "session"}
+    assert _document(served, "session").text.startswith("---")
+    assert served.get("documents/session/blame")
+    assert _save(served, "session", "x", "*").status_code == 404
+    assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; there are")
+    assert served.get("documents/decision_log/history/7", 404)["detail"].startswith("decision_log does not have")
+    for path in ("documents/..%2F..%2Fetc%2Fpasswd", "documents/%2e%2e"):
+        served.get(path, 404)
+
+
+@pytest.mark.parametrize(("accept", "stands"), [(True, "- buy wheat flour\n"), (False, "- buy rye flour\n")])
+def test_a_conflict_is_listed_and_decided(served: Served, accept: bool, stands: str) -> None:
+    """Either way; a second time it is not there any more."""
+    memory = served.memory
+    plan, path = DocumentName.WORK_PLAN, memory.episodic_memory.path("work_plan")
+    assert served.get("conflicts") == []
+    text = path.read_text()
+    memory.episodic_memory.write(plan, f"{text}\n- buy flour\n", VersionReason.REFRESH)
+    edit(path, ("- buy flour", "- buy rye flour"))
+    memory.episodic_memory.write(plan, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+    (conflict,) = served.get("conflicts")
+    assert (conflict["yours"], conflict["machine"]) == ("- buy rye flour\n", "- buy wheat flour\n")
+    done = served.send("POST", f"conflicts/{conflict['id']}", json={"accept": accept})
+    assert (done["id"], done["document"]) == (conflict["id"], "work_plan")
+    assert path.read_text().endswith(f"\n{stands}")
+    assert served.get("conflicts") == []
+    assert served.send("POST", f"conflicts/{conflict['id']}", 404, json={"accept": True})["detail"]
+
+
+# Work, the window, contexts
+
+
+def test_work_is_made_listed_and_moved(served: Served) -> None:
+    """By the rules of work, which the refusal tells."""
+    epic = served.send("POST", "work", 201, json={"kind": "epic", "title": "Sign in"})
+    body = {"kind": "story", "title": "By mail", "parent": epic["id"], "priority": 1, "acceptance": ["It works."]}
+    story = served.send("POST", "work", 201, json=body)
+    assert story == to_json(served.memory.state.item(2))
+    moved = served.send("PATCH", f"work/{story['id']}", json={"status": "in progress", "reason": "begun"})
+    assert moved["status"] == "in progress"
+    shown = served.get(f"work/{epic['id']}")
+    assert (shown["item"]["title"], shown["progress"]["total"]) == ("Sign in", 1)
+    assert served.get("work/2", limit=1)["events"][0]["reason"] == "begun"
+    assert [each["id"] for each in served.get("work", kind="story", status="in progress")["items"]] == [2]
+    assert served.get("work", text="mail", limit=1)["total"] == 1
+    assert served.get("work", parent=0)["total"] == 1
+    assert "Sign in" in _document(served, "work_plan").text
+    refused = served.send("POST", "work", 409, json={"kind": "milestone", "title": "x", "parent": 2})
+    assert refused["detail"] == 'a milestone "x" cannot stand under Story #2 "By mail"; it stands alone'
+    assert served.get("work/99", 404)["detail"]
+    assert len(served.send("POST", "work", 422, json={"kind": "x", "title": "", "priority": 9})["faults"]) == 3
+
+
+def test_the_memory_as_a_whole_is_told(served: Served) -> None:
+    """Status as the command says it, the window with its thresholds and its past, the tiers."""
+    served.send("POST", "operations", 201, json={"type": "note", "data": "x", "tokens": 100})
+    status = served.get("status")
+    assert status["working_memory"]["operation_count"] == 1
+    assert status["problems"] == []
+    assert set(served.get("tiers")) <= set(status)
+    window = served.get("window")
+    assert (window["operation_count"], window["thresholds"]["refresh"]) == (1, 0.8)
+    served.memory.refresh()
+    newest, *_, oldest = served.get("window/history")["items"]
+    assert (newest["event"], oldest["event"], oldest["used_tokens"]) == ("reset", "added", 100)
+
+
+def test_contexts_and_recommendations(served: Served) -> None:
+    """Within the budget, with the reason of each item; for a task what was recorded for such."""
+    say = {"text": "We decided to deploy the shop on Tuesdays only."}
+    served.send("POST", "operations", 201, json={"type": "decision", "data": say, "agent": "ann"})
+    context = served.get("context", **{"for": "prompt", "max_tokens": 500, "query": "When do we deploy?"})
+    assert context["tokens"] <= context["budget_tokens"] == 500
+    assert "Tuesdays" in context["text"]
+    assert context["explain"]
+    assert "Tuesdays" in served.get("retrieve", task="deploy the shop", agent=["ann", "bob"], max_tokens=300)["text"]
+    assert any("Tuesdays" in json.dumps(each) for each in served.get("recommend", task="deploy the shop").values())
+    faults = served.get("context", 422, max_tokens=-1, query="")["faults"]
+    assert [fault.partition(":")[0] for fault in faults] == ["query.max_tokens", "query.query"]
+
+
+def test_events_tell_what_happens_without_its_words(served: Served) -> None:
+    """From any thread, in order; of more than a reader takes the rest is missed, and that is told."""
+    memory = served.memory
+    path = memory.episodic_memory.path("decision_log")
+
+    async def heard() -> list[tuple[str, dict[str, Any]]]:
+        streams = EventStreams(memory)
+        listener = streams.listen()
+        found = [await anext(listener)]
+        for work in (
+            lambda: memory.record_operation("note", {"text": "secret"}, 110_000, agent="ann"),
+            lambda: path.write_text(path.read_text() + "\n- We never deploy on Fridays.\n"),
+            memory.refresh, memory.flush_session,
+            lambda: [memory.record_operation("note", number) for number in range(1_100)],
+        ):  # fmt: skip
+            await asyncio.to_thread(work)
+        streams.end()
+        async for event in listener:
+            found.append(event)  # noqa: PERF401  as they come
+        return found
+
+    found = asyncio.run(heard())
+    session = memory.sessions()[0].id
+    assert found[0] == ("listening", {})
+    assert ("operation_recorded", {"operation": 1, "type": "note", "session": session, "agent": "ann"}) in found
+    assert {name for name, _ in found} == {
+        "listening", "operation_recorded", "window_filled", "documents_edited", "refreshed", "session_flushed",
+        "missed",
+    }  # fmt: skip
+    assert found[-1] == ("missed", {})
+    assert len(found) == 1_002
+    assert "secret" not in str(found)
+
+
+# The description of the API
+
+
+def test_the_description_tells_each_route_with_an_example(served: Served) -> None:
+    """Of every route what it does, an answer by example, refusals as problem bodies; a token is needed for it, too."""
+    assert served.bare.get("/openapi.json").status_code == 401
+    told = served.client.get("/openapi.json").json()
+    every = [(path, method, each) for path, methods in told["paths"].items() for method, each in methods.items()]
+    assert {(method.upper(), path) for path, method, _ in every} == {
+        each for each in served.routes if each[1] not in ("/", "/openapi.json")
+    }
+    for path, method, each in every:
+        assert each["description"].endswith("."), (path, method)
+        assert each["security"] == [{"HTTPBearer": []}]
+        assert {"4XX", "5XX"} <= set(each["responses"])
+        answers = [answer for status, answer in each["responses"].items() if status in ("200", "201", "204")]
+        assert len(answers) == 1
+        shown = answers[0].get("content", {"text/event-stream": {"example": 0}})
+        assert all("example" in kind for kind in shown.values()) or "text/event-stream" in shown, (path, method)
+
+
+# Any input
+
+
+@given(
+    path=st.sampled_from(["search", "operations", "observations", "catalog", "facts", "expand", "context", "relevant",
+                          "retrieve", "work", "audit", "sessions/x", "work/1", "catalog/M1", "documents/x"]),
+    query=st.dictionaries(
+        st.sampled_from(["q", "limit", "offset", "session", "worker", "agent", "type", "kind", "since", "reference",
+                         "task", "message", "ci", "tags", "search", "text", "parent", "max_tokens", "query"]),
+        st.text(max_size=40) | st.integers().map(str) | st.sampled_from(["op1", "K1", "2025-01-01", "decision"]),
+        max_size=4,
+    ),
+)  # fmt: skip
+def test_any_question_gets_an_answer_or_a_refusal(any_memory: Served, path: str, query: dict[str, str]) -> None:
+    """Never a fault of the server's."""
+    answer = any_memory.client.get(f"/api/memory/{path}", params=query)
+    assert answer.status_code in (200, 304, 403, 404, 409, 422), answer.text
+    assert isinstance(answer.json(), dict | list)
+
+
+@given(
+    path=st.sampled_from(["operations", "observations", "catalog", "work"]),
+    body=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+        max_leaves=6,
+    ).flatmap(lambda inner: st.sampled_from([
+        inner, {"type": "note", "data": inner}, {"content": "x", "worker": "w", "metadata": inner},
+        {"content": inner, "worker": "w"}, {"content": inner}, {"kind": "task", "title": inner},
+    ])),
+)  # fmt: skip
+def test_any_body_is_stored_or_refused(any_memory: Served, path: str, body: Any) -> None:
+    """Never a fault of the server's, and what was recorded is as it was sent."""
+    sent = json.dumps(body).encode()
+    headers = {"content-type": "application/json"}
+    answer = any_memory.client.post(f"/api/memory/{path}", content=sent, headers=headers)
+    assert answer.status_code in (201, 409, 422), answer.text
+    if answer.status_code == 201 and path == "operations":
+        assert answer.json()["data"] == body["data"]
+
+
+@pytest.fixture(scope="module")
+def any_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A memory for any input."""
+    folder = tmp_path_factory.mktemp("any")
+    with open_memory(folder) as memory:
+        memory.record_operation("decision", {"text": "We use mypy."})
+    with serving(folder, config={"redaction": {"mode": "off"}}, requests_per_s=100_000) as served:
+        yield served

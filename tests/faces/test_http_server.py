@@ -1,0 +1,255 @@
+"""The server as a process: how it starts, what it tells, how it ends, and that nothing acknowledged is lost with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from orchestra_mem import MemoryService, ObservationFilter, open_memory
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.uvicorn_server import take_port
+from orchestra_mem.settings import ServerSettings
+from tests.faces.conftest import CHECKOUT, Program, start
+from tests.faces.http_client import routes_of
+
+PAGE = (CHECKOUT / "docs" / "server.md").read_text(encoding="utf-8")
+
+
+@dataclass
+class Running:
+    """A server in a process of its own, and a client of it with the token."""
+
+    process: subprocess.Popen[Any]
+    url: str
+    token: str
+    client: httpx2.Client
+
+    def end(self, by: signal.Signals) -> tuple[int, str]:
+        """End it by a signal, and give its exit code and what it said on stderr."""
+        self.process.send_signal(by)
+        _, told = self.process.communicate(timeout=20)
+        return self.process.returncode, told
+
+
+@contextmanager
+def running(folder: Path, *options: str, **how: Any) -> Iterator[Running]:
+    """Start a server at a free port; killed at the end where it still runs."""
+    process = start("serve", "--port", "0", "--json", *options, cwd=folder, **how)
+    try:
+        assert process.stdout is not None
+        told = "".join(process.stdout.readline() for _ in range(4))
+        assert told.endswith("}\n"), told + process.communicate(timeout=20)[1]
+        said = json.loads(told)
+        token = said["token"] or os.environ.get("ORCHESTRA_MEM_TOKEN") or how["env"]["ORCHESTRA_MEM_TOKEN"]
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=f"{said['url']}/api/memory/", headers=headers, timeout=20) as client:
+            yield Running(process, said["url"], token, client)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal.Signals, code: int) -> None:
+    """Exit codes as those of other commands; who listens to events is told the end; the memory goes on as it was."""
+    with running(project) as server:
+        assert server.client.post("operations", json={"type": "note", "data": "x"}).status_code == 201
+        with server.client.stream("GET", "events") as stream:
+            lines = filter(None, stream.iter_lines())
+            assert [next(lines), next(lines)] == ["event: listening", "data: {}"]
+            server.client.post("operations", json={"type": "note", "data": "y", "agent": "ann"})
+            assert next(lines) == "event: operation_recorded"
+            told = json.loads(next(lines).removeprefix("data: "))
+            assert (told["operation"], told["type"], told["agent"]) == (2, "note", "ann")
+            server.process.send_signal(by)
+            assert [*lines] == []
+        done, said = server.end(by)  # impatiently
+        assert done == code
+        assert "Traceback" not in said
+    with open_memory(project) as memory:
+        assert [each.data for each in memory.operations()] == ["x", "y"]
+        assert memory.get_stats()["problems"] == []
+
+
+def test_the_address_is_printed_with_the_token(project: Path) -> None:
+    """For people: one line on stdout; a token of their own is not printed."""
+    process = start("serve", "--port", "0", cwd=project)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    token = (project / ".obra" / "server" / "token").read_text().strip()
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/\?token={token}\n", line)
+    assert said.splitlines() == [
+        f"made a new memory in {project}/.obra", f"serving the memory of {project}; Ctrl-C ends it", "",
+        "orchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done",
+    ]  # fmt: skip
+    own = {"ORCHESTRA_MEM_TOKEN": "chosen-by-a-person-1234"}
+    with running(project, env=own) as server:
+        assert server.client.get("window").status_code == 200
+        assert httpx2.get(f"{server.url}/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+
+
+def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port in use, a missing extra, other machines without a token of one's own, a token that others can read."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run("serve", "--port", str(port), exit_code=1)
+        assert run.errors == (
+            f"orchestra-mem: cannot listen at 127.0.0.1 port {port}: Address already in use; choose another by --port "
+            "or --host\n"
+        )
+    assert not (run.folder / ".obra").exists()
+    run("serve", "--host", "0.0.0.0", exit_code=2)
+    assert "other machines reach 0.0.0.0: give a token of your own by ORCHESTRA_MEM_TOKEN or --token-file" in " ".join(
+        run.errors.replace("│", "").split()
+    )
+    run("serve", "--host", "no.such.host.invalid", "--token-file", "mine", exit_code=1)
+    assert run.errors.startswith("orchestra-mem: cannot listen at no.such.host.invalid port 8377: ")
+    for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.uvicorn_server")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    run("serve", exit_code=1)
+    assert run.errors.startswith("orchestra-mem: serve needs `pip install 'orchestra-mem[server]'`: ")
+
+
+def test_answers_are_sent_at_once() -> None:
+    """Connections do not wait for more to send (Nagle), which would make each answer take forty milliseconds."""
+    with take_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as client:
+        taken, _ = listening.accept()
+        with taken:
+            assert client.proto == taken.proto == listening.proto == socket.IPPROTO_TCP  # what asyncio goes by
+
+
+def test_tokens_are_printed_for_who_asks(run: Program) -> None:
+    """The memory's own, and an agent's; only where there is a memory."""
+    run("serve", "token", exit_code=4)
+    run("init")
+    own = run("serve", "token").strip()
+    assert own == (run.folder / ".obra" / "server" / "token").read_text().strip()
+    agents = run.json("serve", "token", "--agent", "reviewer")
+    assert agents == {"agent": "reviewer", "token": run("serve", "token", "--agent", "reviewer").strip()}
+    run("serve", "token", "--agent", "*", exit_code=1)
+    assert run.errors.startswith("orchestra-mem: no agent can be called '*'")
+
+
+def test_no_other_command_loads_the_server(run: Program) -> None:
+    """Neither the help nor a command that opens the memory."""
+    run("init")
+    code = (
+        "import sys\nfrom orchestra_mem.faces.cli import app\n"
+        "try: app(sys.argv[1:], standalone_mode=False)\nexcept SystemExit: pass\n"
+        "print(sorted({'fastapi', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    )
+    for command in (["--help"], ["status"], ["serve", "--help"], ["serve", "token"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command], cwd=run.folder, capture_output=True, text=True, timeout=60,
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=True,
+        )  # fmt: skip
+        assert done.stdout.splitlines()[-1] == "[]", command
+
+
+def test_what_was_recorded_is_there_after_a_restart(project: Path) -> None:
+    """Through the routes and in Python; the session goes on."""
+    with running(project) as server:
+        body = {"worker": "builder", "type": "error", "content": "The parser fails."}
+        assert server.client.post("observations", json=body).json() == {"id": 1}
+        session = server.client.get("sessions").json()["items"][0]["id"]
+        server.end(signal.SIGTERM)
+    with running(project) as server:
+        assert server.client.get("search", params={"q": "parser"}).json()["hits"][0]["operation"] == 1
+        body = {"worker": "builder", "content": "The last one.", "session": session}
+        assert server.client.post("observations", json=body).json() == {"id": 2}
+        server.end(signal.SIGTERM)
+    service = MemoryService(project)
+    service.initialize()
+    found = service.get_observations(ObservationFilter(worker_id="builder"))
+    assert [(each.id, each.session_id, each.content) for each in found] == [
+        (2, session, "The last one."), (1, session, "The parser fails."),
+    ]  # fmt: skip
+    service.shutdown()
+
+
+def test_a_kill_under_load_loses_nothing_that_was_acknowledged(project: Path) -> None:
+    """Eight clients record; kill -9; each operation that was answered by 201 is in the memory, word for word."""
+    kept: dict[int, str] = {}
+
+    def record(number: int) -> None:
+        with httpx2.Client(base_url=server.client.base_url, headers=server.client.headers, timeout=20) as client:
+            for count in range(10_000):
+                said = f"client {number} says {count}"
+                try:
+                    answer = client.post("operations", json={"type": "note", "data": {"text": said}})
+                except httpx2.HTTPError:
+                    return
+                assert answer.status_code == 201
+                kept[answer.json()["id"]] = said
+
+    with running(project) as server:
+        threads = [threading.Thread(target=record, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        while len(kept) < 150:
+            time.sleep(0.01)
+        server.process.kill()
+        for thread in threads:
+            thread.join()
+    with open_memory(project) as memory:
+        found = {each.id: each.data for each in memory.operations()}
+    assert {number: found.get(number) for number in kept} == {number: {"text": said} for number, said in kept.items()}
+
+
+def test_the_page_names_every_route(tmp_path: Path) -> None:
+    """In its table, each once."""
+    table = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \|", PAGE, re.MULTILINE)
+    with open_memory(tmp_path) as memory:
+        routes = routes_of(make_application(memory, tmp_path, ServerSettings()))
+    assert sorted((method, f"/api/memory{path}") for method, path in table) == [
+        each for each in routes if each[1].startswith("/api")
+    ]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_examples_of_the_page_run_as_printed(project: Path, tmp_path: Path) -> None:
+    """One after the other, each with success; and the program of the page, too."""
+    examples = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    with running(project) as server:
+        environment = os.environ | {"URL": f"{server.url}/api/memory", "TOKEN": server.token}
+        for example in (each for each in examples if "curl" in each):
+            done = subprocess.run(
+                ["bash", "-euc", example], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
+                check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{example}\n{done.stdout}\n{done.stderr}"
+        assert "never deploy on Fridays" in server.client.get("documents/decision_log").text
+    program = re.findall(r"^```py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "project").mkdir()
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path / "program", timeout=60, check=True,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )  # fmt: skip
