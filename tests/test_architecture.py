@@ -22,8 +22,8 @@ PACKAGE = CHECKOUT / "orchestra_mem"
 # besides itself.
 LAYERS: dict[str, tuple[str, str]] = {
     "foundation": (
-        "choices design_names errors types ports search_types work_types catalog_types categorization_types model_types job_types hooks "
-        "signals",
+        "choices design_names errors types ports search_types work_types catalog_types categorization_types "
+        "model_types job_types hooks signals",
         "",
     ),
     "core": ("core settings settings_check serialize", "foundation"),
