@@ -240,6 +240,13 @@ class CatalogSettings(_Section):
     extraction_patterns: PatternSettings = PatternSettings.model_construct()
 
 
+class ChatSettings(_Section):
+    """How much of the memory the chat endpoint puts before a message."""
+
+    first_tokens: Annotated[int, _between(0, 16_777_216)] = 1_500
+    turn_tokens: Annotated[int, _between(0, 16_777_216)] = 500
+
+
 class SecretsSettings(_Section):
     """What is taken out of all that comes in, before it is stored: secrets, and personal data where that is wanted."""
 
@@ -305,6 +312,7 @@ class Settings(BaseModel):
     llm: LlmSettings = LlmSettings.model_construct()
     compression: CompressionSettings = CompressionSettings.model_construct()
     catalog: CatalogSettings = CatalogSettings.model_construct()
+    chat: ChatSettings = ChatSettings.model_construct()
     redaction: SecretsSettings = SecretsSettings.model_construct()
     categorization: CategorizationSettings = CategorizationSettings.model_construct()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)

@@ -25,6 +25,7 @@ from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
 from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -116,6 +117,11 @@ class OrchestratorContextManager(
         return self.compression.compressor
 
     @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens, as the serving model does where that is known."""
+        return self._parts.counter
+
+    @property
     def model(self) -> LanguageModel | None:
         """The language model that this memory has, None where it has none; use it within `foreground`."""
         return self.compressor.model
@@ -159,8 +165,6 @@ class OrchestratorContextManager(
         self._pauses.note_call(changed=True)
         return recorded
 
-    # Keeping within limits
-
     def refresh(self) -> Refreshed | None:
         """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
 
@@ -177,8 +181,6 @@ class OrchestratorContextManager(
     def foreground(self) -> AbstractContextManager[None]:
         """Have the model for oneself: within this, what is summarised in the background stops and waits."""
         return self.compression.foreground()
-
-    # Contexts, and the end of a session
 
     def get_orchestrator_context(
         self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
@@ -292,11 +294,7 @@ class OrchestratorContextManager(
             StorageError: the index or the memory cannot be used.
             EmbedderError: no vectors can be had; the words are in the index.
         """
-        self._life.snapshot()
-        search = self._parts.search.open()
-        if anew:
-            search.rebuild()
-        search.catch_up(told)
+        self._queries.update_index(told, anew=anew)
 
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
