@@ -303,6 +303,8 @@ class ServerSettings(_Section):
     max_body_bytes: Annotated[int, _between(1, 1_073_741_824)] = 4_194_304
     requests_per_s: Annotated[float, _between(0.01, 1_000_000)] = 1_000.0
     timeout_s: Annotated[float, _between(0.01, 86_400)] = 30.0
+    chat_first_tokens: Annotated[int, _between(0, 16_777_216)] = 1_500
+    chat_turn_tokens: Annotated[int, _between(0, 16_777_216)] = 500
 
 
 class Settings(BaseModel):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
     from orchestra_mem.adapters.git_history import open_git_history
     from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.openai_http.relay import Relay
     from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.adapters.watcher import DocumentWatcher
     from orchestra_mem.choices import WatchChoice
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
-    "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "default_config_text", "find_project", "initialise",
-    "language_model", "load_settings", "open_git_history", "open_jsonl_history", "open_memory", "open_watcher",
-    "utc_now",
+    "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "Relay", "default_config_text", "find_project",
+    "initialise", "language_model", "load_settings", "open_git_history", "open_jsonl_history", "open_memory",
+    "open_relay", "open_watcher", "utc_now",
 ]  # fmt: skip
 
 # Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
@@ -36,6 +37,7 @@ _ON_FIRST_USE = {
     "default_config_text": "orchestra_mem.adapters.config_files",
     "language_model": "orchestra_mem.adapters.prompted_model",
     "load_settings": "orchestra_mem.adapters.config_files",
+    "Relay": "orchestra_mem.adapters.openai_http.relay",
     "open_git_history": "orchestra_mem.adapters.git_history",
     "open_jsonl_history": "orchestra_mem.adapters.jsonl_history",
 }
@@ -154,6 +156,25 @@ def open_memory(
     settings = load_settings(folder, os.environ, config or {})
     place = Place.of(folder, settings)
     return Wiring(place, settings, clock=clock, counter=counter, write_point=write_point, model=model).manager()
+
+
+def open_relay(project: str | Path, *, config: Mapping[str, object] | None = None) -> Relay | None:
+    """Open what hands chats on to the model's server that the settings name; None where they name none.
+
+    Raises:
+        ConfigError: settings that cannot be used; all faults are named.
+        ModelError: the address is none, or what speaks to it is not installed.
+    """
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.build.own_models import open_server
+
+    llm = load_settings(Path(project).resolve(), os.environ, config or {}).llm
+    if not llm.base_url:
+        return None
+    server = open_server(llm)
+    from orchestra_mem.adapters.openai_http.relay import Relay
+
+    return Relay(server)
 
 
 def open_watcher(

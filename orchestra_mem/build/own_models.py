@@ -13,12 +13,12 @@ from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import ModelError
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.settings import Settings
+from orchestra_mem.settings import LlmSettings, Settings
 from orchestra_mem.types import Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
-    from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
+    from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
 
 
 # The memory's signals hold its method weakly.
@@ -58,6 +58,19 @@ class Models:
             self.model.close()
 
 
+def open_server(llm: LlmSettings) -> Server:
+    """Open the model's server that the settings name.
+
+    Raises:
+        ModelError: the address is none, or what speaks to it is not installed.
+    """
+    try:
+        from orchestra_mem.adapters.openai_http import Server
+    except ImportError as error:
+        raise ModelError(f"llm.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
+    return Server(llm.base_url, api_key=llm.api_key)
+
+
 def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | None = None) -> Models:
     """Open the model and the token counter that the settings name; neither is loaded before its first use.
 
@@ -76,11 +89,9 @@ def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | Non
     entries = settings.tokens.cache_entries
     # Adapters of models are imported here, as they are needed by those alone who have one.
     if llm.base_url:
-        try:
-            from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
-        except ImportError as error:
-            raise ModelError(f"llm.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
-        server = Server(llm.base_url, api_key=llm.api_key)
+        server = open_server(llm)
+        from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
+
         wanted = settings.orchestrator.context_window.max_tokens
         model = OpenAiModel(server, model=llm.model, context_tokens=llm.context_tokens, wanted_tokens=wanted)
         if choice is CounterChoice.AUTO and counter is None:

@@ -26,6 +26,7 @@ from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
 from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.edited_documents import EditedDocuments
@@ -115,6 +116,11 @@ class OrchestratorContextManager(
         return self.compression.compressor
 
     @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens, as the serving model does where that is known."""
+        return self._parts.counter
+
+    @property
     def model(self) -> LanguageModel | None:
         """The language model that this memory has, None where it has none; use it within `foreground`."""
         return self.compressor.model
@@ -157,8 +163,6 @@ class OrchestratorContextManager(
             recorded = self._life.record(draft)
         self._pauses.note_call(changed=True)
         return recorded
-
-    # Keeping within limits
 
     def refresh(self) -> Refreshed | None:
         """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
@@ -273,11 +277,7 @@ class OrchestratorContextManager(
             StorageError: the index or the memory cannot be used.
             EmbedderError: no vectors can be had; the words are in the index.
         """
-        self._life.snapshot()
-        search = self._parts.search.open()
-        if anew:
-            search.rebuild()
-        search.catch_up(told)
+        self._queries.update_index(told, anew=anew)
 
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.

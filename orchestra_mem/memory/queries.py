@@ -6,7 +6,7 @@ All of it is derived or can be missing: recording and contexts go on without.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,6 +22,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
+    from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.recommendations import Recommendations
     from orchestra_mem.retrieval.response_cache import ResponseCache
@@ -48,6 +49,14 @@ class QueryService:
         """See `OrchestratorContextManager.search`."""
         session = self._life.snapshot().session_id
         return self._search.open().search(query, where=where, mode=mode, limit=limit, session=session)
+
+    def update_index(self, told: Callable[[Backlog], None] | None, *, anew: bool) -> None:
+        """See `OrchestratorContextManager.update_index`."""
+        self._life.snapshot()
+        search = self._search.open()
+        if anew:
+            search.rebuild()
+        search.catch_up(told)
 
     def passages(self, query: str, max_results: int) -> list[str]:
         """See `OrchestratorContextManager.search_memory`."""

@@ -188,15 +188,25 @@ class Server:
             )  # fmt: skip
             return _Exchange(self._client, request, accepted).result(check)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._fault(error) from error
+            raise self.fault(error) from error
 
     @cached_property
     def _client(self) -> httpx.Client:
-        # What is on this machine is not behind the proxy that the environment names.
-        local = self._host in ("localhost", "::1") or self._host.startswith("127.")
         # A connection is used once: it can then be ended before its answer begins, and so a server ends its work.
         limits = httpx.Limits(max_keepalive_connections=0)
-        return httpx.Client(auth=self._auth, verify=self._verify, limits=limits, trust_env=not local)
+        return httpx.Client(auth=self._auth, verify=self._verify, limits=limits, trust_env=not self._is_local)
+
+    def asynchronous(self, timeout: httpx.Timeout) -> httpx.AsyncClient:
+        """Give a client for an event loop, with this server's address, key and trust; whoever takes it closes it."""
+        return httpx.AsyncClient(
+            base_url=self.url, headers=self._headers, auth=self._auth, verify=self._verify, timeout=timeout,
+            trust_env=not self._is_local,
+        )  # fmt: skip
+
+    @property
+    def _is_local(self) -> bool:
+        # What is on this machine is not behind the proxy that the environment names.
+        return self._host in ("localhost", "::1") or self._host.startswith("127.")
 
     def _refusal(self, response: httpx.Response) -> ModelError:
         status, refusal = response.status_code, self._body(response)
@@ -206,7 +216,8 @@ class Server:
             return _PassingError(words)
         return NotServedError(status, words)
 
-    def _fault(self, error: Exception) -> ServerFaultError:
+    def fault(self, error: Exception) -> ServerFaultError:
+        """Tell in words what a client's error means."""
         if "CERTIFICATE_VERIFY" in str(error):
             return ServerFaultError(
                 f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import Depends, FastAPI
@@ -9,8 +11,10 @@ from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from orchestra_mem.build import open_relay
 from orchestra_mem.faces.http import (
     catalog_routes,
+    chat_routes,
     context_routes,
     document_routes,
     event_routes,
@@ -34,6 +38,7 @@ ROUTERS = (
     document_routes.router,
     work_routes.router,
     event_routes.router,
+    chat_routes.router,
     start_page.router,
 )
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
@@ -46,14 +51,21 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
         expose_headers=["ETag", "Location"],
     )  # fmt: skip
+    chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await chat.close()
+
     app = FastAPI(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
         default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
-        max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],
+        lifespan=lifespan, max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The token that `serve` printed."))],
     )  # fmt: skip
     app.state.memory, app.state.project = memory, project
-    app.state.streams = EventStreams(memory)
+    app.state.streams, app.state.chat = EventStreams(memory), chat
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -106,7 +106,7 @@ class RequestGuard:
 
         refusal = self._refusal(scope, Headers(scope=scope))
         if refusal is None:
-            limit = asyncio.timeout(self._timeout_s)
+            limit = scope["time_limit"] = asyncio.timeout(self._timeout_s)
 
             async def answer_in_time(message: Message) -> None:
                 if not limit.expired():

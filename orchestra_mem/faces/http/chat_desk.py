@@ -1,0 +1,145 @@
+"""What a chat endpoint does with the memory: it adds what is relevant to a prompt, and records what was said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestra_mem.core.search.echoes import fenced
+from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.faces.http.chat_additions import Addition, Additions, ChatMessage, Talk, text_of, with_additions
+from orchestra_mem.memory.agent_view import AgentMemory
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.settings import ServerSettings
+from orchestra_mem.types import Json
+
+_MOST_HITS = 12
+# What a chat template puts around a message, at the most.
+_MARKS_TOKENS = 8
+# Said again within this time, by a client that tries once more, it is the same saying.
+_SAME_SAYING_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What goes to the model: the client's messages with what was added to them.
+
+    `tokens` of the memory are in it, `sources` are those added to the last message; `problem` says why there is none.
+    """
+
+    messages: list[ChatMessage]
+    talk: Talk
+    view: OrchestratorContextManager | AgentMemory
+    agent: str | None
+    tokens: int = 0
+    sources: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class ChatDesk:
+    """Adds to prompts and records talks. Safe to share between threads; its calls wait for the disk."""
+
+    def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings) -> None:
+        self._memory = memory
+        self._settings = settings
+        self._additions = Additions()
+
+    def prompt(
+        self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
+        agent: str | None, answer_tokens: int,
+    ) -> Prompt:  # fmt: skip
+        """Add what is relevant to a client's messages, and record what the user has said in them.
+
+        Whatever is wrong with the memory, a prompt comes of it.
+
+        Args:
+            messages: the talk, as the client sent it.
+            view: the memory, or what the agent may see of it.
+            agent: for whom the client speaks; None for the owner.
+            answer_tokens: room that the answer needs in the model's window.
+        """
+        talk = Talk.of(messages)
+        additions, problem = self._additions.of(talk), ""
+        try:
+            if talk.is_new and talk.question.strip():
+                additions[talk.asked] = self._relevant(talk, additions, view)
+            additions = self._additions.keep(talk, additions, self._room(talk, answer_tokens))
+        except OrchestraMemError as error:
+            problem = str(error)
+        return Prompt(
+            messages=with_additions(messages, additions),
+            talk=talk,
+            view=view,
+            agent=agent,
+            tokens=sum(each.tokens for each in additions.values()),
+            sources=additions[talk.asked].sources if talk.asked in additions else (),
+            problem=problem,
+        )
+
+    def _relevant(
+        self, talk: Talk, before: Mapping[int, Addition], view: OrchestratorContextManager | AgentMemory
+    ) -> Addition:
+        """What the model should know with the user's line; at a talk's first also where the project stands."""
+        count = self._memory.counter.count
+        given = {source for each in before.values() for source in each.sources}
+        texts, sources, left = [], [], self._settings.chat_turn_tokens
+        if not before:
+            context = view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
+            texts = [context.render()] * bool(context.tokens)
+        says = talk.says([*(each.text for each in before.values()), *texts])
+        for hit in view.search(talk.question, limit=_MOST_HITS).hits:
+            said = hit.chunk.text
+            if hit.perhaps or hit.chunk.source in given or says(said):
+                continue
+            text = fenced(said, hit.chunk.source)
+            if (tokens := count(text)) <= left:
+                left -= tokens
+                texts.append(text)
+                sources.append(hit.chunk.source)
+        text = "".join(texts)
+        return Addition(text, count(text), tuple(dict.fromkeys(sources)))
+
+    def _room(self, talk: Talk, answer_tokens: int) -> int:
+        """What the model's window leaves for additions."""
+        model = self._memory.model
+        if model is None:
+            return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
+        said = sum(self._memory.counter.count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
+        return max(0, model.context_tokens - said - answer_tokens)
+
+    def record_question(self, prompt: Prompt) -> None:
+        """Record what has been said since the model last answered.
+
+        Raises:
+            StorageError: it could not be stored.
+        """
+        when = int(time.time() // _SAME_SAYING_S)
+        for place, message in enumerate(prompt.talk.unanswered):
+            role, text = message.get("role"), text_of(message)
+            if not text.strip():
+                continue
+            said: dict[str, Json] = {"output": text} if role == "tool" else {"role": "user", "text": text}
+            prompt.view.record_operation(
+                "tool_result" if role == "tool" else "user_message",
+                said,
+                agent=prompt.agent or "user",
+                idempotency_key=f"chat {prompt.talk.keys[-1]} {place} {when}",
+            )
+
+    def record_answer(self, prompt: Prompt, text: str, calls: Json = None, finish: str = "stop") -> None:
+        """Record what the model has answered, and let the agent learn from it.
+
+        Raises:
+            StorageError: it could not be stored.
+        """
+        if not (text.strip() or calls):
+            return
+        said: dict[str, Json] = {"role": "assistant", "text": text}
+        if calls:
+            said["tool_calls"] = calls
+        if finish != "stop":
+            said["finish"] = finish
+        prompt.view.record_operation("agent_message", said, agent=prompt.agent or "assistant")
+        if prompt.agent and text.strip() and prompt.talk.question.strip():
+            self._memory.learn(prompt.talk.question, text, agent=prompt.agent)

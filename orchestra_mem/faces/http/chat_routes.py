@@ -1,0 +1,233 @@
+"""The routes of OpenAI's protocol: a client that has this server for its `base_url` has memory in its chats."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from orchestra_mem.errors import ModelError
+from orchestra_mem.faces.http.callers import Asker, Caller
+from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
+from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.settings import ServerSettings
+from orchestra_mem.types import Json
+
+if TYPE_CHECKING:
+    from orchestra_mem.build import Relay
+
+_ANSWER_TOKENS = 1_024
+_MOST_SOURCES = 1_000
+
+
+router = APIRouter(prefix="/v1", tags=["chat"])
+
+
+@router.post("/chat/completions", response_class=Response)
+async def complete_chat(request: Request, caller: Asker) -> Response:
+    """Answer a chat by the model, with what is relevant of the memory, and record it; `X-Memory: off` does neither."""
+    request.scope["time_limit"].reschedule(None)  # a model may take minutes, and has limits of its own
+    endpoint: ChatEndpoint = request.app.state.chat
+    try:
+        body = _read(await request.body())
+        return await endpoint.answer(body, caller, off=request.headers.get("x-memory", "").lower() == "off")
+    except BadRequestError as error:
+        return _error(400, str(error))
+    except ModelError as error:
+        return _error(502, str(error))
+
+
+@router.get("/models", response_class=Response)
+async def list_models(request: Request, caller: Asker) -> Response:
+    """List the models that answer chats."""
+    endpoint: ChatEndpoint = request.app.state.chat
+    try:
+        return await endpoint.models()
+    except ModelError as error:
+        return _error(502, str(error))
+
+
+def _read(raw: bytes) -> dict[str, Json]:
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"the body is no JSON: {error}") from error
+    messages = body.get("messages") if isinstance(body, dict) else None
+    if not isinstance(messages, list) or not messages:
+        raise BadRequestError("the body needs `messages`, a list with at least one")
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise BadRequestError(f"messages[{place}] is no object with a `role`")
+    found: dict[str, Json] = body
+    return found
+
+
+def _error(status: int, words: str) -> JSONResponse:
+    return JSONResponse(_error_body(status, words), status)
+
+
+def _error_body(status: int, words: str) -> dict[str, Json]:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": words, "type": kind, "param": None, "code": None}}
+
+
+class ChatEndpoint:
+    """Answers chats, by the model's server or by the model in this process.
+
+    Args:
+        memory: whose model answers where there is no `relay`.
+        settings: how much is added to a message.
+        relay: hands requests on to the model's server.
+    """
+
+    def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings, relay: Relay | None) -> None:
+        self._memory = memory
+        self._desk = ChatDesk(memory, settings)
+        self._relay = relay
+
+    async def close(self) -> None:
+        """Let go of the model's server."""
+        if self._relay is not None:
+            await self._relay.close()
+
+    async def models(self) -> Response:
+        """List the models."""
+        if self._relay is not None:
+            async with self._relay.send("GET", "/v1/models") as response:
+                return Response(await response.body(), response.status, media_type=response.content_type)
+        model = self._memory.model
+        listed = [{"id": model.name, "object": "model", "created": 0, "owned_by": "local"}] if model else []
+        return JSONResponse({"object": "list", "data": listed})
+
+    async def answer(self, body: dict[str, Json], caller: Caller, *, off: bool) -> Response:
+        """Answer a request; `off` leaves the memory out of it."""
+        if self._relay is None and self._memory.model is None:
+            raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
+        prompt = None
+        if not off:
+            prompt = await run_sync(lambda: self._prepare(body, caller))
+            body = {**body, "messages": [dict(message) for message in prompt.messages]}
+        headers = _headers(prompt)
+        if self._relay is None:
+            return await self._by_model(body, prompt, headers)
+        return await self._by_server(body, prompt, headers)
+
+    def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
+        messages: Any = body["messages"]
+        agent = None if caller.is_owner else caller.agent
+        prompt = self._desk.prompt(messages, view=caller.view, agent=agent, answer_tokens=_answer_tokens(body))
+        self._desk.record_question(prompt)
+        return prompt
+
+    async def _by_server(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
+        """Hand a request on; the answer goes back byte for byte, as it comes."""
+        assert self._relay is not None
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._memory.foreground())
+            response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
+            if response.status < 300 and response.content_type.startswith("text/event-stream"):
+                record = partial(self._record, prompt)
+                return _Stream(response.chunks(), headers, response.content_type, record, stack.pop_all())
+            raw = await response.body()
+            if response.status < 300:
+                await self._record(prompt, Collected.of_body(raw))
+            return Response(raw, response.status, headers, response.content_type)
+
+    async def _record(self, prompt: Prompt | None, answer: Collected) -> None:
+        if prompt is not None:
+            await run_sync(lambda: self._desk.record_answer(prompt, answer.text, answer.calls, answer.finish or "stop"))
+
+    async def _by_model(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
+        """Answer by the model in this process; where the client goes meanwhile, it stops."""
+        model = self._memory.model
+        assert model is not None
+        messages, options = prompt_of(body)
+        gone = threading.Event()
+
+        def generate() -> Any:
+            with self._memory.foreground():
+                return model.generate(messages, max_tokens=_answer_tokens(body), cancelled=gone.is_set, **options)
+
+        try:
+            generation = await run_sync(generate, abandon_on_cancel=True)
+        finally:
+            gone.set()
+        await self._record(prompt, Collected(text=generation.text, finish=generation.finish.value))
+        completion = answered(generation, model.name)
+        if body.get("stream") is True:
+            return StreamingResponse(as_stream(completion), 200, headers, "text/event-stream")
+        return JSONResponse(completion, 200, headers)
+
+
+class _Stream(StreamingResponse):
+    """A server's events as they come. Whatever ends them, what came is recorded, and the connection is let go of."""
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[bytes],
+        headers: Mapping[str, str],
+        kind: str,
+        record: Callable[[Collected], Awaitable[None]],
+        stack: AsyncExitStack,
+    ) -> None:
+        super().__init__(self._events(chunks), 200, headers, kind)
+        self._collected = Collected()
+        self._record = record
+        self._recorded = False
+        self._stack = stack
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._stack.aclose()
+                self._collected.finish = self._collected.finish or "cancelled"
+                await self._keep()
+
+    async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Give the events; the last one goes out when the answer is recorded."""
+        try:
+            async for events in self._collected.events(chunks):
+                if self._collected.ended:
+                    await self._keep()
+                yield events
+        except ModelError as error:
+            yield f"data: {json.dumps(_error_body(502, str(error)))}\n\n".encode()
+
+    async def _keep(self) -> None:
+        if not self._recorded:
+            self._recorded = True
+            await self._record(self._collected)
+
+
+def _answer_tokens(body: Mapping[str, Json]) -> int:
+    asked = body.get("max_completion_tokens") or body.get("max_tokens")
+    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
+
+
+def _headers(prompt: Prompt | None) -> dict[str, str]:
+    """Say what was added."""
+    if prompt is None:
+        return {"X-Memory": "off"}
+    headers = {"X-Memory": "on", "X-Memory-Tokens": str(prompt.tokens)}
+    if prompt.sources:
+        headers["X-Memory-Sources"] = _plain(", ".join(prompt.sources))
+    if prompt.problem:
+        headers["X-Memory-Problem"] = _plain(prompt.problem)
+    return headers
+
+
+def _plain(text: str) -> str:
+    """What a header can hold."""
+    return " ".join(text.encode("ascii", "replace").decode().split())[:_MOST_SOURCES]

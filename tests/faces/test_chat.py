@@ -1,0 +1,311 @@
+"""Chats through the endpoint of OpenAI's protocol: the client that OpenAI publishes, and a server on this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+import uvicorn
+from starlette.types import ASGIApp
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.search_types import SearchMode
+from orchestra_mem.settings import ServerSettings
+from tests.adapters.test_openai_http import Llama, serving
+from tests.faces.http_client import TOKENS
+from tests.timing import until
+
+OWN = {"Authorization": f"Bearer {TOKENS.own}"}
+REDIS = "We decided to keep the sessions in Redis, because the load balancer has no sticky sessions."
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Iterator[str]:
+    """Serve an app on a free port of this machine; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+class Chat:
+    """A memory with the endpoint before it, the model's server behind it, and a client."""
+
+    def __init__(self, memory: OrchestratorContextManager, llama: Llama, url: str) -> None:
+        self.memory = memory
+        self.llama = llama
+        self.url = url
+        self.client = client_of(url)
+
+    def sent(self) -> list[Any]:
+        """The messages of the newest prompt, as the model's server has got them."""
+        prompts = [body for path, body, _ in self.llama.seen if path == "/v1/chat/completions"]
+        found: list[Any] = prompts[-1]["messages"]
+        return found
+
+    def say(self, *messages: Any, **options: Any) -> Any:
+        """Ask for a completion."""
+        self.llama.whole = not options.get("stream")
+        return self.client.chat.completions.create(model="local", messages=list(messages), **options)
+
+    def recorded(self) -> list[tuple[str, Any]]:
+        """What has been recorded: type and text, or tools."""
+        return [
+            (each.type, each.data.get("text") or each.data.get("tool_calls") or each.data.get("output"))
+            for each in self.memory.operations()
+            if isinstance(each.data, dict)
+        ]
+
+
+def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
+    """Open the client that OpenAI publishes."""
+    return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0)
+
+
+def guarded(memory: OrchestratorContextManager, project: Path) -> ASGIApp:
+    """Give the server's application behind its guard; it hurries all but chats."""
+    settings = ServerSettings(timeout_s=0.5)
+    return RequestGuard(make_application(memory, project, settings), TOKENS, settings)
+
+
+@pytest.fixture
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+    """A chat."""
+    llama = Llama()
+    with ExitStack() as stack:
+        monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", stack.enter_context(serving(llama)))
+        monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
+        memory = stack.enter_context(open_memory(tmp_path))
+        made = Chat(memory, llama, stack.enter_context(listening(guarded(memory, tmp_path))))
+        stack.enter_context(made.client)
+        yield made
+
+
+def user(text: str) -> Any:
+    """A line of the user's."""
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> Any:
+    """A line of the model's."""
+    return {"role": "assistant", "content": text}
+
+
+def test_what_is_relevant_goes_before_the_question(chat: Chat) -> None:
+    """A model is told what the memory knows of a question, before it; the client's own words stay as they are."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    answer = chat.say({"role": "system", "content": "Be short."}, user("Where do the sessions live?"))
+    assert answer.choices[0].message.content == "The answer is 42."
+    system, question = chat.sent()
+    assert system == {"role": "system", "content": "Be short."}
+    assert "Redis" in question["content"]
+    assert question["content"].endswith("\nWhere do the sessions live?")
+
+
+def test_an_exchange_is_recorded(chat: Chat) -> None:
+    """What the user said and what the model answered are operations, and each is found later on."""
+    chat.say(user("We will name the product Heron."))
+    chat.say(user("We will name the product Heron."), said("The answer is 42."), user("Why 42?"))
+    assert chat.recorded() == [
+        ("user_message", "We will name the product Heron."),
+        ("agent_message", "The answer is 42."),
+        ("user_message", "Why 42?"),
+        ("agent_message", "The answer is 42."),
+    ]
+    assert chat.memory.search("product name", mode=SearchMode.KEYWORD).hits
+
+
+def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
+    """In a talk of twenty turns each prompt begins with all messages of the one before, byte for byte."""
+    for number in range(30):
+        chat.memory.record_operation(
+            "decision", {"text": f"We decided that service {number} listens on {7000 + number}."}
+        )
+    talk: list[dict[str, str]] = []
+    before: list[Any] = []
+    for number in range(20):
+        talk.append(user(f"On which port does service {number} listen?"))
+        chat.say(*talk)
+        sent = chat.sent()
+        assert sent[: len(before)] == before
+        assert f"{7000 + number}" in "".join(each["content"] for each in sent if each["role"] == "user")
+        before = sent
+        talk.append(said("The answer is 42."))
+
+
+def test_nothing_is_told_twice_in_a_talk(chat: Chat) -> None:
+    """What a prompt of a talk holds already, by the memory or by the user, is not put in again."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    talk = [user("Where do the sessions live?")]
+    chat.say(*talk)
+    talk += [said("In Redis."), user("Tell me again where the sessions live, please.")]
+    chat.say(*talk)
+    assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
+
+
+def test_a_stream_comes_through_byte_for_byte(chat: Chat) -> None:
+    """Events come as the server sends them, and the answer is recorded before the last of them."""
+    chunks = [chunk.choices[0].delta.content for chunk in chat.say(user("What?"), stream=True) if chunk.choices]
+    assert "".join(filter(None, chunks)) == "The answer is 42."
+    assert chat.recorded()[-1] == ("agent_message", "The answer is 42.")
+    chat.llama.whole = False
+    with httpx2.stream(
+        "POST", f"{chat.url}/v1/chat/completions", json={"stream": True, "messages": [user("Go on.")]}, headers=OWN
+    ) as response:
+        body = response.read()
+    assert body == b"".join(Llama().events())
+
+
+def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
+    """Where the client goes in mid-answer, what it was given is recorded, and the server stops."""
+    chat.llama.pause_s = 0.1
+    chat.llama.pieces = ["word "] * 200
+    stream = chat.say(user("Talk."), stream=True)
+    next(iter(stream))
+    stream.close()
+    until(lambda: chat.recorded()[-1][0] == "agent_message")
+    newest = chat.memory.operations()[-1].data
+    assert isinstance(newest, dict)
+    assert newest["finish"] == "cancelled"
+
+
+def test_memory_can_be_switched_off(chat: Chat) -> None:
+    """With `X-Memory: off` a request goes to the server as it came, and nothing is recorded."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    raw = chat.client.chat.completions.with_raw_response.create(
+        model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}
+    )
+    assert chat.sent() == [user("Where do the sessions live?")]
+    assert raw.headers["x-memory"] == "off"
+    assert len(chat.memory.operations()) == 1
+
+
+def test_headers_say_what_was_added(chat: Chat) -> None:
+    """A client learns how many tokens were added and from where."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    for _ in range(40):  # so that it is not among what every talk begins with
+        chat.memory.record_operation("build", {"log": "Compiled another hundred modules without a warning."})
+    chat.say(user("Hello there."))
+    raw = chat.client.chat.completions.with_raw_response.create(
+        model="local",
+        messages=[user("Hello there."), said("The answer is 42."), user("Why do sessions live in Redis?")],
+    )
+    assert raw.headers["x-memory"] == "on"
+    assert int(raw.headers["x-memory-tokens"]) > 0
+
+
+def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
+    """A client's tools reach the server; what they gave is recorded, and the question is not searched for again."""
+    tools = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}]
+    call = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+    chat.say(user("What time is it?"), tools=tools)
+    first = chat.sent()
+    chat.say(
+        user("What time is it?"), {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "It is noon."}, tools=tools,
+    )  # fmt: skip
+    prompts = [body for path, body, _ in chat.llama.seen if path == "/v1/chat/completions"]
+    assert prompts[-1]["tools"] == tools
+    assert chat.sent()[0] == first[0]
+    assert ("tool_result", "It is noon.") in chat.recorded()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"{", "no JSON"),
+        (b"[]", "messages"),
+        (b'{"messages": []}', "at least one"),
+        (b'{"messages": [{"content": "x"}]}', "messages[0]"),
+    ],
+)
+def test_a_wrong_request_is_told_in_words(chat: Chat, body: bytes, words: str) -> None:
+    """What is no request gets 400 and a sentence, in the shape that clients of this protocol read."""
+    response = httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN)
+    assert response.status_code == 400
+    assert words in response.json()["error"]["message"]
+
+
+def test_a_server_that_is_down_is_told_and_the_question_kept(chat: Chat) -> None:
+    """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded."""
+    chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')] * 9
+    with pytest.raises(openai.APIStatusError, match="loading"):
+        chat.say(user("Remember the milk."))
+    assert chat.recorded() == [("user_message", "Remember the milk.")]
+
+
+def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
+    """A stream that the server breaks off ends with an error that the client sees; what came is recorded."""
+    chat.llama.ends = "early"
+    with pytest.raises((openai.APIError, httpx2.HTTPError)):
+        for _ in chat.say(user("What?"), stream=True):
+            pass
+    until(lambda: chat.recorded()[-1] == ("agent_message", "The answer "))
+
+
+def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
+    """Without a server the model of the memory answers, streamed or whole, and is told what is relevant."""
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return "In Redis."
+
+    with open_memory(tmp_path, model=model, config={"compression": {"auto": False}}) as memory:
+        memory.record_operation("decision", {"text": REDIS})
+        with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
+            whole = client.chat.completions.create(model="m", messages=[user("Where do sessions live?")])
+            streamed = client.chat.completions.create(model="m", messages=[user("And where?")], stream=True)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in streamed)
+            assert whole.choices[0].message.content == text == "In Redis."
+            assert "no sticky sessions" in asked[0]
+            with pytest.raises(openai.BadRequestError, match="llama-server"):
+                client.chat.completions.create(
+                    model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
+                )
+            assert [each.id for each in client.models.list()]
+
+
+def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
+    """With an agent's token its own items are given and no other's; what is said is its own, and it learns from it."""
+    secret = "The vault's number is written under the blue lamp in the cellar."
+    chat.memory.catalog.store({"content": secret, "type": "insight"}, agent="owl")
+    chat.memory.catalog.store(
+        {"content": "The attic holds the old maps of the harbour.", "type": "insight"}, agent="fox"
+    )
+    chat.llama.whole = True
+    with client_of(chat.url, TOKENS.of_agent("fox")) as fox:
+        for question in ("Where is the number of the vault written?", "Where are the old maps of the harbour?"):
+            fox.chat.completions.create(model="local", messages=[user(question)])
+            assert secret not in str(chat.sent())
+        assert "attic" in str(chat.sent())
+    assert {each.agent for each in chat.memory.operations()} == {"fox"}
+
+
+def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
+    """The server's limit of time for its own answers does not end a chat."""
+    chat.llama.pause_s = 0.4
+    chunks = list(chat.say(user("What?"), stream=True))
+    assert chunks
+    chat.llama.pieces = ["late"]
+    assert chat.recorded()[-1] == ("agent_message", "The answer is 42.")
+
+
+def test_a_chat_needs_a_token(chat: Chat) -> None:
+    """Without the server's token nothing is answered and nothing reaches the model."""
+    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
+        stranger.chat.completions.create(model="local", messages=[user("Hello.")])
+    assert not [path for path, *_ in chat.llama.seen if path.startswith("/v1/chat")]
