@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
@@ -28,6 +29,7 @@ from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
@@ -211,7 +213,7 @@ class Wiring:
             (self.place.home / "index" / "search.db").exists,
         )  # fmt: skip
         compression = self._compression(episodic)
-        self.agents.catalog.said_anew = compression.item_said
+        self.agents.catalog.said_anew = _weakly(compression.item_said)
         window = settings.orchestrator.context_window
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
@@ -343,3 +345,14 @@ class Wiring:
         from orchestra_mem.adapters.response_store import SqliteResponseStore
 
         return SqliteResponseStore(self.place.home / "index" / "responses.db")
+
+
+def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:
+    """Call a method for as long as its object is there: who is told does not keep whom it tells."""
+    found = WeakMethod(method)
+
+    def call(item: MemoryItem) -> None:
+        if (still := found()) is not None:
+            still(item)
+
+    return call
