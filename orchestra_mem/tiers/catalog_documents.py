@@ -119,6 +119,7 @@ class CatalogDocuments(EditedDocuments):
         changed = 0
         with self._store.lock(), self._items.changing():
             texts = self._texts.all()
+            self.writers[0].keep_saved(texts)
             for name, text in texts.items():
                 agent = self._agents()[name]
                 changed += self._edited(agent, name, text.before, text.said)

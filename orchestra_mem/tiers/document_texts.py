@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import digest, with_time_of, written_at
+from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, ReadDocument, VersionReason, WrittenDocument
@@ -33,13 +33,15 @@ class PersonText:
     `base` is the machine's own last text, "" where it never wrote one. `said` is what a person has made of the file
     that it left, without the conflicts that are shown, and with the numbers that are known; `before` is that text as
     it was last read, or as the machine left it where nobody has read it since. Below it stand the lines that they took
-    out of an older text and that the machine shows no more.
+    out of an older text and that the machine shows no more. `saved` is the file itself where an older text was open in
+    the editor and it is read for the first time, else "".
     """
 
     base: str
     before: str
     said: str
     digest: str
+    saved: str = ""
 
     @property
     def as_read(self) -> ReadDocument:
@@ -92,7 +94,10 @@ class PersonTexts:
                 continue
             last = self.last_written(name, current)
             before, said = self.edit_of(name, current, last)
-            texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
+            read, file = self.read_since(name, last), digest(current)
+            is_old = written_at(said) != written_at(current) and (read is None or read.file != file)
+            saved = current if is_old else ""
+            texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=file, saved=saved)
         return texts
 
     def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
@@ -127,9 +132,7 @@ class PersonTexts:
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
         own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
-        # By its time it is known which texts an editor may go back to.
-        said = with_time_of(brought_forward(opened, left, person, own), person)
-        return with_taken_out(before, opened, person), said
+        return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """The text that an editor had open when it saved.

@@ -13,7 +13,7 @@ from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock
-from orchestra_mem.tiers.document_texts import PersonTexts
+from orchestra_mem.tiers.document_texts import PersonText, PersonTexts
 from orchestra_mem.types import Author, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
@@ -118,6 +118,12 @@ class DocumentWriter:
         read = self.texts.read_since(name, plan.last)
         if read is not None and read.file not in (plan.last.digest, digest(plan.current or "")):
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
+
+    def keep_saved(self, texts: Mapping[str, PersonText]) -> None:
+        """Keep what was saved by editors with an older text open: they may go back to it, or from it."""
+        for name, text in texts.items():
+            if text.saved and not self._is_newest(name, text.saved):
+                self._keep(name, text.saved, self.texts.last_written(name, text.saved), VersionReason.EDIT)
 
     def _replace(self, name: str, text: str, expected: str | None, point: str = "document") -> None:
         self._store.replace(self._path(name), text, expected=expected, name=point)

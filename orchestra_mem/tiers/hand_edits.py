@@ -54,6 +54,7 @@ class HandEditManager:
         if unread:
             with self.store.lock():
                 texts = self.episodic.texts.all()
+                self.episodic.writers[0].keep_saved(texts)
                 new, edited = self._changes(texts)
                 if new or edited:
                     self.ledger.edit_must_keeps(new, edited)

@@ -128,12 +128,6 @@ def written_at(text: str) -> str:
     return found["time"] if found else ""
 
 
-def with_time_of(text: str, other: str) -> str:
-    """A text that says in its front matter that it was written when another was; as it is where one says nothing."""
-    time = written_at(other)
-    return _WRITTEN.sub(lambda found: found.group().replace(found["time"], time), text, count=1) if time else text
-
-
 def timeless(text: str) -> list[str]:
     """The lines that say something: not when the document was last written."""
     return [line for line in text.splitlines() if not line.startswith(("written: ", "updated: ", "**Last Updated**: "))]
