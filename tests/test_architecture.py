@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_200,
-    "orchestra_mem/core": 12_300,
+    "orchestra_mem": 48_220,
+    "orchestra_mem/core": 12_290,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_500,
@@ -52,7 +52,7 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_140,
-    "orchestra_mem/tiers": 4_910,
+    "orchestra_mem/tiers": 4_930,
     "orchestra_mem/adapters": 9_260,
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
