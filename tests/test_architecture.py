@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 5_830,
     "tests": 34_460,
-    "benchmarks": 8_900,
+    "benchmarks": 9_110,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
