@@ -43,6 +43,12 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs
 
 
+def _template() -> dict[str, str]:
+    folder = CHECKOUT / ".obra-template"
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
+
+
 def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Path) -> None:
     """Every file of the package, `py.typed`, the default settings and the template; no tests, no benchmarks."""
     package = {
@@ -85,14 +91,14 @@ def test_installed_package_is_found_away_from_the_checkout(scripts: Path, tmp_pa
     file, default, template = json.loads(_run(scripts / "python", "-c", program, cwd=tmp_path))
     assert Path(file).is_relative_to(scripts.parent)
     assert default == (CHECKOUT / "config/default_config.yaml").read_text(encoding="utf-8")
-    assert template == {path.name: path.read_text(encoding="utf-8") for path in (CHECKOUT / ".obra-template").iterdir()}
+    assert template == _template()
 
 
 def test_installed_program_initialises_records_and_gives_a_context(scripts: Path, tmp_path: Path) -> None:
     """The first three commands of a new user work in an empty folder, with nothing but the wheel installed."""
     program = scripts / "orchestra-mem"
     _run(program, "init", cwd=tmp_path)
-    laid_down = {path.name: path.read_text(encoding="utf-8") for path in (CHECKOUT / ".obra-template").iterdir()}
+    laid_down = _template()
     assert {name: (tmp_path / ".obra" / name).read_text(encoding="utf-8") for name in laid_down} == laid_down
     _run(program, "record", "decision", '{"text": "rye bread is baked on Tuesdays"}', cwd=tmp_path)
     assert "rye bread is baked on Tuesdays" in _run(program, "context", cwd=tmp_path)

@@ -114,7 +114,7 @@ def test_template_has_every_default_commented_out() -> None:
 def test_template_keeps_database_index_and_locks_out_of_git() -> None:
     """What `init` lays down ignores what is binary, derived or momentary, and not the documents."""
     files = template_files()
-    assert sorted(files) == [".gitignore", "config.yaml"]
+    assert sorted(files) == [".gitignore", "commands/mem-search.md", "config.yaml"]
     patterns = [line for line in files[".gitignore"].splitlines() if not line.startswith("#")]
     assert patterns == ["obra.db*", "index/", "*.lock", "*.tmp"]
 

@@ -301,11 +301,16 @@ def default_config_text() -> str:
 
 
 def template_files() -> dict[str, str]:
-    """Give the files that `init` lays down in `.obra/`, by their names there, sorted."""
-    folder = _shipped("obra-template", _CHECKOUT / ".obra-template")
-    return {
-        file.name: file.read_text(encoding="utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name)
-    }
+    """Give the files that `init` lays down in `.obra/`, by their paths there, sorted."""
+    return dict(sorted(_texts_below(_shipped("obra-template", _CHECKOUT / ".obra-template"))))
+
+
+def _texts_below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _texts_below(each, f"{prefix}{each.name}/")
+        else:
+            yield f"{prefix}{each.name}", each.read_text(encoding="utf-8")
 
 
 def _shipped(name: str, in_checkout: Path) -> Traversable:

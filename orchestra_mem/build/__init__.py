@@ -89,6 +89,7 @@ def initialise(project: str | Path = ".") -> Initialised:
     try:
         home.mkdir(parents=True, exist_ok=True)
         for name, text in template_files().items():
+            (home / name).parent.mkdir(exist_ok=True)
             try:
                 with (home / name).open("x", encoding="utf-8", newline="") as file:
                     file.write(text)

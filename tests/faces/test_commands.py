@@ -25,7 +25,7 @@ TEMPLATE = Path(__file__).parents[2] / ".obra-template"
 
 def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: Any) -> None:
     """It says what it made; the second time it makes nothing, and what was changed meanwhile stays."""
-    names = sorted(path.name for path in TEMPLATE.iterdir())
+    names = sorted(path.relative_to(TEMPLATE).as_posix() for path in TEMPLATE.rglob("*") if path.is_file())
     made = [*(f".obra/{name}" for name in names), ".obra/obra.db",
             *(f".obra/memory/{name.value}.md" for name in DocumentName)]  # fmt: skip
     assert run.json("init") == {"project": str(run.folder), "made": made, "kept": []}
