@@ -1,8 +1,9 @@
 """The server under load: how long clients wait, that nothing acknowledged is lost, what a chat costs above its model.
 
-A server in a process of its own serves a memory of 2,000 operations. Clients read and write side by side for a while;
-then it is killed with writes under way, and the memory is opened again. `requests_lost` are writes that were
-acknowledged and are not there. The clients run on the same machine, and take processor time from the server.
+A server in a process of its own serves a memory of 2,000 operations. Clients read and write side by side for a while,
+each about once in two seconds; then it is killed with writes under way, and the memory is opened again.
+`requests_lost` are writes that were acknowledged and are not there. The clients run on the same machine, and take
+processor time from the server.
 
 `chat_added`: the time from a request to its first byte through the server, less the median of the same asked of the
 model's server directly, which answers at once here.
@@ -45,7 +46,7 @@ TARGETS: dict[str, Target] = {
     "chat_added_p95_ms": ("<=", 30),
     "prompt_reused": (">=", 0.9),
 }
-_OPERATIONS, _TURNS = 2_000, 30
+_OPERATIONS, _TURNS, _PAUSE_S = 2_000, 30, 4.0
 _READS = ("window", "operations?limit=20", "facts?limit=20", "search?q=batch+7&limit=5", "status")
 _ANSWER: dict[str, Any] = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes."}}]}
 
@@ -79,23 +80,23 @@ def fill(project: Path) -> None:
             )
 
 
-async def _client(url: str, token: str, number: int, until: float, told: dict[str, list[Any]]) -> None:
+async def _client(client: httpx2.AsyncClient, number: int, until: float, told: dict[str, list[Any]]) -> None:
     rng = random.Random(number)
-    async with httpx2.AsyncClient(base_url=f"{url}/api/memory/", headers=_own(token), timeout=60) as client:
-        while time.perf_counter() < until:
-            key, begun = f"{number}-{rng.getrandbits(60)}", time.perf_counter()
-            try:
-                if rng.random() < 0.3:
-                    answer = await client.post("operations", json={"type": "note", "data": key, "key": key})
-                    if answer.status_code == 201:
-                        told["acknowledged"].append(key)
-                else:
-                    answer = await client.get(rng.choice(_READS))
-            except httpx2.HTTPError:
-                return  # it was killed
-            told["ms"].append((time.perf_counter() - begun) * 1_000)
-            told["status"].append(answer.status_code)
-            await asyncio.sleep(rng.uniform(0, 1))
+    await asyncio.sleep(rng.uniform(0, _PAUSE_S))
+    while time.perf_counter() < until:
+        key, begun = f"{number}-{rng.getrandbits(60)}", time.perf_counter()
+        try:
+            if rng.random() < 0.3:
+                answer = await client.post("operations", json={"type": "note", "data": key, "key": key})
+                if answer.status_code == 201:
+                    told["acknowledged"].append(key)
+            else:
+                answer = await client.get(rng.choice(_READS))
+        except httpx2.HTTPError:
+            return  # it was killed
+        told["ms"].append((time.perf_counter() - begun) * 1_000)
+        told["status"].append(answer.status_code)
+        await asyncio.sleep(rng.uniform(0, _PAUSE_S))
 
 
 def load(project: Path, clients: int, seconds: float, report: Report) -> None:
@@ -108,7 +109,10 @@ def load(project: Path, clients: int, seconds: float, report: Report) -> None:
 
         async def everybody() -> None:
             until = time.perf_counter() + seconds + 5
-            await asyncio.gather(*(_client(url, token, number, until, told) for number in range(clients)))
+            limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
+            base = f"{url}/api/memory/"
+            async with httpx2.AsyncClient(base_url=base, headers=_own(token), limits=limits, timeout=60) as client:
+                await asyncio.gather(*(_client(client, number, until, told) for number in range(clients)))
 
         asyncio.run(everybody())
         killer.join()
@@ -117,7 +121,9 @@ def load(project: Path, clients: int, seconds: float, report: Report) -> None:
     lost = [key for key in told["acknowledged"] if key not in there]
     report.add("requests_lost", len(lost), n=len(told["acknowledged"]), note="acknowledged before kill -9, not there")
     report.add("answers_5xx", sum(status >= 500 for status in told["status"]), n=len(told["status"]))
-    report.percentiles("request", told["ms"], (50, 99), note=f"{clients} clients, each asking about twice a second")
+    report.percentiles(
+        "request", told["ms"], (50, 99), note=f"{clients} clients, each asking about once in two seconds"
+    )
 
 
 class _Model(BaseHTTPRequestHandler):

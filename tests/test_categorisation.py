@@ -22,7 +22,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.categorization_types import Category
-from orchestra_mem.core.catalog.categorisation import RULES, categorisation_schema, read_orchestration
+from orchestra_mem.core.catalog.categorisation import RULES
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
 from orchestra_mem.testing import EndlessModel, FailingModel, HangingModel, ScriptedModel
@@ -152,19 +152,6 @@ def test_a_second_try_may_succeed() -> None:
     service = _service(ScriptedModel(lambda messages: next(answers)))
     assert service.categorize_orchestration(FIX).source == "scripted"
     assert (service.get_stats()["successful"], service.get_stats()["failed"]) == (1, 0)
-
-
-def test_a_prompt_is_short_and_begins_like_the_one_before() -> None:
-    """So that a model reads and writes little: what is not known is not told, nor what one agent alone contributed."""
-    model = _says(agent_insights=None)
-    learnt = [_service(model).categorize_orchestration(each) for each in ({**FIX, "agent_ids": ["ada"]}, {"task": "x"})]
-    assert [each.agent_insights for each in learnt] == [{"ada": "The token clock runs late."}, {}]
-    assert model.prompts[0][:-1] == model.prompts[1][:-1]
-    assert model.prompts[1][-1].text == "<record>\nSuccess: Yes\nTask: x\nResult: No summary\n</record>"
-    fields = [categorisation_schema(read_orchestration(each)).get("required") for each in (FIX, {"task": "x"})]
-    assert fields == [
-        ["type", "observation", "concepts", "importance", "recommendations", *more] for more in (["agent_insights"], [])
-    ]
 
 
 @pytest.mark.parametrize("kind", ["hanging", "slow", "endless"])

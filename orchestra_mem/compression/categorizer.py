@@ -146,7 +146,7 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
                         asked, max_tokens=self._settings.max_tokens, schema=schema, cancelled=lambda: False,
                         temperature=self._settings.temperature, seed=attempt,
                     )  # fmt: skip
-                    return read_categorization(answer.text, self._model.model.name, done.agent_ids)
+                    return read_categorization(answer.text, self._model.model.name)
                 except ModelError:
                     if attempt + 1 == tries or time.monotonic() >= deadline:
                         raise

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from orchestra_mem.errors import ServerError
+from orchestra_mem.errors import OrchestraMemError, ServerError
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
@@ -75,14 +76,26 @@ def run_server(
         The number of the signal.
     """
     app = make_application(memory, project, settings)
+
+    def begin() -> None:
+        started()
+        threading.Thread(target=_prepare, args=(memory,), name="orchestra-mem warm", daemon=True).start()
+
     config = uvicorn.Config(
         RequestGuard(app, tokens, settings), log_config=None, access_log=False, server_header=False,
         proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S,
     )  # fmt: skip
-    server = _Server(config, started, app.state.streams.end)
+    server = _Server(config, begin, app.state.streams.end)
     server.run(sockets=[listening])
     return server.ended_by
+
+
+def _prepare(memory: OrchestratorContextManager) -> None:
+    """Find the facts and load what search is made of, so that the first who asks does not wait for it."""
+    with suppress(OrchestraMemError):  # whoever asks is told
+        memory.facts(limit=1)
+        memory.search("where did we stop", limit=1)
 
 
 class _Server(uvicorn.Server):
