@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 44_620,
+    "orchestra_mem": 44_370,
     "orchestra_mem/core": 12_120,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_180,
@@ -51,7 +51,7 @@ MAX_LINES = {
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 4_140,
+    "orchestra_mem/orchestrator": 3_890,
     "orchestra_mem/tiers": 4_740,
     "orchestra_mem/adapters": 9_080,
     "orchestra_mem/memory": 2_730,
