@@ -22,7 +22,7 @@ _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _UNSPOKEN = 0.35  # the score of an item that was not spoken of
-_MOST_FOUND, _MOST_TOLD, _PREFIX = 100, 4, 4
+_MOST_FOUND, _MOST_TOLD, _PREFIX = 50, 4, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
