@@ -63,7 +63,7 @@ class Commands:
         kind, phrase = intent.kind, intent.other or intent.target
         parent: WorkItem | None
         if intent.action is Action.CREATE and not phrase and kind is not WorkKind.SUBTASK:
-            kind = kind or resolver.kind_at_hand() or WorkKind.TASK
+            kind = kind or WorkKind.TASK
             parent = resolver.container(kind)
         elif kind is WorkKind.MILESTONE:
             raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)

@@ -98,7 +98,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._answers = Answers(memory, self.tracker, clock, reads)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
-        self._last: turns.Last | None = None
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
         if memory.has_catalog_hooks:
@@ -139,8 +138,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _replied(self, line: str, use_memory: bool) -> Reply:
         waiting, self._waiting = self._waiting, None
-        if self._last:
-            self._last = replace(self._last, age=self._last.age + 1)
         if use_memory:
             self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
@@ -151,8 +148,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if turns.is_yes(line) else self._read(line)
-        if not parsed.understood and self._last and (meant := turns.following(line, self._last, talk)):
-            return self._followed(line, meant, talk)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
         parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
@@ -200,20 +195,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return None
         items, both = chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
-
-    def _followed(self, line: str, meant: turns.Following, talk: Talk) -> Reply:
-        """Do what a line says by what was done last: the same of something else, or something else in its place."""
-        if meant.intent and not meant.sure:
-            numbers = ", ".join(f"#{item}" for item in meant.items)
-            parsed = Parsed(intents=(replace(meant.intent, target=numbers),), understood=False)
-            return self._suggested(line, parsed, talk)
-        if meant.takes_back and self._last and (change := self._journal.last_change()):
-            back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(self._last.intent,)), change)
-            self._last = None
-            if meant.intent is None or back.outcome is not Outcome.DONE:
-                return back
-        assert meant.intent is not None
-        return self._run(line, (meant.intent,), talk, {meant.intent.target: meant.items})
 
     def _run(
         self,
@@ -279,7 +260,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
-        self._last = turns.Last(intent=intent, items=done.effects[0].items)
         reply = replace(reply, text=done.text, effects=done.effects)
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 

@@ -1,7 +1,7 @@
 """Find what "it", "the second story", "the auth epic" or "#12" stand for, given what was said and done lately.
 
-Each phrase is a few features; each candidate gets one score from focus, kind, status and words. Where two are close,
-or none is likely, a question comes back instead of a guess. A number that is named is never replaced.
+Each phrase is a few features; each candidate, one item or several, gets one score from focus, kind, status and words.
+Where two are close, or none is likely, a question comes back instead of a guess. A number is never replaced.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
-from orchestra_mem.orchestrator.scene import ABOVE, Group, Talk, title_fit
+from orchestra_mem.orchestrator.scene import Group, Items, Talk, title_fit
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need
-from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkStatus
+from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem
 
-Items = tuple[WorkItem, ...]
 Scored = tuple[Items, float]
 
 _CLOSE = 0.72  # from this share of the best score on, another candidate is too close to choose without asking
 _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
-_LONE = 0.3  # of a plural that would mean one item
-_LIKELY = {WorkStatus.IN_PROGRESS: 0.5, WorkStatus.DONE: 0.24, WorkStatus.CANCELLED: 0.24}
-"""How likely an item that was not spoken of is meant, by its status; 0.35 with any other."""
-_MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
+_UNSPOKEN = 0.35  # the score of an item that was not spoken of
+_MOST_FOUND, _MOST_TOLD, _PREFIX = 50, 4, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +42,15 @@ NOTHING_NAMED = Resolution(ask="Which item do you mean?")
 
 def resolve_all(phrases: Sequence[Phrase], need: Need, talk: Talk) -> Resolution:
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
-    if not phrases:
-        return NOTHING_NAMED
-    resolved = [_resolve(phrase, need, talk) for phrase in phrases]
+    resolved = [_resolve(phrase, need, talk) for phrase in phrases] or [NOTHING_NAMED]
     if asked := next((each for each in resolved if each.ask), None):
         return asked
-    items = tuple({item.id: item for each in resolved for item in each.items}.values())
+    items = _distinct(each.items for each in resolved)
     return Resolution(items=items, candidates=items)
+
+
+def _distinct(rows: Iterable[Items]) -> Items:
+    return tuple({item.id: item for items in rows for item in items}.values())
 
 
 def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
@@ -59,29 +58,20 @@ def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
         return _by_number(phrase, need, talk)
     if phrase.owner:
         return _owned(phrase, phrase.owner, need, talk)
-    whole = _decide(phrase, Choice(phrase, need, talk).scored())
-    if phrase.but is None or whole.ask:
-        return whole
-    out = _resolve(phrase.but, ANYTHING, talk.listing([item.id for item in whole.items]))
-    left = tuple(item for item in whole.items if item not in out.items)
-    return out if out.ask else Resolution(items=left, ask="" if left else "Nothing is left.", candidates=left)
+    return _decide(phrase, Choice(phrase, need, talk).scored())
 
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
     """Resolve "its tasks", "Dana's interview", "the first of them" by what the owner means."""
-    plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
-    choice = Choice(plain, need, talk)
-    if len(owner.words) == 1 and (own := talk.of_person(owner.words[0])):
-        pool = choice.fitting(own)
-    else:
+    choice = Choice(replace(phrase, part=False, many=True if phrase.many is None else phrase.many), need, talk)
+    there = talk.find(WorkFilter(statuses=OPEN_STATUSES, limit=300)) if len(owner.words) == 1 else ()
+    pool = choice.fitting(item for item in there if (item.assignee or "").casefold() == owner.words[0])
+    if not pool:
         wanted = Need(kinds=PARENT_KINDS[phrase.kind]) if phrase.kind and not (phrase.part or owner.kind) else ANYTHING
         holder = _resolve(owner, wanted, talk)
         if holder.ask:
             return holder
         pool = choice.fitting(holder.items if phrase.part else talk.below(holder.items, phrase.kind))
-    if phrase.select in ("other", "rest"):
-        dealt = {number for item in talk.subjects() for number in (item.id, item.parent)}
-        pool = tuple(item for item in pool if item.id not in dealt)
     return _decide(phrase, choice.picked(pool, 1.0))
 
 
@@ -100,21 +90,18 @@ def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
     """Choose the likeliest candidate, or ask where another is close or none is likely."""
     best: dict[frozenset[int], Scored] = {}
-    for items, score in found:
-        key = frozenset(item.id for item in items)
-        if key and (key not in best or best[key][1] < score):
-            best[key] = (items, score)
-    ranked = sorted(best.values(), key=lambda scored: -scored[1])
-    weighed = tuple({item.id: item for items, _ in ranked for item in items}.values())
+    for items, score in sorted(found, key=lambda scored: -scored[1]):
+        best.setdefault(frozenset(item.id for item in items), (items, score))
+    ranked = [scored for ids, scored in best.items() if ids]
     if not ranked or ranked[0][1] < _FLOOR:
         known = f'Nothing is called "{phrase.text}".' if phrase.words else f'It is not clear what "{phrase.text}" is.'
+        weighed = _distinct(items for items, _ in ranked)
         return Resolution(ask=f"{known} Which item do you mean?", candidates=weighed)
     close = [items for items, score in ranked if score > _CLOSE * ranked[0][1]]
     if len(close) == 1:
-        return Resolution(items=ranked[0][0], candidates=weighed)
+        return Resolution(items=close[0], candidates=_distinct(items for items, _ in ranked))
     names = [_told(items) for items in close[:_MOST_TOLD]] + ["others"] * (len(close) > _MOST_TOLD)
-    ask = f'Which do you mean by "{phrase.text}": {either(names)}?'
-    return Resolution(ask=ask, candidates=tuple({item.id: item for items in close for item in items}.values()))
+    return Resolution(ask=f'Which do you mean by "{phrase.text}": {either(names)}?', candidates=_distinct(close))
 
 
 def _told(items: Items) -> str:
@@ -127,25 +114,25 @@ class Choice:
     def __init__(self, phrase: Phrase, need: Need, talk: Talk) -> None:
         self._phrase = phrase
         self._need = need
-        self._talk = talk
+        told = [each for each in talk.mentions if each.happening is phrase.happening]
+        self._talk = Talk(told, talk.lookup) if told else talk
         self._kinds = (phrase.kind,) if phrase.kind else need.kinds
 
     def scored(self) -> Iterator[Scored]:
         """Yield the candidates, each with a score above 0: the higher, the likelier."""
         phrase = self._phrase
+        if phrase.select == "same":
+            return self._same()
+        if phrase.select in ("next", "previous"):
+            return self._neighbours()
         if phrase.many or phrase.select or phrase.position is not None:
-            yield from self._of_groups()
-        elif phrase.words:
-            yield from self._named()
-        else:
-            told = [self.fitting(seen.items) for seen in self._talk.seen if seen.happening is phrase.happening]
-            lately = [((item,), 0.7**age) for age, items in enumerate(filter(None, told)) for item in items]
-            yield from lately or self._one()
+            return self._of_groups()
+        return self._named() if phrase.words else self._one()
 
     def fit(self, item: WorkItem) -> float:
         """Tell how well an item fits what phrase and need say of kind, status and words, 0 to 1."""
-        phrase, need = self._phrase, self._need
-        fits = phrase.kind in (None, item.kind) and (not need.kinds or item.kind in need.kinds)
+        phrase, kinds = self._phrase, self._need.kinds
+        fits = phrase.kind in (None, item.kind) and (not kinds or item.kind in kinds)
         fits = fits and (not phrase.statuses or item.status in phrase.statuses)
         return self._talk.word_fit(item, phrase.words, phrase.kind) if fits else 0.0
 
@@ -179,31 +166,25 @@ class Choice:
         points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
         weights = dict(talk.focus)
         if phrase.kind or (self._need.kinds and is_pronoun):
-            for item_id, weight in talk.above_focus(made_only=is_pronoun).items():
-                weights[item_id] = max(weight, weights.get(item_id, 0.0))
-        shown = [item.id for item in talk.seen[0].items if not talk.head(talk.seen[0])] if talk.seen else []
-        if is_pronoun and shown:  # of several just shown one is as likely as another
+            above = talk.above_focus(made_only=is_pronoun)
+            weights |= {each: max(weight, weights.get(each, 0.0)) for each, weight in above.items()}
+        if points or not is_pronoun:
+            weights |= talk.spoken_of
+        elif talk.seen and len(talk.seen[0].items) > 1:  # of several just shown one is as likely as another
+            shown = [item.id for item in talk.seen[0].items]
             weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
-        found = False
-        for item_id, weight in weights.items():
-            item = talk.item(item_id)
-            if item and (fit := self.fit(item)):
-                if not is_pronoun or points:
-                    weight = talk.spoken_of.get(item_id, weight)
-                found = found or weight >= _FLOOR
-                yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
-        if not (found or is_pronoun):
+        rows = [(item, weight) for each, weight in weights.items() if (item := talk.item(each)) and self.fit(item)]
+        unfit = _UNFIT_POINTED if points else _UNFIT
+        yield from (((item,), weight * self._wanted((item,), unfit)) for item, weight in rows)
+        if not is_pronoun and all(weight < _FLOOR for _, weight in rows):
             where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
-            yield from (((item,), _LIKELY.get(item.status, 0.35)) for item in self.fitting(talk.find(where)))
+            yield from (((item,), _UNSPOKEN) for item in self.fitting(talk.find(where)))
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
-        talk = self._talk
-        above = talk.above_focus(made_only=False)
         for item in self.named_items():
-            focus = max(talk.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
-            base = _ELSEWHERE + (1 - _ELSEWHERE) * focus
-            yield (item,), base * self.fit(item) * self._wanted((item,))
+            score = _ELSEWHERE + (1 - _ELSEWHERE) * self._talk.spoken_of.get(item.id, 0.0)
+            yield (item,), score * self.fit(item) * self._wanted((item,))
 
     def named_items(self) -> Items:
         """List what words may name: all that is in focus, and what a search by their beginnings finds."""
@@ -211,10 +192,8 @@ class Choice:
         near = map(talk.item, (*talk.focus, *talk.above_focus(made_only=False)))
         found = {item.id: item for item in near if item}
         prefixes = " ".join(word[:_PREFIX] for word in phrase.words if len(word) > 1)
-        searches = [WorkFilter(kinds=self._kinds, text=prefixes, limit=_MOST_FOUND)]
-        if not phrase.bare:
-            searches.append(WorkFilter(kinds=self._kinds, limit=_MOST_SCANNED))
-        for where in searches:
+        for text in (prefixes,) if phrase.bare else (prefixes, ""):
+            where = WorkFilter(kinds=self._kinds, text=text, limit=_MOST_FOUND)
             found |= {item.id: item for item in talk.find(where)}
             if fits := self.fitting(found.values()):
                 return fits
@@ -225,15 +204,9 @@ class Choice:
     def _of_groups(self) -> Iterator[Scored]:
         """Read "them", "the second story", "the other one", "the last three" by what belongs together."""
         phrase = self._phrase
-        if phrase.select == "same":
-            yield from self._same()
-            return
-        if phrase.select in ("next", "previous"):
-            yield from self._neighbours()
-            return
         found, placed = False, phrase.position is not None or bool(phrase.select)
         says_all = phrase.text.lower().startswith(("both", "all"))
-        for group in self._groups():
+        for group in self._talk.groups:
             pool = self.fitting(group.items)
             of_loose = 2 * (phrase.select == "other" and not found) if phrase.select else says_all and phrase.count
             if (placed and len(pool) < 2) or (group.loose and len(group.items) != of_loose):
@@ -244,7 +217,7 @@ class Choice:
                 return  # "both" of four that were just shown
             for items, weight in chosen:
                 found = True
-                yield items, weight * min(map(self.fit, items)) * self._wanted(items, 0.9 if placed else 0.6)
+                yield items, weight
         if not phrase.select and (phrase.words or not found):
             yield from self._there()
 
@@ -254,24 +227,12 @@ class Choice:
         left = tuple(item for item in pool if item.id not in dealt and (item.status.is_open or not rest))
         return () if rest and len(left) == len(pool) else left
 
-    def _groups(self) -> list[Group]:
-        """List the groups that the phrase may be about; with "that I started", all to which that was done."""
-        did, talk = self._phrase.happening, self._talk
-        if did is None:
-            return talk.groups
-        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(talk.seen) if seen.happening is did]
-        if did is Happening.LISTED:
-            return told or talk.groups
-        each = {item.id: item for group in told for item in reversed(group.items)}
-        whole = Group(tuple(reversed(each.values())), 1.0, 1)
-        return [group for group in told if len(group.items) > 1] or [whole]
-
     def _there(self) -> Iterator[Scored]:
         """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
         phrase, talk = self._phrase, self._talk
         plain = Choice(replace(phrase, words=()), self._need, talk)
         if phrase.words:
-            wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None, position=None)
+            wide = replace(phrase, kind=None, many=False, count=None, statuses=(), position=None)
             holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, talk)._named()]
         else:
             focus = talk.focus if phrase.kind else {}
@@ -282,11 +243,10 @@ class Choice:
         if phrase.words:
             called = (item for item in self.named_items() if title_fit(phrase.words, item.title))
         elif phrase.statuses or (phrase.kind and not talk.seen and phrase.position is None):
-            called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED))
-        pools.append((plain.fitting(called), 0.35))
+            called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND))
         if phrase.position is not None and phrase.kind:
-            pools.append((plain.fitting(talk.made()), 0.5))
-        for pool, score in pools:
+            pools.append((plain.fitting(talk.made), 0.5))
+        for pool, score in (*pools, (plain.fitting(called), _UNSPOKEN)):
             yield from self.picked(pool, score)
 
     def _same(self) -> Iterator[Scored]:
@@ -296,20 +256,19 @@ class Choice:
         if self._kinds and made and (holders := self.fitting(talk.above(made.items[0]))):
             yield holders[:1], made.weight
             return
-        for at, seen in enumerate(talk.seen):
-            meant = seen.happening is not Happening.LISTED or (phrase.many and not at)
-            if meant and phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
+        for seen in talk.seen:
+            if (not seen.is_shown or (phrase.many and not seen.at)) and (pool := self.fitting(seen.items)):
                 yield from self.picked(pool, seen.weight * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
         """Read "the next one", "the previous task" by the order of the group around what is in focus."""
-        talk, subjects, count = self._talk, self._talk.subjects(), self._phrase.count or 1
+        subjects, count = self._talk.subjects, self._phrase.count or 1
         step = 1 if self._phrase.select == "next" else -1
         if step < 0:
             yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
-        for group in talk.groups if subjects else ():
-            at = group.items.index(subjects[0]) + step if subjects[0] in group.items and not group.loose else -1
-            near = self.fitting(group.items[at : at + count]) if at >= 0 else ()
+        for group in self._talk.groups:
+            at = group.items.index(subjects[0]) + step if subjects and subjects[0] in group.items else -1
+            near = self.fitting(group.items[at : at + count]) if at >= 0 and not group.loose else ()
             if len(near) == count:
                 yield near, group.weight
 

@@ -29,21 +29,6 @@ def resolve_text(text: str, talk: Talk, need: Need = ANYTHING) -> Resolution:
     return resolve_all(_phrases_of(text or _AT_HAND, talk), need, talk)
 
 
-def is_reference(text: str, talk: Talk) -> bool:
-    """Tell whether a text is one plain reference and no more: "13", "the second one", a title word for word."""
-    phrases = PhraseReader(text, lambda words, wide: False).phrases()
-    if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
-        return True
-    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, talk).items)
-
-
-def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
-    """List the items that a line names by words of their titles, with a determiner or without."""
-    named = (replace(phrase, bare=False) for phrase in PhraseReader(line, _namer(talk)).phrases() if phrase.words)
-    found = (resolve_all([phrase], ANYTHING, talk).items for phrase in named)
-    return list({item.id: item for items in found for item in items}.values())
-
-
 def _phrases_of(text: str, talk: Talk) -> list[Phrase]:
     """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
     whole = tuple(words(text))
@@ -144,33 +129,19 @@ class Resolver:
             return ()
 
     def container(self, kind: WorkKind) -> WorkItem | None:
-        """Find what a new item of a kind goes under where nobody says: what was made just before, or its parent.
+        """Find what a new item of a kind goes under where nobody says: what was spoken of just before, or its parent.
 
         Stories that are named right after their epic are the epic's; an epic stands alone.
         """
-        items, made = self._newest()
-        if kind in (WorkKind.MILESTONE, WorkKind.EPIC):
+        newest = self.talk.mentions[0] if self.talk.mentions else None
+        if newest is None or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
+        items = [self.talk.lookup.item(each) for each in newest.items]
         rows = [[*([item] if len(items) == 1 else []), *self.talk.above(item)] for item in items]
-        nearest = [
-            next((each for each in row if each.status.is_open and each.kind in PARENT_KINDS[kind]), None)
-            for row in rows
-        ]
-        alike = len(set(nearest)) == 1 and (nearest == items or kind is WorkKind.STORY or made)
-        return nearest[0] if alike else None
-
-    def kind_at_hand(self) -> WorkKind | None:
-        """Tell the kind of what was made just before, where all of it is of one: what "another one" is."""
-        items, made = self._newest()
-        kinds = {item.kind for item in items if made}
-        return kinds.pop() if len(kinds) == 1 else None
-
-    def _newest(self) -> tuple[list[WorkItem], bool]:
-        """Give the items that were spoken of last, and whether they were made then."""
-        if not self.talk.mentions:
-            return [], False
-        newest = self.talk.mentions[0]
-        return [self.talk.lookup.item(each) for each in newest.items], newest.happening is Happening.CREATED
+        fits = ([each for each in row if each.status.is_open and each.kind in PARENT_KINDS[kind]] for row in rows)
+        nearest = [next(iter(row), None) for row in fits]
+        made = kind is WorkKind.STORY or newest.happening is Happening.CREATED
+        return nearest[0] if len(set(nearest)) == 1 and (nearest == items or made) else None
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:

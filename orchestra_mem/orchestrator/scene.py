@@ -5,51 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import Protocol
 
 from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Happening, Mention
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
-DECAY = 0.7
-"""What a mention weighs against the one after it."""
-MOST_BELOW = 100
-
 ABOVE = 0.85
-_HIGHER = 0.6
-_ONE_OF_MANY = 0.48
+"""What the parent of an item in focus weighs against it."""
+_DECAY = 0.7  # what a mention weighs against the one after it
 _OLDEST = 30
-_RUN = 0.98
-_PAIR = 0.45
-_BY_PARENT = 0.55
-_COVERAGE = 0.45
-_FILLERS = KIND_WORDS.keys() | set("one ones thing things stuff part item items ticket issue problem work".split())
+_HIGHER, _ONE_OF_MANY, _RUN, _PAIR = 0.6, 0.48, 0.98, 0.45
+_BY_PARENT, _COVERAGE = 0.55, 0.45
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A mention with its items as they are now; `weight` is 1 for the newest, less for older ones."""
-
-    items: tuple[WorkItem, ...]
-    happening: Happening
-    weight: float
+Items = tuple[WorkItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Items that belong together, in the order in which they were shown or made.
 
-    `at` is how many mentions ago; `loose` is that only their nearness in the talk makes them a group.
+    `weight` is 1 where they were spoken of last, less before; `at` is how many mentions ago. `loose` is that only their
+    nearness in the talk makes them a group.
     """
 
-    items: tuple[WorkItem, ...]
+    items: Items
     weight: float
     at: int
+    happening: Happening = Happening.MENTIONED
     loose: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether they were only listed."""
+        return self.happening is Happening.LISTED
 
 
 class WorkLookup(Protocol):
@@ -73,32 +66,21 @@ class Talk:
     def __init__(self, mentions: Sequence[Mention], lookup: WorkLookup) -> None:
         self.mentions = mentions
         self.lookup = lookup
-        self._known: dict[int, WorkItem | None] = {}
-        self._found: dict[WorkFilter, list[WorkItem]] = {}
-        self.seen: list[Seen] = []
-        for mention in mentions[:_OLDEST]:
-            items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
-            if items:
-                self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen)))
+        self.item = lru_cache(maxsize=None)(self._item)
+        self.find = lru_cache(maxsize=None)(lookup.items)
+        told = [(tuple(filter(None, map(self.item, dict.fromkeys(each.items)))), each) for each in mentions[:_OLDEST]]
+        rows = [(items, each.happening) for items, each in told if items]
+        self.seen = [Group(items, _DECAY**at, at, happening) for at, (items, happening) in enumerate(rows)]
 
     def listing(self, items: Sequence[int]) -> Talk:
         """Give the talk as it goes on where items have been listed."""
         return Talk([Mention(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
 
-    def item(self, item_id: int) -> WorkItem | None:
-        """Give the item of an id; None where there is none."""
-        if item_id not in self._known:
-            try:
-                self._known[item_id] = self.lookup.item(item_id)
-            except NotFoundError:
-                self._known[item_id] = None
-        return self._known[item_id]
-
-    def find(self, where: WorkFilter) -> list[WorkItem]:
-        """List items that pass a filter."""
-        if where not in self._found:
-            self._found[where] = self.lookup.items(where)
-        return self._found[where]
+    def _item(self, item_id: int) -> WorkItem | None:
+        try:
+            return self.lookup.item(item_id)
+        except NotFoundError:
+            return None
 
     def above(self, item: WorkItem) -> Iterator[WorkItem]:
         """Yield what an item stands under, the nearest first."""
@@ -106,138 +88,97 @@ class Talk:
             yield parent
             item = parent
 
-    def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> tuple[WorkItem, ...]:
-        """List what stands under items: of a kind at any depth, else right below; as shown last, else by number."""
+    def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> Items:
+        """List what stands under items, by number: of a kind at any depth, else right below."""
         found: list[WorkItem] = []
         layer = list(holders)
         while layer:
-            layer = [child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=MOST_BELOW))]
+            layer = [child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=100))]
             found += [item for item in layer if kind in (None, item.kind)]
             if kind is None:
                 break
-        return self.as_shown(found)
-
-    def as_shown(self, items: Sequence[WorkItem]) -> tuple[WorkItem, ...]:
-        """Order items as the newest mention that has them all did, else by number."""
-        ids = {item.id for item in items}
-        for seen in self.seen:
-            shown = [item for item in seen.items if item.id in ids]
-            if ids and len(shown) == len(ids):
-                return tuple(shown)
-        return tuple(sorted(items, key=lambda item: item.id))
-
-    def of_person(self, name: str) -> tuple[WorkItem, ...]:
-        """List somebody's items, the open ones where there are such: "Dana's interview"."""
-        there = self.find(WorkFilter(limit=300))
-        own = tuple(item for item in there if (item.assignee or "").casefold() == name.casefold())
-        return tuple(item for item in own if item.status.is_open) or own
+        return tuple(sorted(found, key=lambda item: item.id))
 
     @cached_property
     def focus(self) -> dict[int, float]:
         """How much each item is in focus, 0 to 1, by id: itself spoken of, or one of several."""
         found: dict[int, float] = {}
         for seen in self.seen:
-            head = self.head(seen)
             above = {item.parent for item in seen.items}
-            whole = above.pop() if head is None and seen.happening is Happening.CREATED and len(above) == 1 else None
-            if whole:  # who has named the parts of something goes on with the whole
-                found[whole] = max(found.get(whole, 0.0), ABOVE * seen.weight)
-            for item in seen.items:
-                is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
-                found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
+            is_made = len(seen.items) > 1 and seen.happening is Happening.CREATED and len(above) == 1
+            whole = above.pop() if is_made else None  # who has named the parts of something goes on with the whole
+            is_part = len(seen.items) > 1 and (whole or seen.is_shown)
+            rows = [(item.id, seen.weight * (_ONE_OF_MANY if is_part else 1.0)) for item in seen.items]
+            for item_id, weight in [(whole, ABOVE * seen.weight), *rows] if whole else rows:
+                found[item_id] = max(found.get(item_id, 0.0), weight)
         return found
 
     @cached_property
     def spoken_of(self) -> dict[int, float]:
         """How lately each item was spoken of, alone or among others, 0 to 1, by id."""
-        found: dict[int, float] = {}
-        for seen in self.seen:
-            for item in seen.items:
-                found.setdefault(item.id, seen.weight)
-        return found
+        return {item.id: seen.weight for seen in reversed(self.seen) for item in seen.items}
 
     def above_focus(self, *, made_only: bool) -> dict[int, float]:
         """Tell how much what stands above the items in focus is in focus itself, by id.
 
         With `made_only` above those alone that were created: who adds a story speaks of its epic.
         """
-        found: dict[int, float] = {}
-        for seen in self.seen:
-            if made_only and seen.happening is not Happening.CREATED:
-                continue
-            for item in seen.items:
-                for height, parent in enumerate(self.above(item)):
-                    weight = seen.weight * ABOVE * _HIGHER**height
-                    if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
-                        found[parent.id] = weight
-        return found
+        told = [seen for seen in self.seen if not made_only or seen.happening is Happening.CREATED]
+        rows = [
+            (parent.id, seen.weight * ABOVE * _HIGHER**height)
+            for seen in told
+            for item in seen.items
+            for height, parent in enumerate(self.above(item))
+        ]
+        return dict(sorted(rows, key=lambda row: row[1]))
 
-    @staticmethod
-    def head(seen: Seen) -> WorkItem | None:
-        """Find what a mention is about: its only item, or what all others stand under."""
-        first = seen.items[0]
-        if len(seen.items) > 1 and seen.happening is Happening.LISTED:
-            return None
-        return first if all(item.parent == first.id for item in seen.items[1:]) else None
+    @cached_property
+    def subjects(self) -> Items:
+        """The single items that mentions were about, the newest first, each once."""
+        return tuple(dict.fromkeys(seen.items[0] for seen in self.seen if len(seen.items) == 1))
 
-    def subjects(self) -> list[WorkItem]:
-        """List the single items that mentions were about, the newest first, each once."""
-        heads = [head for seen in self.seen if (head := self.head(seen))]
-        return list({head.id: head for head in heads}.values())
-
-    def dealt_with(self, items: Sequence[WorkItem], ago: int) -> set[int]:
+    def dealt_with(self, items: Items, ago: int) -> set[int]:
         """List which of some items were dealt with in the last so many mentions; the newest where all were, or none."""
         ids = {item.id for item in items}
-        since = [seen for seen in self.seen[:ago] if seen.happening is not Happening.LISTED]
+        since = [seen for seen in self.seen[:ago] if not seen.is_shown]
         found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
-        newest = next((item.id for item in self.subjects() if item.id in ids), 0)
+        newest = next((item.id for item in self.subjects if item.id in ids), 0)
         return found if 0 < len(found) < len(ids) else {newest}
 
     @cached_property
     def groups(self) -> list[Group]:
-        """What belongs together, the heaviest first: told together, made one after the other, the last two."""
-        found: list[Group] = []
-        for at, seen in enumerate(self.seen):
-            if len(seen.items) > 1:
-                found.append(Group(seen.items, seen.weight, at))
-            run = self._run(at)
-            if len(run) > 1 and run != seen.items:
-                found.append(Group(run, seen.weight * _RUN, at))
-        subjects = self.subjects()
-        at = next((at for at, seen in enumerate(self.seen) if subjects and subjects[0] in seen.items), 0)
-        rows = [tuple(subjects[count - 1 :: -1]) for count in {2, len(subjects)} if 1 < count <= len(subjects)]
-        found += [Group(row, self.seen[at].weight * _PAIR, at, loose=True) for row in rows]
-        return sorted(found, key=lambda group: (group.loose, -group.weight))
+        """What belongs together: told together, made one after the other; loose, the last two, all."""
+        found = [seen for seen in self.seen if len(seen.items) > 1]
+        runs = ((self._run(seen.at), seen) for seen in self.seen)
+        found += [Group(run, seen.weight * _RUN, seen.at) for run, seen in runs if len(run) > 1 and run != seen.items]
+        at = next((seen.at for seen in self.seen if self.subjects[:1] == seen.items), 0)
+        loose = {self.subjects[1::-1], self.subjects[::-1]}
+        weight = _PAIR * _DECAY**at
+        rows = [Group(row, weight, at, loose=True) for row in loose if len(row) > 1]
+        return sorted(found, key=lambda group: -group.weight) + rows
 
-    def made(self) -> tuple[WorkItem, ...]:
-        """List what mentions say was made, one by one, the oldest first."""
-        heads = (self.head(seen) for seen in reversed(self.seen) if seen.happening is Happening.CREATED)
-        return tuple(dict.fromkeys(filter(None, heads)))
+    @cached_property
+    def made(self) -> Items:
+        """The items that were made one by one, the oldest first."""
+        made = [seen.items[0] for seen in self.seen if seen.happening is Happening.CREATED and len(seen.items) == 1]
+        return tuple(dict.fromkeys(made[::-1]))
 
-    def _run(self, at: int) -> tuple[WorkItem, ...]:
+    def _run(self, at: int) -> Items:
         """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
         first = self.seen[at]
-        found: dict[int, WorkItem] = {}
-        for seen in self.seen[at:]:
-            if seen.happening is not first.happening or seen.happening is Happening.LISTED:
-                break
-            if seen.items[0].kind is not first.items[0].kind:
-                break
-            found |= {item.id: item for item in reversed(seen.items) if item.id not in found}
-        return tuple(reversed(found.values()))
+        like = (first.items[0].kind, first.happening)
+        rows = list(takewhile(lambda seen: (seen.items[0].kind, seen.happening) == like, self.seen[at:]))
+        return () if first.is_shown else tuple(dict.fromkeys(item for seen in rows[::-1] for item in seen.items))
 
-    def word_fit(self, item: WorkItem, said: Sequence[str], kind: WorkKind | None) -> float:
+    def word_fit(self, item: WorkItem, said: tuple[str, ...], kind: WorkKind | None) -> float:
         """Tell how well words describe an item, by its title or by that and what it stands under, 0 to 1."""
-        if not said:
-            return 1.0
-        if own := title_fit(tuple(said), item.title):
-            return own
+        if not said or (own := title_fit(said, item.title)):
+            return own if said else 1.0
         for parent in self.above(item):
-            if title_fit(tuple(said), parent.title):
+            if title_fit(said, parent.title):
                 return _BY_PARENT if kind not in (None, parent.kind) else 0.0
-            if len(said) > 1 and (both := title_fit(tuple(said), f"{parent.title} {item.title}")):
-                own = max(title_fit((word,), item.title) for word in said)
-                return _BY_PARENT + (1 - _BY_PARENT) * both * 0.6 if own else 0.0
+            if title_fit(said, f"{parent.title} {item.title}"):
+                return _BY_PARENT + 0.3 * max(title_fit((word,), item.title) for word in said)
         return 0.0
 
 
@@ -246,7 +187,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
-    told = [word for word in said if word not in STOP_WORDS and (word in whole or word not in _FILLERS)] or list(said)
+    told = [word for word in said if word not in STOP_WORDS] or said
     if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
@@ -255,19 +196,16 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     if not (present and scores and all(scores)):
         return 0.0
     covered = max([sum(any(_alike(word, each) for word in told) for each in present), *map(len, short)])
-    share = min(1.0, covered / len(present))
-    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share)
+    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * min(1.0, covered / len(present)))
 
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
     """Tell how well a word stands for another: itself, its stem, its beginning, one letter off."""
     word, other = word.replace("-", ""), other.replace("-", "")
-    if word == other or stem(word) == stem(other) or str(NUMBER_WORDS.get(word, "")) == other:
+    if word == other or stem(word) == stem(other):
         return 1.0
-    if not word.isalpha() or not other.isalpha():
-        return 0.0
     short, long = sorted((word, other), key=len)
-    if len(short) >= 3 and long.startswith(short):
-        return 0.9
-    return 0.85 if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1 else 0.0
+    if not (short + long).isalpha() or len(short) < 3:
+        return 0.0
+    return 0.9 if long.startswith(short) else 0.85 * (len(short) > 3 and OSA.distance(word, other) <= 1)

@@ -102,31 +102,6 @@ def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
     assert orchestrator.tracker.item(4).status is WorkStatus.PENDING
 
 
-# What lives by the line before
-
-
-def test_a_correction_takes_back_and_does_it_to_the_other(orchestrator: Orchestrator) -> None:
-    """By number or title; the same of another is done beside it."""
-    said(orchestrator, "start 2", "no, 3")
-    assert [orchestrator.tracker.item(each).status for each in (2, 3)] == [WorkStatus.PENDING, WorkStatus.IN_PROGRESS]
-    said(orchestrator, "assign 3 to Ana", "no, I meant Invoices")
-    assert [orchestrator.tracker.item(each).assignee for each in (3, 4)] == [None, "Ana"]
-    said(orchestrator, "and login too")
-    assert orchestrator.tracker.item(2).assignee == "Ana"
-    said(orchestrator, "no, Tom")
-    assert orchestrator.tracker.item(2).assignee == "Tom"
-
-
-def test_what_is_no_correction_corrects_nothing(orchestrator: Orchestrator) -> None:
-    """A sentence that begins like one, or one that comes too late."""
-    said(orchestrator, "start 2")
-    before = items(orchestrator)
-    said(orchestrator, "no, it stays as it is for now I think")
-    assert items(orchestrator) == before
-    said(orchestrator, "status", "status", "status", "no, 3")
-    assert items(orchestrator) == before
-
-
 def test_somebody_s_items_are_named_by_the_person(orchestrator: Orchestrator) -> None:
     """As long as one is meant, or all are."""
     said(orchestrator, "assign 3 to Dana", "start Dana's story")
