@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import signal
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -47,6 +48,7 @@ class MemoryServer(MCPServer[Any]):
         super().__init__("orchestra-mem", title="orchestra-mem", instructions=_INSTRUCTIONS, log_level="ERROR")
         self._caller = caller
         tools = MemoryTools(caller)
+        self._parameters = {name: [*inspect.signature(getattr(tools, name)).parameters] for name in TOOLS}
         for name, hints in TOOLS.items():
             call = getattr(tools, name)
             self.add_tool(
@@ -60,9 +62,8 @@ class MemoryServer(MCPServer[Any]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool; all faults of its arguments are told in one sentence."""
-        tool = self._tool_manager.get_tool(name)
-        known = [] if tool is None else [*tool.parameters["properties"]]
-        if tool is not None and (unknown := sorted({*arguments} - {*known})):
+        known = self._parameters.get(name, [*arguments])
+        if unknown := sorted({*arguments} - {*known}):
             return _refused(f"{name} has no {', '.join(unknown)}; it takes {', '.join(known)}")
         try:
             return await super().call_tool(name, arguments, context)
@@ -115,4 +116,6 @@ def serve_stdio(caller: Caller) -> None:
     """Answer a client on stdin and stdout until it closes stdin."""
     # Before the SDK sets up logging of its own: what is logged of a memory is told by this program's handler alone.
     logging.getLogger().addHandler(logging.NullHandler())
+    # A read of stdin cannot be cancelled, so Ctrl-C ends the process as SIGTERM does: what was answered is stored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     MemoryServer(caller).run("stdio")
