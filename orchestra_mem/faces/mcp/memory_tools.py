@@ -68,7 +68,7 @@ class MemoryTools:
     def record(
         self,
         type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")],
-        data: Annotated[JsonValue, Field(description="What was done: a text, or any JSON.")],
+        data: Annotated[JsonValue, Field(description="What was done: a text or JSON; a text that holds JSON is read.")],
         agent: Annotated[Name | None, Field(description="Who did it.")] = None,
         key: Annotated[Name | None, Field(description="The same key twice records once.")] = None,
     ) -> str:
