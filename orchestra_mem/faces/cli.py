@@ -65,7 +65,7 @@ def _about(
 
 # In the order of the help: a command adds itself to the program where it is defined.
 for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_audit",
-              "commands_documents", "commands_check", "commands_serve"):  # fmt: skip
+              "commands_documents", "commands_check", "commands_serve", "commands_mcp"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
 app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Record")
 app.add_typer(work, name="work", rich_help_panel="Work")

@@ -16,7 +16,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError
-from orchestra_mem.faces.http.callers import Asker, Caller
+from orchestra_mem.faces.caller import Caller
+from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
 from orchestra_mem.memory.manager import OrchestratorContextManager

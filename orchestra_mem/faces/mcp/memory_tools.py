@@ -1,0 +1,238 @@
+"""The tools that a client's model calls: each parses, calls the memory, and answers a page of text.
+
+Their docstrings are what the model reads of them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue
+
+from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
+from orchestra_mem.errors import StorageError
+from orchestra_mem.faces.caller import Caller
+from orchestra_mem.faces.mcp.answer_pages import FENCE_TOKENS, list_page, text_page
+from orchestra_mem.faces.recall_views import expansion_text
+from orchestra_mem.faces.records import work_record
+from orchestra_mem.faces.views import event_words, short_time
+from orchestra_mem.search_types import Hit
+from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
+
+logger = logging.getLogger(__name__)
+
+_ENTRY_CHARS = 400
+
+MaxTokens = Annotated[int, Field(ge=100, le=100_000, description="Budget of the whole answer, in tokens.")]
+Offset = Annotated[int, Field(ge=0, le=10**9, description="Where to go on; the answer before says it.")]
+Limit = Annotated[int, Field(ge=1, le=100, description="Most entries.")]
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Number = Annotated[int, Field(ge=1, le=2**31)]
+
+
+class MemoryTools:
+    """The tools over the memory as its caller may see it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._count = caller.memory.counter.count
+
+    def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
+        """Search all of the memory by words and by meaning, best first. Costs about 100 tokens an entry.
+
+        Start here. `expand` gives the whole of an entry by the name that it begins with.
+        """
+        hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
+        lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
+        return self._list([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
+
+    def retrieve(self, task: Text, max_tokens: MaxTokens = 2_000) -> str:
+        """Give what past work says for a task: an index with costs, then the best entries in full. Costs max_tokens."""
+        found = self._caller.retrieving("retrieve_context")(task, max_tokens=max_tokens - FENCE_TOKENS)
+        return self._text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
+
+    def context(
+        self,
+        query: Annotated[str | None, Field(max_length=100_000, description="What to recall beside it.")] = None,
+        max_tokens: MaxTokens = 4_000,
+    ) -> str:
+        """Give where the project stands: state, rules, decisions, open items, newest work. Costs up to max_tokens."""
+        build = self._caller.view.get_orchestrator_context
+        return self._text(build("mcp", max_tokens - FENCE_TOKENS, query=query).render(), "context", max_tokens)
+
+    def record(
+        self,
+        type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")],
+        data: Annotated[JsonValue, Field(description="What was done: a text or JSON; a text that holds JSON is read.")],
+        agent: Annotated[Name | None, Field(description="Who did it.")] = None,
+        key: Annotated[Name | None, Field(description="The same key twice records once.")] = None,
+    ) -> str:
+        """Record what was done or decided, for good: it survives any crash. Costs about 10 tokens."""
+        done = self._caller.view.record_operation(type, data, agent=self._caller.acting(agent), idempotency_key=key)
+        return f"Recorded as op{done.id}.\n"
+
+    def remember(
+        self,
+        content: Text,
+        type: ItemType | None = None,
+        tags: Annotated[list[Name], Field(max_length=100)] = [],  # noqa: B006  it is copied, and is in the schema
+        priority: Annotated[int | None, Field(ge=0, le=MAX_PRIORITY, description="10 is highest.")] = None,
+        of: Annotated[Name | None, Field(description="Which agent's it is; global: of all.")] = None,
+    ) -> str:
+        """Keep something learnt in the catalog: a decision, insight, error, plan or observation. Costs 10 tokens."""
+        given = {"content": content, "type": type, "relevance_tags": tags, "priority": priority, "ci_source": of}
+        fields = {name: value for name, value in given.items() if value is not None}
+        item = self._caller.view.catalog.store(fields, author=Author.MACHINE)
+        self._caller.memory.write_catalog()
+        return f"Kept as M{item.number}.\n"
+
+    def forget(self, item: Annotated[Name, Field(description="Its name, as M12.")]) -> str:
+        """Hide an item of the catalog from everybody. Costs about 10 tokens."""
+        hidden = self._caller.view.catalog.delete(item)
+        self._caller.memory.write_catalog()
+        return f"M{hidden.number} is hidden from everybody.\n"
+
+    def facts(
+        self,
+        kind: MustKeepKind | None = None,
+        every: Annotated[bool, Field(description="Also those that hold no longer.")] = False,
+        limit: Limit = 20,
+        offset: Offset = 0,
+        max_tokens: MaxTokens = 1_500,
+    ) -> str:
+        """List decisions, rules, roles, failures and open items, newest first. Costs about 30 tokens an entry."""
+        found = self._caller.view.facts(kind, standing=not every)[::-1][offset : offset + limit + 1]
+        return self._list([*map(_fact, found)], "facts", limit, offset, max_tokens)
+
+    def expand(
+        self,
+        reference: Annotated[Name, Field(description="op104, S12, K7, M3, decision_log.md:41, story 5.")],
+        offset: Offset = 0,
+        max_tokens: MaxTokens = 2_000,
+    ) -> str:
+        """Give the original words behind a search hit, summary, fact or item. Costs up to max_tokens."""
+        return self._text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
+
+    def work_list(
+        self,
+        kinds: Annotated[list[WorkKind], Field(max_length=10)] = [],  # noqa: B006
+        statuses: Annotated[list[WorkStatus], Field(max_length=10)] = [],  # noqa: B006
+        parent: Annotated[int | None, Field(ge=0, le=2**31, description="0: without a parent.")] = None,
+        text: Annotated[str, Field(max_length=4_000, description="Only with all these words.")] = "",
+        limit: Limit = 20,
+        offset: Offset = 0,
+        max_tokens: MaxTokens = 1_500,
+    ) -> str:
+        """List milestones, epics, stories and tasks in the order of the backlog. Costs about 25 tokens an entry."""
+        where = WorkFilter(
+            kinds=tuple(kinds), statuses=tuple(statuses), parent=parent, text=text, limit=offset + limit + 1
+        )
+        found = self._caller.offered("state").items(where)[offset:]
+        return self._list([*map(_item, found)], "work", limit, offset, max_tokens)
+
+    def work_show(self, id: Number, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
+        """Show a work item: its text, progress, what it waits for, newest changes. Costs up to max_tokens."""
+        self._caller.offered("state")
+        found = work_record(self._caller.memory, id, 20)
+        item, done = found["item"], found["progress"]
+        lines = [
+            _item(item), item.description, *(f"accepted when: {each}" for each in item.acceptance),
+            f"{done.done} of {done.total} below it done" if done.total else "",
+            *(f"waits for {_item(each)}" for each in found["blockers"]),
+            *(f"{short_time(each.time)} {event_words(each)}" for each in found["events"]),
+        ]  # fmt: skip
+        return self._text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
+
+    def work_add(
+        self,
+        kind: WorkKind,
+        title: Annotated[str, Field(min_length=1, max_length=1_000)],
+        description: Annotated[str, Field(max_length=100_000)] = "",
+        parent: Number | None = None,
+        priority: Annotated[int, Field(ge=1, le=5, description="1 is first.")] = 3,
+        depends_on: Annotated[list[Number], Field(max_length=1_000)] = [],  # noqa: B006
+        assignee: Name | None = None,
+    ) -> str:
+        """Add a milestone, epic, story, task or subtask to the work. Costs about 10 tokens."""
+        item = self._caller.offered("state").create(
+            kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on,
+            assignee=assignee, author=Author.MACHINE,
+        )  # fmt: skip
+        self._update_documents()
+        return f"Added {item.kind} {item.id}.\n"
+
+    def work_set(
+        self,
+        id: Number,
+        status: WorkStatus,
+        reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = "",
+    ) -> str:
+        """Move a work item to another status; its history keeps the earlier one. Costs about 10 tokens."""
+        item = self._caller.offered("state").set_status(id, status, reason=reason, author=Author.MACHINE)
+        self._update_documents()
+        return f"{item.kind} {item.id} is {item.status}.\n"
+
+    def sessions(self, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
+        """List the sessions, newest first, with what each came to. Costs about 100 tokens an entry."""
+        found, summary = self._caller.offered("sessions")()[::-1], self._caller.offered("session_summary")
+        entries = []
+        for each in found[offset : offset + limit + 1]:
+            told, until = summary(each.id), f" to {short_time(each.ended)}" if each.ended else ""
+            text = f"\n  {_cut(told.text)}" if told else ""
+            entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
+        return self._list(entries, "sessions", limit, offset, max_tokens)
+
+    def recent(
+        self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
+    ) -> str:
+        """List the newest operations, of one type if given; `expand` gives all of one. Costs 80 tokens an entry."""
+        found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
+        return self._list([*map(_operation, found)], "recent", limit, offset, max_tokens)
+
+    def _list(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
+        return list_page(entries, source, count=self._count, max_tokens=max_tokens, offset=offset, limit=limit)
+
+    def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
+        return text_page(text, source, count=self._count, max_tokens=max_tokens, offset=offset)
+
+    def _update_documents(self) -> None:
+        """Write a change into the documents; it is stored by then, so a failure is logged and fails no call."""
+        try:
+            self._caller.memory.refresh()
+        except StorageError as error:
+            logger.warning("the documents are not up to date yet: %s", error)
+
+
+def _hit(hit: Hit, line: int) -> str:
+    chunk = hit.chunk
+    about = filter(None, (chunk.context, chunk.kind, chunk.agent, short_time(chunk.time) if chunk.time else ""))
+    head = f"{chunk.source}:{line}" if line else chunk.source
+    return f"{head} ({', '.join(about)}; {hit.likelihood:.0%}{', perhaps' * hit.perhaps})\n  {_cut(chunk.text)}"
+
+
+def _fact(fact: MustKeep) -> str:
+    status = "" if fact.status is MustKeepStatus.STANDING else f", {fact.status}"
+    return f"K{fact.id} ({fact.kind}{status}): {_cut(fact.text)}"
+
+
+def _item(item: WorkItem) -> str:
+    below = f", below {item.parent}" if item.parent else ""
+    whose = f", {item.assignee}" if item.assignee else ""
+    return f"{item.kind} {item.id} ({item.status}, priority {item.priority}{below}{whose}): {item.title}"
+
+
+def _operation(each: Operation) -> str:
+    data: Any = each.data if isinstance(each.data, str) else json.dumps(each.data, ensure_ascii=False)
+    by = f" by {each.agent}" if each.agent else ""
+    return f"op{each.id} {short_time(each.timestamp)} {each.type}{by}: {_cut(data)}"
+
+
+def _cut(text: str) -> str:
+    """Put a text in one line, and cut a long one."""
+    line = " ".join(text[: 4 * _ENTRY_CHARS].split())
+    return line if len(line) <= _ENTRY_CHARS else f"{line[:_ENTRY_CHARS]} …"

@@ -1,0 +1,338 @@
+"""The MCP server as a process, driven by the official client: what each tool answers and refuses, pages, agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from orchestra_mem import open_memory
+from orchestra_mem.faces.mcp.mcp_server import TOOLS
+from tests.faces.conftest import CHECKOUT, Program
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+
+
+class Connection:
+    """A client of a server over stdio, called from outside its event loop."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self.client = client
+
+    def ask(self, call: Any, *given: Any) -> Any:
+        """Call the client."""
+        return self._portal.call(call, *given)
+
+    def __call__(self, tool: str, *, refused: bool = False, **arguments: Any) -> str:
+        """Call a tool, expect an answer or a refusal, give its text; times of day become TIME."""
+        done = self.ask(self.client.call_tool, tool, arguments)
+        assert done.is_error is refused, done
+        (content,) = done.content
+        return TIME.sub("TIME", content.text)
+
+
+@contextmanager
+def connected(folder: Path, *options: str) -> Iterator[Connection]:
+    """Start a server in a folder, and connect to it."""
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "orchestra_mem", "mcp", *options], cwd=folder, env=ENVIRONMENT
+    )
+    with (
+        (folder.parent / "errors").open("w") as errors,
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(stdio_client(parameters, errlog=errors))) as client,
+    ):
+        yield Connection(portal, client)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    """A server of its owner's, over a memory in which something has happened."""
+    folder = tmp_path_factory.mktemp("mcp") / "project"
+    folder.mkdir()
+    with connected(folder) as server:
+        assert server("record", type="decision", data="We deploy on Tuesdays, as Ann is there.") == "Recorded as op1.\n"
+        assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
+        assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
+        assert server("work_add", kind="epic", title="Sign in") == "Added epic 1.\n"
+        assert server("work_add", kind="story", title="By mail", parent=1) == "Added story 2.\n"
+        assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"
+        yield server
+    assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
+
+
+def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
+    """In its description and its hints; those that only read, and those that take something away."""
+    tools = server.ask(server.client.list_tools).tools
+    assert [tool.name for tool in tools] == [*TOOLS]
+    assert all("Costs" in tool.description and len(tool.description) < 250 for tool in tools)
+    hints = {tool.name: tool.annotations for tool in tools}
+    assert {name for name, each in hints.items() if not each.read_only_hint} == {
+        "record", "remember", "forget", "work_add", "work_set"
+    }  # fmt: skip
+    assert {name for name, each in hints.items() if each.destructive_hint} == {"forget", "work_set"}
+    budgeted = {tool.name for tool in tools if "max_tokens" in tool.input_schema["properties"]}
+    assert budgeted == {name for name, each in hints.items() if each.read_only_hint}
+    page = (CHECKOUT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([\d,]*) ?\|$", page, re.MULTILINE))
+    schemas = {tool.name: tool.input_schema["properties"] for tool in tools}
+    assert rows == {
+        name: f"{schema['max_tokens']['default']:,}" if name in budgeted else "" for name, schema in schemas.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "answer"),
+    [
+        ("facts", {}, "```recalled facts\nK1 (decision): We deploy on Tuesdays, as Ann is there.\n```\n"),
+        ("facts", {"kind": "failure"}, "Nothing found.\n"),
+        ("facts", {"offset": 7}, "Nothing behind offset=7.\n"),
+        ("recent", {"type": "note"}, '```recalled recent\nop2 TIME note by bob: {"seen": ["é", 1]}\n```\n'),
+        ("work_list", {"kinds": ["story"], "statuses": ["pending"], "parent": 1, "text": "mail"},
+         "```recalled work\nstory 2 (pending, priority 3, below 1): By mail\n```\n"),
+        ("work_list", {"limit": 1},
+         "```recalled work\nepic 1 (pending, priority 3): Sign in\n```\nThere is more: go on with offset=1.\n"),
+        ("work_show", {"id": 3},
+         "```recalled work item\nepic 3 (pending, priority 3): Pay\n"
+         "waits for epic 1 (pending, priority 3): Sign in\nTIME created: Pay\n```\n"),
+    ],
+)  # fmt: skip
+def test_lists_are_told_entry_by_entry(server: Connection, tool: str, arguments: dict[str, Any], answer: str) -> None:
+    """In a fence, each in a line, and how to go on behind it."""
+    assert server(tool, **arguments) == answer
+
+
+def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) -> None:
+    """By search, retrieval, in the context, behind a reference, and as a session."""
+    said = "We deploy on Tuesdays, as Ann is there."
+    found = server("search", query="When do we deploy?", limit=1)
+    hit = re.fullmatch(
+        r"```recalled search\n(\S+) \(.+; \d+%\)\n  (.+)\n```\nThere is more: go on with offset=1\.\n", found
+    )
+    assert hit
+    assert said in hit[2]
+    assert said in server("expand", reference=hit[1])
+    assert hit[1] not in server("search", query="When do we deploy?", limit=1, offset=1)
+    for answer in (
+        server("retrieve", task="deploy"), server("context", query="deploy"), server("expand", reference="op1"),
+    ):  # fmt: skip
+        assert re.match(r"```+recalled ", answer), answer
+        assert said in answer
+        assert answer.endswith("```\n")
+    assert re.fullmatch(r"```recalled sessions\n[0-9a-f-]{36} active, TIME\n```\n", server("sessions"))
+
+
+def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
+    """An item of the catalog is found by its name until then."""
+    assert server("remember", content="The build needs Java 21.", type="insight", tags=["build"]) == "Kept as M1.\n"
+    assert "The build needs Java 21." in server("expand", reference="M1")
+    assert server("forget", item="M1") == "M1 is hidden from everybody.\n"
+    assert "The build needs Java 21." not in server("search", query="The build needs Java 21.")
+
+
+def test_work_moves_on(server: Connection) -> None:
+    """And its history says why."""
+    made = server("work_add", kind="task", title="Ask Ann", description="She knows.", assignee="bob")
+    number = int(made.removeprefix("Added task ").removesuffix(".\n"))
+    moved = server("work_set", id=number, status="in progress", reason="she is there")
+    assert moved == f"task {number} is in progress.\n"
+    shown = server("work_show", id=number)
+    assert "She knows." in shown
+    assert "status: pending -> in progress (she is there)" in shown
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search", {}, "search cannot be called so: query: Field required"),
+        ("search", {"query": "x", "top": 1}, "search has no top; it takes query, limit, offset, max_tokens"),
+        ("search", {"query": "", "max_tokens": 5},
+         "search cannot be called so: query: String should have at least 1 character; "
+         "max_tokens: Input should be greater than or equal to 100"),
+        ("expand", {"reference": "op99"}, "there is no operation 99"),
+        ("expand", {"reference": "op1", "offset": 100_000}, "offset is 100000, and there are "),
+        ("forget", {"item": "M99"}, "there is no item 'M99' in the catalog; `orchestra-mem catalog list` shows them"),
+        ("work_show", {"id": 99}, "there is no work item #99; `orchestra-mem work` lists them"),
+        ("work_add", {"kind": "subtask", "title": "x", "parent": 1},
+         'a subtask "x" cannot stand under Epic #1 "Sign in"; it can stand under a task'),
+        ("remember", {"content": "x", "type": "poem"}, "remember cannot be called so: type: Input should be "),
+        ("nothing", {}, "Unknown tool: nothing"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused_in_words(
+    server: Connection, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    """Marked as an error, all faults at once, without a trace of the program."""
+    told = server(tool, refused=True, **arguments)
+    assert told.startswith(words)
+    assert told.count("\n") == 0
+    assert "Traceback" not in told
+
+
+def test_no_answer_is_over_its_budget_and_pages_lose_nothing(tmp_path: Path) -> None:
+    """Page by page a long text and a long list come whole, each page within its tokens, whatever fences they hold."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    text = "".join(f"Line {number}: ```` of the `text` 日本語.\n" for number in range(300))
+    with open_memory(folder) as memory, connected(folder) as server:
+        server("record", type="note", data=text)
+        for number in range(30):
+            server("record", type="step", data=f"Step {number} of the way.")
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("expand", {"reference": "op1"}), ("recent", {"type": "step", "limit": 100})
+        ]  # fmt: skip
+        for tool, given in asked:
+            pages, offset = [], 0
+            while True:
+                page = server(tool, **given, offset=offset, max_tokens=200)
+                assert memory.counter.count(page) <= 200
+                fence = re.match(r"(`+)recalled \w+\n", page)
+                assert fence
+                body, _, behind = page.removeprefix(fence[0]).rpartition(f"\n{fence[1]}\n")
+                pages.append(body)
+                if not behind:
+                    break
+                more = re.search(r"go on with offset=(\d+)", behind)
+                assert more
+                assert int(more[1]) > offset
+                offset = int(more[1])
+            assert len(pages) > 3
+            whole = "".join(pages)
+            assert all(whole.count(f"Step {number} of") == 1 for number in range(30)) or tool == "expand"
+            assert tool == "recent" or all(whole.count(f"Line {number}:") >= 1 for number in range(300))
+        for tool, argument in (("retrieve", "task"), ("context", "query"), ("search", "query")):
+            given = {argument: "text", "max_tokens": 100}
+            answer = server(tool, **given)
+            assert memory.counter.count(answer) <= 100
+
+
+def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> None:
+    """By name, as they stand; the prompt has the state of the project as data."""
+    found = server.ask(server.client.list_resources).resources
+    assert [str(each.uri) for each in found][:3] == [
+        "memory://project_state", "memory://work_plan", "memory://decision_log"
+    ]  # fmt: skip
+    (plan,) = server.ask(server.client.read_resource, "memory://work_plan").contents
+    assert plan.mime_type == "text/markdown"
+    assert "Sign in" in plan.text
+    with pytest.raises(MCPError, match="there is no document 'none'; there are: project_state, "):
+        server.ask(server.client.read_resource, "memory://none")
+    (message,) = server.ask(server.client.get_prompt, "continue_where_we_stopped").messages
+    assert message.content.text.startswith("Continue where we stopped. ")
+    assert "```recalled context\n" in message.content.text
+
+
+def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path) -> None:
+    """Through its view of the memory; what that does not offer is told in a sentence."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with open_memory(folder) as memory:
+        memory.catalog.store({"content": "The key lies under the mat.", "ci_source": "ann"})
+    with connected(folder, "--agent", "bob") as server:
+        assert "The key lies" not in server("search", query="The key lies under the mat.")
+        assert "M1" in server("expand", reference="M1", refused=True)
+        assert server("remember", content="Ann is away.") == "Kept as M2.\n"
+        assert server("record", type="note", data="Seen.") == "Recorded as op1.\n"
+        assert "op1 TIME note by bob: Seen." in server("recent")
+        words = server("record", type="note", data="Seen.", agent="ann", refused=True)
+        assert words == "agent 'bob' may not ask or act as 'ann'"
+        assert server("sessions", refused=True) == ("sessions is not offered to agents: agent 'bob' may not ask for it")
+        for tool, given in (("work_list", {}), ("work_show", {"id": 1}), ("work_set", {"id": 1, "status": "done"}),
+                            ("work_add", {"kind": "epic", "title": "x"})):  # fmt: skip
+            assert server(tool, refused=True, **given) == (
+                "state is not offered to agents: agent 'bob' may not ask for it"
+            )
+        assert server.ask(server.client.list_resources).resources == []
+        with pytest.raises(MCPError, match="documents is not offered to agents"):
+            server.ask(server.client.read_resource, "memory://work_plan")
+    with open_memory(folder) as memory:
+        assert memory.catalog.get("M2").ci_source == "bob"
+
+
+def test_stdout_has_the_protocol_alone(run: Program) -> None:
+    """Each line is a message of it, whatever is sent; the end of stdin ends the program, and so does a signal."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    call = {"name": "search", "arguments": {"query": "x"}}
+    sent = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        "this is no JSON", "[]",
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "orchestra_mem", "mcp", "--debug"]
+    how: dict[str, Any] = {
+        "cwd": run.folder, "env": ENVIRONMENT, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }  # fmt: skip
+    with subprocess.Popen(command, **how) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(f"{line}\n" for line in sent))
+        process.stdin.flush()
+        lines: list[Any] = []
+        while not any(line.get("id") == 2 for line in lines):
+            lines.append(json.loads(process.stdout.readline()))
+        rest, _ = process.communicate(timeout=20)
+    assert [line["jsonrpc"] for line in lines] == ["2.0"] * len(lines)
+    assert (rest, process.returncode) == ("", 0)
+    with subprocess.Popen(command, **how) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{sent[0]}\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT
+
+
+def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing extra, and a name that is of all agents."""
+    run("mcp", "--agent", "global", exit_code=2)
+    assert "an agent needs a name of its own, not 'global'" in " ".join(run.errors.replace("│", "").split())
+    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp.mcp_server")
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    run("mcp", exit_code=1)
+    assert run.errors.startswith("orchestra-mem: mcp needs `pip install 'orchestra-mem[mcp]'`: ")
+
+
+def test_clients_are_given_their_configuration(run: Program) -> None:
+    """In the form of each, with this Python and this project; the file that it belongs in is told."""
+    arguments = ["-m", "orchestra_mem", "mcp", "--project", str(run.folder), "--agent", "bob"]
+    server = {"command": sys.executable, "args": arguments}
+    for client in ("claude-code", "claude-desktop", "cursor"):
+        assert run.json("mcp", "--install", client, "--agent", "bob") == {"mcpServers": {"orchestra-mem": server}}
+    told = run("mcp", "--install", "vs-code", "--agent", "bob")
+    assert json.loads(told) == {"servers": {"orchestra-mem": {"type": "stdio", **server}}}
+    assert run.errors == "put this into .vscode/mcp.json in the project's folder\n"
+    assert [*run.folder.iterdir()] == []
+
+
+def test_no_other_command_loads_the_sdk(run: Program) -> None:
+    """Neither the help nor a command that opens the memory."""
+    run("init")
+    code = (
+        "import sys\nfrom orchestra_mem.faces.cli import app\n"
+        "try: app(sys.argv[1:], standalone_mode=False)\nexcept SystemExit: pass\n"
+        "print(sorted({'mcp', 'anyio', 'starlette'} & set(sys.modules)))"
+    )
+    for command in (["--help"], ["status"], ["mcp", "--install", "cursor"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command], cwd=run.folder, capture_output=True, text=True, timeout=60,
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=True,
+        )  # fmt: skip
+        assert done.stdout.splitlines()[-1] == "[]", command
