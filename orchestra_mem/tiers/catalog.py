@@ -292,9 +292,9 @@ class MemoryCatalog(CatalogReader):
 
     @property
     def cleanup_due(self) -> bool:
-        """Whether the last clean-up is longer ago than it should be."""
+        """Whether the last clean-up is longer ago than it should be, or, as the clock was put back, yet to come."""
         last = self._store.last_cleanup()
-        return last is None or last + self._limits.cleanup_every <= self._clock()
+        return last is None or not last <= self._clock() < last + self._limits.cleanup_every
 
     def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
         """Remove for good what is hidden already and passes a filter; how many items that is.

@@ -227,6 +227,18 @@ def test_what_has_expired_is_given_to_nobody(opened: Open, clock: Clock) -> None
         assert gone.content == "Tea is at four."
 
 
+def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(opened: Open, clock: Clock) -> None:
+    """One that ran while the clock was a year ahead says nothing of the days until then."""
+    with opened() as memory:
+        clock.now += 365 * DAY
+        memory.catalog.clean_up()
+        assert not memory.catalog.cleanup_due
+        clock.now -= 365 * DAY
+        assert memory.catalog.cleanup_due
+        memory.catalog.clean_up()
+        assert not memory.catalog.cleanup_due
+
+
 def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:
     """What is permanent stays."""
     with opened(max_memories_per_ci=2) as memory:
