@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 5_840,
-    "tests": 34_540,
+    "tests": 34_550,
     "benchmarks": 9_110,
 }
 MAX_MODULE_LINES = 400

@@ -9,6 +9,7 @@ import pytest
 
 from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.files.exchange import aside_of
+from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.types import Author, VersionReason
 from tests.conftest import Clock
 
@@ -163,3 +164,14 @@ def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
         assert len(kept) == saved_since
         assert all("Zustand" in Path(each.path).read_text(encoding="utf-8") for each in kept)
     assert [*document.parent.iterdir()] == [document]
+
+
+def test_what_is_purged_before_its_document_is_written_stays_in_no_version(
+    memory: OrchestratorContextManager, document: Path, tmp_path: Path
+) -> None:
+    """The text that the next write takes the place of is kept as a version, and has no word of it either."""
+    memory.catalog.delete(_items(memory)["We decided to use Redux for state management."].id)
+    assert memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED])) == 1
+    memory.refresh()
+    files = [document, *(tmp_path / ".obra" / "memory" / "versions").glob("catalog-*")]
+    assert [path.name for path in files if "Redux" in path.read_text(encoding="utf-8")] == []
