@@ -18,6 +18,7 @@ CHUNK_PATTERN = "catalog"
 """The `pattern` of a chunk of search that is an item of the catalog, and of its `agent` alone."""
 
 MAX_PRIORITY = 10
+MAX_NAME_CHARS = 200  # of an agent
 
 GIVEN = "given"
 """The `summary_method` of a summary that came with its item: no other takes its place."""

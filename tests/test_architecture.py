@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_480,
+    "orchestra_mem": 48_500,
     "orchestra_mem/core": 12_270,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
@@ -52,13 +52,13 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 4_930,
+    "orchestra_mem/tiers": 4_940,
     "orchestra_mem/adapters": 9_270,
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_370,
-    "tests": 34_760,
+    "tests": 34_860,
     "benchmarks": 9_110,
 }
 MAX_MODULE_LINES = 400

@@ -162,7 +162,8 @@ class Wiring:
         with self.store.lock():
             if not read_only:
                 # Take out what killed processes have left, and lay down what git shall ignore.
-                self.store.sweep((place.home, place.sessions, place.sessions / "archive", place.memory))
+                within = (place.sessions / "archive", place.memory / "catalog")
+                self.store.sweep((place.home, place.sessions, place.memory, *within))
                 ignore = place.home / ".gitignore"
                 if not ignore.exists():
                     self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")

@@ -11,6 +11,7 @@ from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
+from orchestra_mem.faces.asking import agent_name
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
@@ -278,8 +279,11 @@ def _not_blank(task: str) -> str:
 TaskArgument = Annotated[str, Argument(metavar="TASK", help="What is to be done.", callback=_not_blank)]
 AgentsOption = Annotated[
     list[str] | None,
-    Option("--agent", metavar="NAME", help="Who does it: theirs ranks higher, what not all may see is left out."),
-]
+    Option(
+        "--agent", metavar="NAME", callback=lambda given: [agent_name(name) for name in given or ()],
+        help="Who does it: theirs ranks higher, what not all may see is left out.",
+    ),
+]  # fmt: skip
 
 
 @command("Ask")

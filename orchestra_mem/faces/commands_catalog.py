@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
-from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
-from orchestra_mem.faces.asking import agreed
+from orchestra_mem.faces.asking import agent_name, agreed
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
@@ -39,18 +38,11 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
 
-def _agent_name(given: str | None) -> str:
-    """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
-    if given is not None and not given.strip():
-        raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
-    return given.strip() if given is not None else OWNER
-
-
 _OWNER: Any = None
 AgentOption = Annotated[
     str,
     Option(
-        "--agent", metavar="NAME", callback=_agent_name,
+        "--agent", metavar="NAME", callback=agent_name,
         help="Act as this agent, with its permissions; else as the memory's owner.",
     ),
 ]  # fmt: skip
@@ -303,7 +295,7 @@ def bring_in(
 def relevant(
     memory: OrchestratorContextManager,
     message: Annotated[str, Argument(metavar="MESSAGE", help="What the agent is to be told; - reads it from stdin.")],
-    agent: Annotated[str, Option("--agent", metavar="NAME", callback=_agent_name, help="Which agent.")],
+    agent: Annotated[str, Option("--agent", metavar="NAME", callback=agent_name, help="Which agent.")],
     max_tokens: Annotated[
         int | None, Option("--max-tokens", min=0, metavar="N", help="The budget. Default: that of the settings.")
     ] = None,

@@ -147,7 +147,7 @@ class AgentCalls:
             return InjectedMessage.of(message, Injection(agent=agent, problem="not asked for: use_memory is false"))
         try:
             injection = self.relevant(message, agent=agent, max_tokens=max_tokens, call="inject")
-            self._agents.learner.note_given([each.item.content for each in injection.items])
+            self._agents.learner.note_given(agent.strip(), [each.item.content for each in injection.items])
         except OrchestraMemError as error:
             logger.warning("nothing of the catalog is given to %r: %s", agent, error)
             injection = Injection(agent=agent, problem=str(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from orchestra_mem.catalog_types import MAX_NAME_CHARS
 from orchestra_mem.core.context.items import as_form
 from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
 from orchestra_mem.errors import InvalidOperationError
@@ -12,7 +13,6 @@ from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import Operation, Session, UnrecordedOperation
 
-_MAX_NAME_CHARS = 200
 _MAX_TOKENS = 2**31
 
 
@@ -99,6 +99,6 @@ def _time(value: object) -> datetime:
 def _name(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidOperationError(field, f"{value!r} is no name; give a text that is not empty")
-    if len(value) > _MAX_NAME_CHARS or not value.isprintable():
-        raise InvalidOperationError(field, f"a name has up to {_MAX_NAME_CHARS} printable characters, in one line")
+    if len(value) > MAX_NAME_CHARS or not value.isprintable():
+        raise InvalidOperationError(field, f"a name has up to {MAX_NAME_CHARS} printable characters, in one line")
     return str.__str__(value)  # of a subclass the plain text, as the database gives it back

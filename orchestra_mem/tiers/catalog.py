@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.catalog_types import (
     GIVEN,
     GLOBAL,
+    MAX_NAME_CHARS,
     MAX_PRIORITY,
     CatalogLimits,
     CatalogStore,
@@ -28,7 +29,7 @@ from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.core.summaries.drafts import METHOD
-from orchestra_mem.errors import AccessDeniedError, NotFoundError
+from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.tiers.audit import AuditTrail, described
 from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
@@ -112,10 +113,12 @@ class MemoryCatalog(CatalogReader):
 
         Raises:
             AccessDeniedError: this agent may not write there.
+            InvalidItemError: no agent can have this name.
         """
         if agent != OWNER and not agent.strip():
             raise ValueError("an agent needs a name")
         whose = draft.ci_source or agent.strip() or GLOBAL
+        check_name(whose)
         self._check_write(agent, "store", whose)
         item = self._made(draft, whose, author)
         earlier = self._store.items(ItemFilter(agents=[whose], limit=_REACH))
@@ -292,9 +295,9 @@ class MemoryCatalog(CatalogReader):
 
     @property
     def cleanup_due(self) -> bool:
-        """Whether the last clean-up is longer ago than it should be."""
+        """Whether the last clean-up is longer ago than it should be, or, as the clock was put back, yet to come."""
         last = self._store.last_cleanup()
-        return last is None or last + self._limits.cleanup_every <= self._clock()
+        return last is None or not last <= self._clock() < last + self._limits.cleanup_every
 
     def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
         """Remove for good what is hidden already and passes a filter; how many items that is.
@@ -353,7 +356,13 @@ class MemoryCatalog(CatalogReader):
 
 
 _REACH = 400  # earlier items that a new one may take the place of
-_KEPT = ("content", "summary", "type", "ci_source", "relevance_tags", "priority", "references")
+_KEPT = ("content", "summary", "type", "relevance_tags", "priority", "references")
+
+
+def check_name(agent: str) -> None:
+    """Raise `InvalidItemError` for a name that no operation's agent can have either."""
+    if len(agent) > MAX_NAME_CHARS or not agent.isprintable():
+        raise InvalidItemError([f"agent: a name has up to {MAX_NAME_CHARS} printable characters, in one line"])
 
 
 def _keys(item: MemoryItem) -> list[str]:

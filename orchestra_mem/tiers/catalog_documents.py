@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -162,6 +162,8 @@ class CatalogDocuments(EditedDocuments):
         Raises:
             StorageError: one could not be written.
         """
+        with suppress(OrchestraMemError):  # told by the next write; what stands in a document becomes a version by one
+            self.write()
         for agent in {item.ci_source for item in items}:
             marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
             with self._lock, self._store.lock():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestra_mem.catalog_types import CatalogStore, Exchange
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock
-from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog import MemoryCatalog, check_name
 from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
@@ -44,24 +45,25 @@ class CatalogLearner:
         self._clock = clock
         self._redacted = redacted
         self._patterns = patterns
-        self._echoes = Echoes()
+        self._echoes: defaultdict[str, Echoes] = defaultdict(Echoes)
         self._lock = threading.Lock()
         self._waits = True  # a process that was killed may have left some
         self.faults: Sequence[str] = ()
 
-    def note_given(self, texts: Sequence[str]) -> None:
-        """Take note of what was put into a message: an answer that only repeats it is nothing new."""
-        self._echoes.note(texts, after=0)
+    def note_given(self, agent: str, texts: Sequence[str]) -> None:
+        """Take note of what was put into a message: an answer of this agent that only repeats it is nothing new."""
+        self._echoes[agent].note(texts, after=0)
 
     def put(self, agent: str, message: str, answer: str) -> None:
         """Keep an exchange to learn from. When this returns it survives the end of the process.
 
         Raises:
-            ValueError: no agent is named.
+            ValueError: no agent is named, or by a name that none can have.
             StorageError: it could not be kept.
         """
         if not agent.strip():
             raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
+        check_name(agent.strip())
         message, answer = self._redacted(message[:_MAX_TEXT_CHARS]), self._redacted(answer[:_MAX_TEXT_CHARS])
         self._store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self._clock()))
         self._waits = True
@@ -105,7 +107,7 @@ class CatalogLearner:
         patterns, self.faults = read_patterns(self._patterns)
         # A person who says what was given has said it again; a model only repeats it.
         message, answer = map(without_recalled, messages_of(exchange))
-        said: Json = [message, self._echoes.without(answer, _SINCE)]
+        said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]
         drafts = find_items(exchange, said, patterns)
         # All that takes long before the transaction: a record would wait for it.
         prepared = [self._catalog.prepare(draft, agent=exchange.agent) for draft in drafts]

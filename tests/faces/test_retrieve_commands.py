@@ -64,3 +64,13 @@ def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
     index.write_text("no folder")
     assert filled("context", "--query", QUESTION) == plain
     assert "orchestra-mem: nothing is recalled, search cannot be used: " in filled.errors
+
+
+@pytest.mark.parametrize("command", ["retrieve", "recommend"])
+def test_an_agent_without_a_name_is_given_nothing(filled: Program, command: str) -> None:
+    """As by a variable that is not set: it would be taken for the owner, who sees every agent's items."""
+    filled("catalog", "add", "The heron key lies in drawer 4.", "--of", "ada", "--type", "decision")
+    for nobody in ("", " "):
+        assert filled(command, "heron key", "--agent", nobody, exit_code=2) == ""
+        assert "name an agent, or leave it out" in filled.errors
+    assert "drawer 4" in filled(command, "heron key", "--agent", " ada ")

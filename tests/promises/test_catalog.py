@@ -107,6 +107,36 @@ def test_what_was_given_is_not_learnt_again(opened: Open) -> None:
         assert item.said == 2
 
 
+def test_what_one_agent_was_given_another_still_learns_by_itself(opened: Open) -> None:
+    """An item of ada's is private: what bob finds out in the same words is new to him."""
+    said = "We decided to keep the juniper archive in the cellar."
+    with opened() as memory:
+        memory.catalog.store({"content": said, "agent": "ada"})
+        memory.inject("Where is the archive?", agent="ada")
+        memory.learn("Where is the archive?", said, agent="bob")
+        assert _live(memory, "bob") == [said]
+
+
+def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(opened: Open) -> None:
+    """A name that no agent of an operation can have is refused, before anything is kept."""
+    name = "a" * 200
+    with opened() as memory:
+        memory.record_operation("note", {"text": "x"}, agent=name)
+        memory.learn("", "We decided to keep the lamp in the cellar.", agent=name)
+        (item,) = memory.catalog.items(LIVE)
+        assert memory.catalog.update(item.id, {"priority": 9}).ci_source == name
+        assert memory.catalog.bring_in(memory.catalog.export(name)) == 1
+        for bad in ("a" * 201, "a\nb", "rev\u200b"):
+            for call in (
+                lambda bad=bad: memory.learn("", "We decided to keep the map in the cellar.", agent=bad),
+                lambda bad=bad: memory.catalog.store({"content": "x"}, agent=bad),
+                lambda bad=bad: memory.catalog.store({"content": "x", "agent": bad}),
+            ):
+                with pytest.raises(InvalidItemError, match="200"):
+                    call()
+        assert len(memory.catalog.items(LIVE)) == 1
+
+
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
     """A sentence with one of their words is an item; a pattern that is none is told, and the others go on."""
     patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "", "decision": ""}
@@ -225,6 +255,18 @@ def test_what_has_expired_is_given_to_nobody(opened: Open, clock: Clock) -> None
         assert _live(memory) == ["Never deploy on Fridays."]
         (gone,) = memory.catalog.items(ItemFilter(statuses=[ItemStatus.EXPIRED]))
         assert gone.content == "Tea is at four."
+
+
+def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(opened: Open, clock: Clock) -> None:
+    """One that ran while the clock was a year ahead says nothing of the days until then."""
+    with opened() as memory:
+        clock.now += 365 * DAY
+        memory.catalog.clean_up()
+        assert not memory.catalog.cleanup_due
+        clock.now -= 365 * DAY
+        assert memory.catalog.cleanup_due
+        memory.catalog.clean_up()
+        assert not memory.catalog.cleanup_due
 
 
 def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
-from orchestra_mem.types import Author
+from orchestra_mem.adapters.files.exchange import aside_of
+from orchestra_mem.catalog_types import ItemStatus
+from orchestra_mem.types import Author, VersionReason
 from tests.conftest import Clock
 
 SAID = (
@@ -142,3 +144,34 @@ def test_a_long_item_is_cut_and_its_end_stays(memory: OrchestratorContextManager
     _edit(document, "The parser reads tables.", "The lexer reads tables.")
     (item,) = [item for content, item in _items(memory).items() if content.startswith("The lexer")]
     assert item.content.endswith(end)
+
+
+@pytest.mark.parametrize("saved_since", [False, True])
+def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
+    memory: OrchestratorContextManager, document: Path, tmp_path: Path, saved_since: bool
+) -> None:
+    """It comes back at the next start; where somebody has saved since, it is a version of this document."""
+    memory.close()
+    written = document.read_bytes()
+    aside_of(document, written, b"what stood there before", ".tmp~").write_bytes(written.replace(b"Redux", b"Zustand"))
+    if saved_since:
+        _edit(document, "Redux", "MobX")
+    with open_memory(tmp_path) as again:
+        again.refresh()
+        used = "MobX" if saved_since else "Zustand"
+        assert f"We decided to use {used} for state management." in _items(again)
+        kept = [each for each in again.documents.history("catalog/ada") if each.reason is VersionReason.CONFLICT]
+        assert len(kept) == saved_since
+        assert all("Zustand" in Path(each.path).read_text(encoding="utf-8") for each in kept)
+    assert [*document.parent.iterdir()] == [document]
+
+
+def test_what_is_purged_before_its_document_is_written_stays_in_no_version(
+    memory: OrchestratorContextManager, document: Path, tmp_path: Path
+) -> None:
+    """The text that the next write takes the place of is kept as a version, and has no word of it either."""
+    memory.catalog.delete(_items(memory)["We decided to use Redux for state management."].id)
+    assert memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED])) == 1
+    memory.refresh()
+    files = [document, *(tmp_path / ".obra" / "memory" / "versions").glob("catalog-*")]
+    assert [path.name for path in files if "Redux" in path.read_text(encoding="utf-8")] == []

@@ -196,16 +196,16 @@ class FileDocumentStore(DocumentReader):
         """Give a document back to who saved it, and keep what was saved over meanwhile."""
         for lost in put_back(aside, path, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
             if lost != expected:
-                self._keep_saved(path.stem, aside, lost)
+                self._keep_saved(path, aside, lost)
         self._flush_folders(but=path.parent)
 
-    def _keep_saved(self, document: str, file: Path, data: bytes) -> None:
+    def _keep_saved(self, path: Path, file: Path, data: bytes) -> None:
         """Keep as a version what somebody saved, and what would stand nowhere else."""
-        saved = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        version = self.keep_version(
-            document, decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
-        )
-        logger.warning("%s was saved twice at a time; the text that does not stand there is %s", document, version.path)
+        saved, folder = datetime.fromtimestamp(file.stat().st_mtime, UTC), path.parent
+        # Documents in a folder among the others, as the catalog's, are known by its name and theirs.
+        name = f"{folder.name}-{path.stem}" if folder.parent == self._versions.parent else path.stem
+        kept = self.keep_version(name, decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT)
+        logger.warning("%s was saved twice at a time; the text that does not stand there is %s", name, kept.path)
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """Add to the end of a document; where that fails half-way the document is as before.
@@ -324,7 +324,7 @@ class FileDocumentStore(DocumentReader):
 
     def _give_back(self, saved: ForeignText, leftover: Path) -> None:
         if saved.ours is None:
-            self._keep_saved(saved.path.stem, leftover, saved.data)
+            self._keep_saved(saved.path, leftover, saved.data)
         else:
             self._take_back(leftover, saved.path, saved.data, ours=saved.ours, expected=saved.ours, name="document")
             self._written_in(saved.path.parent, "document")

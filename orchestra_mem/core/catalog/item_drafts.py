@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
+from orchestra_mem.catalog_types import MAX_NAME_CHARS, MAX_PRIORITY, ItemType
 from orchestra_mem.errors import InvalidItemError
 
 MAX_CONTENT_CHARS = 200_000
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]*$")]
+_Agent = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME_CHARS)]
 _Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
@@ -24,7 +25,7 @@ class ItemDraft(BaseModel):
 
     content: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CONTENT_CHARS)]
     type: ItemType = ItemType.OBSERVATION
-    ci_source: Name | None = Field(default=None, validation_alias=AliasChoices("ci_source", "agent"))
+    ci_source: _Agent | None = Field(default=None, validation_alias=AliasChoices("ci_source", "agent"))
     summary: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)] = ""
     tags: Annotated[tuple[_Tag, ...], Field(max_length=50)] = Field(
         default=(), validation_alias=AliasChoices("relevance_tags", "tags")
