@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_220,
+    "orchestra_mem": 48_260,
     "orchestra_mem/core": 12_290,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
@@ -53,12 +53,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_140,
     "orchestra_mem/tiers": 4_930,
-    "orchestra_mem/adapters": 9_260,
+    "orchestra_mem/adapters": 9_270,
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 5_830,
-    "tests": 34_460,
+    "orchestra_mem/faces": 5_870,
+    "tests": 34_610,
     "benchmarks": 9_110,
 }
 MAX_MODULE_LINES = 400
