@@ -281,6 +281,8 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
                     model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
                 )
             assert [each.id for each in client.models.list()]
+            odd: Any = {"type": "json_schema", "json_schema": "x"}
+            assert client.chat.completions.create(model="m", messages=[user("x")], response_format=odd).choices
 
 
 def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:

@@ -99,7 +99,8 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
         options["seed"] = asked["seed"]
     form = asked.get("response_format")
     if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):
-        schema = (form.get("json_schema") or form).get("schema")
+        told = form.get("json_schema")
+        schema = (told if isinstance(told, dict) else form).get("schema")
         options["schema"] = schema if isinstance(schema, dict) else {"type": "object"}
     return messages, options
 
