@@ -108,7 +108,7 @@ class EditedDocuments:
             DocumentConflictError: it no longer holds `expected`.
         """
         writer, name = self.find(document)
-        writer.put(name, text, expected=expected, reason=VersionReason.EDIT, point="save")
+        writer.put(name, text, expected=expected, reason=VersionReason.EDIT, point="restore")
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""

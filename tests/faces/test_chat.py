@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +22,7 @@ from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
+from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.http_client import TOKENS
 from tests.timing import until
@@ -277,6 +281,8 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
                     model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
                 )
             assert [each.id for each in client.models.list()]
+            odd: Any = {"type": "json_schema", "json_schema": "x"}
+            assert client.chat.completions.create(model="m", messages=[user("x")], response_format=odd).choices
 
 
 def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
@@ -309,3 +315,143 @@ def test_a_chat_needs_a_token(chat: Chat) -> None:
     with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
         stranger.chat.completions.create(model="local", messages=[user("Hello.")])
     assert not [path for path, *_ in chat.llama.seen if path.startswith("/v1/chat")]
+
+
+def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
+    """Where nothing can be recorded or looked up the model is asked all the same; a header says what is wrong."""
+    chat.memory.close()
+    for stream in (False, True):
+        chat.llama.whole = not stream
+        body = {"messages": [user("Where do the sessions live?")], "stream": stream}
+        response = httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN)
+        assert response.status_code == 200
+        assert "closed" in response.headers["x-memory-problem"]
+        assert not stream or response.content == b"".join(Llama().events())
+
+
+def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
+    """A talk that begins as another agent's does gets none of its additions, and its questions are recorded too."""
+    chat.memory.catalog.store({"content": "The vault key lies under the blue lamp.", "type": "insight"}, agent="owl")
+    chat.llama.whole = True
+    question = user("Where does the vault key lie?")
+    with client_of(chat.url, TOKENS.of_agent("owl")) as owl, client_of(chat.url, TOKENS.of_agent("fox")) as fox:
+        owl.chat.completions.create(model="local", messages=[question])
+        assert "blue lamp" in str(chat.sent())
+        fox.chat.completions.create(model="local", messages=[question, said("There."), user("Where?")])
+        assert "blue lamp" not in str(chat.sent())
+        fox.chat.completions.create(model="local", messages=[question])
+    asked = [
+        each.agent for each in chat.memory.operations() if each.data == {"role": "user", "text": question["content"]}
+    ]
+    assert asked == ["owl", "fox"]
+
+
+def test_an_unanswered_question_is_recorded_once(chat: Chat) -> None:
+    """What the model failed to answer is not recorded again with what the user says next."""
+    chat.llama.statuses = [(503, {}, b"{}")]
+    with pytest.raises(openai.APIStatusError):
+        chat.say(user("Remember the milk."))
+    chat.say(user("Remember the milk."), user("And the bread."))
+    assert [text for kind, text in chat.recorded() if kind == "user_message"] == [
+        "Remember the milk.",
+        "And the bread.",
+    ]
+
+
+def test_what_a_function_gave_is_no_word_of_the_users(chat: Chat) -> None:
+    """A message of the older role `function` is recorded as what a tool gave."""
+    chat.say(user("What time is it?"), said("Asking."), {"role": "function", "name": "now", "content": "It is noon."})
+    assert chat.recorded()[-2] == ("tool_result", "It is noon.")
+
+
+@pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])
+def test_odd_json_reaches_the_server_as_it_came(chat: Chat, content: bytes) -> None:
+    """Halves of surrogate pairs and numbers that are none are for the model's server to judge."""
+    chat.llama.whole = True
+    body = b'{"messages": [{"role": "user", "content": %s}]}' % content
+    assert httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        b'{"message": {"content": [{"type": "text", "text": "x"}]}}',
+        b'{"message": "x"}',
+        b'{"message": {"content": 5}}',
+        b'{"message": {"content": "x", "tool_calls": [5]}}',
+        b'{"message": {"content": "x", "tool_calls": [{"index": [1]}]}}',
+        b'{"message": {"content": "x", "tool_calls": [{"index": 0}, {"index": "a"}]}}',
+    ],
+)
+def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: bytes) -> None:
+    """What cannot be read of an answer is not recorded, and the client gets it."""
+    answer = b'{"choices": [%s]}' % choice
+    chat.llama.statuses = [(200, {}, answer)]
+    response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("What?")]}, headers=OWN)
+    assert (response.status_code, response.content) == (200, answer)
+
+
+def _event(text: str, **choice: Any) -> bytes:
+    return f"data: {json.dumps({'choices': [{'delta': {'content': text}, **choice}]}, ensure_ascii=False)}".encode()
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [_event("é") + b"\r\n\r\n: a comment\r\n\r\n", _event("!") + b"\r\n\r\ndata: [DONE]\r\n\r\n"],
+        [_event("é")[:-8], _event("é")[-8:] + b"\n\n" + _event("!") + b"\n\n"],
+        [_event("é") + b"\n\n", _event("!")],
+        [_event("é", index=0) + b"\n\n" + _event("no", index=1) + b"\n\n", _event("!", index=0) + b"\n\n"],
+        [*(bytes([each]) for each in _event("é")), b"\n\n" + _event("!") + b"\n\n"],
+    ],
+)
+def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]) -> None:
+    """However a server cuts its events, they come through, and the first choice is recorded before their end."""
+    monkeypatch.setattr(chat.llama, "events", lambda: iter(chunks))
+    body = {"stream": True, "messages": [user("What?")]}
+    assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).content == b"".join(chunks)
+    assert chat.recorded()[-1] == ("agent_message", "é!")
+
+
+def test_an_error_in_a_stream_is_an_event_of_its_own(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that breaks off within an event does not spoil the words that tell of it."""
+    chat.llama.ends = "early"
+    monkeypatch.setattr(chat.llama, "events", lambda: iter([_event("é") + b"\n"]))
+    with pytest.raises(openai.APIError, match="broke off"):
+        for _ in chat.say(user("What?"), stream=True):
+            pass
+
+
+def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat) -> None:
+    """The model's server is let go of when nobody waits for its answer any more."""
+    chat.llama.ends = "hang"
+    with pytest.raises(openai.APITimeoutError):
+        chat.say(user("What?"), stream=True, timeout=0.5)
+    assert chat.llama.broken_off.wait(5)
+
+
+def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> None:
+    """It is told to stop, as nobody waits for its answer any more."""
+    model = ScriptedModel("word " * 1_000, tokens_per_s=20)
+    with open_memory(tmp_path, model=model, config={"compression": {"auto": False}}) as memory:
+        with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
+            begun = time.monotonic()
+            with pytest.raises(openai.APITimeoutError):
+                client.chat.completions.create(model="m", messages=[user("Talk.")], timeout=0.5)
+        assert time.monotonic() - begun < 10
+
+
+def test_tools_take_room_in_the_window(chat: Chat) -> None:
+    """Where a client's tools fill the window nothing is added."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    function = {"name": "f", "description": "word " * 4_000, "parameters": {"type": "object", "properties": {}}}
+    chat.say(user("Where do the sessions live?"), tools=[{"type": "function", "function": function}])
+    assert chat.sent() == [user("Where do the sessions live?")]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(chat: Chat) -> None:
+    """The server's limit of time is one for what a client has to send."""
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {OWN['Authorization']}\r\n"
+    with socket.create_connection(("127.0.0.1", int(chat.url.rpartition(":")[2])), timeout=5) as connection:
+        connection.sendall(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 504")

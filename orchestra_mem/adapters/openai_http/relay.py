@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -61,7 +62,10 @@ class Relay:
         Raises:
             ModelError: the server cannot be reached.
         """
-        request = self._client.build_request(method, path, json=body)
+        # As ASCII: a client may escape half of a surrogate pair, or send NaN, and the server is to judge that.
+        content = None if body is None else json.dumps(body)
+        kind = {"Content-Type": "application/json"}
+        request = self._client.build_request(method, path, content=content, headers=kind)
         try:
             response = await self._client.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:

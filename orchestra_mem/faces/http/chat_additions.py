@@ -46,9 +46,12 @@ class Talk:
     asked: int
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage]) -> Talk:
-        """Read a client's messages. What it says as the system may change without making it another talk."""
-        digest, keys = hashlib.sha256(), []
+    def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
+        """Read a client's messages. What it says as the system may change without making it another talk.
+
+        The same words of two agents are two talks: neither is given what was added to the other's.
+        """
+        digest, keys = hashlib.sha256(repr(agent).encode()), []
         for message in messages:
             if message.get("role") not in ("system", "developer"):
                 digest.update(f"{message.get('role')}\0{text_of(message)}\0".encode("utf-8", "surrogatepass"))
@@ -67,10 +70,11 @@ class Talk:
         return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
 
     @property
-    def unanswered(self) -> tuple[ChatMessage, ...]:
-        """What has been said since the model last answered, without what the client says as the system."""
-        last = max((place for place, each in enumerate(self.messages) if each.get("role") == "assistant"), default=-1)
-        return tuple(each for each in self.messages[last + 1 :] if each.get("role") not in ("system", "developer"))
+    def unanswered(self) -> tuple[int, ...]:
+        """The places of what was said since the model last answered, without what the client says as the system."""
+        roles = [message.get("role") for message in self.messages]
+        last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
+        return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
 
     def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
         """Give what tells whether a text stands in the talk already, word for word, or in what was added to it."""

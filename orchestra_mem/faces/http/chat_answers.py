@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,36 +42,39 @@ class Collected:
     @property
     def calls(self) -> Json:
         """The tools that it calls, each with name and arguments; None where it calls none."""
-        return [dict(self.tools[place]) for place in sorted(self.tools)] or None
+        return [dict(tool) for tool in self.tools.values()] or None
 
     async def events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Give whole lines of a stream of events, byte for byte, after what they say is collected."""
         rest = b""
         async for chunk in chunks:
             whole, end, rest = (rest + chunk).rpartition(b"\n")
-            for line in whole.split(b"\n"):
-                if line.startswith(b"data:"):
-                    data = line.removeprefix(b"data:").strip()
-                    self.ended = self.ended or data == _END
-                    self._take(data, "delta")
+            self._read(whole)
             if whole or end:
                 yield whole + end
+        self._read(rest)
         if rest:
             yield rest
 
+    def _read(self, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            if line.startswith(b"data:"):
+                data = line.removeprefix(b"data:").strip()
+                self.ended = self.ended or data == _END
+                self._take(data, "delta")
+
     def _take(self, raw: bytes, where: str) -> None:
-        try:
-            choice: Any = json.loads(raw)["choices"][0]
+        """Collect what the first of the choices says, as far as it has the shape of one: a server may send anything."""
+        with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
+            choice: Any = next(each for each in json.loads(raw)["choices"] if not each.get("index"))
             said = choice.get(where) or {}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            return
-        self.text += said.get("content") or ""
-        self.finish = choice.get("finish_reason") or self.finish
-        for number, call in enumerate(said.get("tool_calls") or ()):
-            tool = self.tools.setdefault(call.get("index", number), {"name": "", "arguments": ""})
-            for name, text in (call.get("function") or {}).items():
-                if name in tool:
-                    tool[name] += text or ""
+            self.text += text_of(said)
+            self.finish = choice.get("finish_reason") or self.finish
+            for number, call in enumerate(said.get("tool_calls") or ()):
+                tool = self.tools.setdefault(call.get("index", number), {"name": "", "arguments": ""})
+                for name, text in (call.get("function") or {}).items():
+                    if name in tool:
+                        tool[name] += text or ""
 
 
 def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
@@ -95,7 +99,8 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
         options["seed"] = asked["seed"]
     form = asked.get("response_format")
     if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):
-        schema = (form.get("json_schema") or form).get("schema")
+        told = form.get("json_schema")
+        schema = (told if isinstance(told, dict) else form).get("schema")
         options["schema"] = schema if isinstance(schema, dict) else {"type": "object"}
     return messages, options
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class ChatDesk:
 
     def prompt(
         self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
-        agent: str | None, answer_tokens: int,
+        agent: str | None, reserved_tokens: int,
     ) -> Prompt:  # fmt: skip
         """Add what is relevant to a client's messages, and record what the user has said in them.
 
@@ -57,16 +58,16 @@ class ChatDesk:
             messages: the talk, as the client sent it.
             view: the memory, or what the agent may see of it.
             agent: for whom the client speaks; None for the owner.
-            answer_tokens: room that the answer needs in the model's window.
+            reserved_tokens: room that the answer and the client's tools need in the model's window.
         """
-        talk = Talk.of(messages)
+        talk = Talk.of(messages, agent=agent)
         additions, problem = self._additions.of(talk), ""
         try:
             if talk.is_new and talk.question.strip():
                 additions[talk.asked] = self._relevant(talk, additions, view)
-            additions = self._additions.keep(talk, additions, self._room(talk, answer_tokens))
         except OrchestraMemError as error:
             problem = str(error)
+        additions = self._additions.keep(talk, additions, self._room(talk, reserved_tokens))
         return Prompt(
             messages=with_additions(messages, additions),
             talk=talk,
@@ -100,13 +101,15 @@ class ChatDesk:
         text = "".join(texts)
         return Addition(text, count(text), tuple(dict.fromkeys(sources)))
 
-    def _room(self, talk: Talk, answer_tokens: int) -> int:
+    def _room(self, talk: Talk, reserved_tokens: int) -> int:
         """What the model's window leaves for additions."""
         model = self._memory.model
         if model is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
-        said = sum(self._memory.counter.count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
-        return max(0, model.context_tokens - said - answer_tokens)
+        count = self._memory.counter.count
+        said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
+        calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
+        return max(0, model.context_tokens - said - calls - reserved_tokens)
 
     def record_question(self, prompt: Prompt) -> None:
         """Record what has been said since the model last answered.
@@ -115,16 +118,17 @@ class ChatDesk:
             StorageError: it could not be stored.
         """
         when = int(time.time() // _SAME_SAYING_S)
-        for place, message in enumerate(prompt.talk.unanswered):
-            role, text = message.get("role"), text_of(message)
+        for place in prompt.talk.unanswered:
+            message = prompt.talk.messages[place]
+            by_user, text = message.get("role") == "user", text_of(message)
             if not text.strip():
                 continue
-            said: dict[str, Json] = {"output": text} if role == "tool" else {"role": "user", "text": text}
+            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
             prompt.view.record_operation(
-                "tool_result" if role == "tool" else "user_message",
+                "user_message" if by_user else "tool_result",
                 said,
                 agent=prompt.agent or "user",
-                idempotency_key=f"chat {prompt.talk.keys[-1]} {place} {when}",
+                idempotency_key=f"chat {prompt.talk.keys[place]} {when}",
             )
 
     def record_answer(self, prompt: Prompt, text: str, calls: Json = None, finish: str = "stop") -> None:

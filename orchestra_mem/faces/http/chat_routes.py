@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from orchestra_mem.errors import ModelError
+from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 _ANSWER_TOKENS = 1_024
 _MOST_SOURCES = 1_000
+_GONE = 499  # for the log, as nginx writes it: nobody reads the answer
 
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
@@ -37,15 +41,26 @@ router = APIRouter(prefix="/v1", tags=["chat"])
 @router.post("/chat/completions", response_class=Response)
 async def complete_chat(request: Request, caller: Asker) -> Response:
     """Answer a chat by the model, with what is relevant of the memory, and record it; `X-Memory: off` does neither."""
+    raw = await request.body()
     request.scope["time_limit"].reschedule(None)  # a model may take minutes, and has limits of its own
     endpoint: ChatEndpoint = request.app.state.chat
-    try:
-        body = _read(await request.body())
-        return await endpoint.answer(body, caller, off=request.headers.get("x-memory", "").lower() == "off")
-    except BadRequestError as error:
-        return _error(400, str(error))
-    except ModelError as error:
-        return _error(502, str(error))
+    response = Response(status_code=_GONE)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_cancel_if_gone, request, tasks.cancel_scope)
+        try:
+            off = request.headers.get("x-memory", "").lower() == "off"
+            response = await endpoint.answer(_read(raw), caller, off=off)
+        except BadRequestError as error:
+            response = _error(400, str(error))
+        except ModelError as error:
+            response = _error(502, str(error))
+        tasks.cancel_scope.cancel()
+    return response
+
+
+async def _cancel_if_gone(request: Request, answering: anyio.CancelScope) -> None:
+    await request.receive()  # nothing but the client's leaving comes after the body
+    answering.cancel()
 
 
 @router.get("/models", response_class=Response)
@@ -126,8 +141,13 @@ class ChatEndpoint:
     def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
         messages: Any = body["messages"]
         agent = None if caller.is_owner else caller.agent
-        prompt = self._desk.prompt(messages, view=caller.view, agent=agent, answer_tokens=_answer_tokens(body))
-        self._desk.record_question(prompt)
+        told = json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)])
+        reserved = _answer_tokens(body) + self._memory.counter.count(told)
+        prompt = self._desk.prompt(messages, view=caller.view, agent=agent, reserved_tokens=reserved)
+        try:
+            self._desk.record_question(prompt)
+        except OrchestraMemError as error:
+            return replace(prompt, problem=str(error))
         return prompt
 
     async def _by_server(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
@@ -141,12 +161,19 @@ class ChatEndpoint:
                 return _Stream(response.chunks(), headers, response.content_type, record, stack.pop_all())
             raw = await response.body()
             if response.status < 300:
-                await self._record(prompt, Collected.of_body(raw))
+                headers |= await self._record(prompt, Collected.of_body(raw))
             return Response(raw, response.status, headers, response.content_type)
 
-    async def _record(self, prompt: Prompt | None, answer: Collected) -> None:
+    async def _record(self, prompt: Prompt | None, answer: Collected) -> dict[str, str]:
+        """Record an answer; gives the header that says why it could not be, as the client gets it all the same."""
         if prompt is not None:
-            await run_sync(lambda: self._desk.record_answer(prompt, answer.text, answer.calls, answer.finish or "stop"))
+            record = partial(self._desk.record_answer, prompt, answer.text, answer.calls, answer.finish or "stop")
+            try:
+                await run_sync(record)
+            except OrchestraMemError as error:
+                logger.error("an answer could not be recorded: %s", type(error).__name__)
+                return {"X-Memory-Problem": _plain(str(error))}
+        return {}
 
     async def _by_model(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
         """Answer by the model in this process; where the client goes meanwhile, it stops."""
@@ -163,7 +190,7 @@ class ChatEndpoint:
             generation = await run_sync(generate, abandon_on_cancel=True)
         finally:
             gone.set()
-        await self._record(prompt, Collected(text=generation.text, finish=generation.finish.value))
+        headers |= await self._record(prompt, Collected(text=generation.text, finish=generation.finish.value))
         completion = answered(generation, model.name)
         if body.get("stream") is True:
             return StreamingResponse(as_stream(completion), 200, headers, "text/event-stream")
@@ -178,7 +205,7 @@ class _Stream(StreamingResponse):
         chunks: AsyncIterator[bytes],
         headers: Mapping[str, str],
         kind: str,
-        record: Callable[[Collected], Awaitable[None]],
+        record: Callable[[Collected], Awaitable[object]],
         stack: AsyncExitStack,
     ) -> None:
         super().__init__(self._events(chunks), 200, headers, kind)
@@ -193,7 +220,6 @@ class _Stream(StreamingResponse):
         finally:
             with anyio.CancelScope(shield=True):
                 await self._stack.aclose()
-                self._collected.finish = self._collected.finish or "cancelled"
                 await self._keep()
 
     async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -203,12 +229,14 @@ class _Stream(StreamingResponse):
                 if self._collected.ended:
                     await self._keep()
                 yield events
-        except ModelError as error:
-            yield f"data: {json.dumps(_error_body(502, str(error)))}\n\n".encode()
+            await self._keep()
+        except ModelError as error:  # an event may have been broken off: the empty line ends it
+            yield f"\ndata: {json.dumps(_error_body(502, str(error)))}\n\n".encode()
 
     async def _keep(self) -> None:
         if not self._recorded:
             self._recorded = True
+            self._collected.finish = self._collected.finish or ("stop" if self._collected.ended else "cancelled")
             await self._record(self._collected)
 
 
