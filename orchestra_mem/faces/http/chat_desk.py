@@ -50,7 +50,7 @@ class ChatDesk:
         self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
         agent: str | None, reserved_tokens: int,
     ) -> Prompt:  # fmt: skip
-        """Add what is relevant to a client's messages, and record what the user has said in them.
+        """Add what is relevant to a client's messages.
 
         Whatever is wrong with the memory, a prompt comes of it.
 
