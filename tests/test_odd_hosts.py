@@ -85,16 +85,17 @@ def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_pat
         while not (tmp_path / "child").exists():
             time.sleep(0.05)
         for _ in range(2):
-            time.sleep(0.3)
-            signal.pthread_kill(main, signal.SIGINT)
+            if not ended.wait(0.3):  # else it would end the tests
+                signal.pthread_kill(main, signal.SIGINT)
 
-    main = threading.get_ident()
+    main, ended = threading.get_ident(), threading.Event()
     thread = threading.Thread(target=press)
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             orchestrator.execute_task(1, command, folder=tmp_path)
     finally:
+        ended.set()
         thread.join()
     assert _gone(int((tmp_path / "child").read_text()))
     assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
