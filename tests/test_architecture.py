@@ -57,8 +57,8 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 6_410,
-    "tests": 35_010,
+    "orchestra_mem/faces": 6_420,
+    "tests": 34_990,
     "benchmarks": 9_110,
 }
 MAX_MODULE_LINES = 400

@@ -117,5 +117,8 @@ def serve_stdio(caller: Caller) -> None:
     # Before the SDK sets up logging of its own: what is logged of a memory is told by this program's handler alone.
     logging.getLogger().addHandler(logging.NullHandler())
     # A read of stdin cannot be cancelled, so Ctrl-C ends the process as SIGTERM does: what was answered is stored.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    MemoryServer(caller).run("stdio")
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        MemoryServer(caller).run("stdio")
+    finally:
+        signal.signal(signal.SIGINT, before)
