@@ -34,8 +34,9 @@ MARK = "SECRET"
 _OTHERS = ("ada", "bob")
 _WORDS = "parser lexer cache queue gateway index schema deploy backup mirror token session worker budget".split()
 _COMMON = {"project", "as_json", "debug", "agent", "agents"}
-_RECORDING = {"orchestra-mem record", "orchestra-mem import git"}  # there the owner says who did something
-_NEVER = {"out"}  # what is written into a file is what is printed otherwise
+# In the first two the owner says who did something; the last answers a client, and its tests attack it.
+_NO_CALLS = {"orchestra-mem record", "orchestra-mem import git", "orchestra-mem mcp"}
+_NEVER = {"out", "token_file"}  # what is written into a file is what is printed otherwise
 # Whose other parameters a method of the view hands on.
 _HANDED_ON: dict[str, Callable[..., Any]] = {
     "record_operation": OrchestratorContextManager.record_operation,
@@ -156,7 +157,7 @@ class AgentCalls:
             "of": whose, "types": [*ItemType], "item_type": [*ItemType], "statuses": [*ItemStatus],
             "priority": ["1", "9"], "expires": ["3d", "never"], "file": self._file, "since": ["2h"], "until": ["1h"],
             "outcome": ["given", "refused"], "session": ["0"], "tiers": [*Tier], "kinds": [*ItemType],
-            "item": ["M1", "1"],
+            "item": ["M1", "1"], "unused": ["2"], "share": ["0.5"],
         }  # fmt: skip
 
     def _by_type(self) -> Mapping[str, object]:
@@ -214,7 +215,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Find the commands that take an agent: as who acts, who is to do a task, or whose alone is wanted."""
     for sub in getattr(command, "commands", {}).values():
         yield from _commands(sub, f"{name} {sub.name}")
-    if name not in _RECORDING and any("--agent" in each.opts for each in command.params):
+    if name not in _NO_CALLS and any("--agent" in each.opts for each in command.params):
         yield name, command
 
 

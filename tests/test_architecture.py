@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_420,
     "tests": 34_990,
-    "benchmarks": 9_110,
+    "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
