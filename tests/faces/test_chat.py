@@ -437,8 +437,8 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
         with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
             begun = time.monotonic()
             with pytest.raises(openai.APITimeoutError):
-                client.chat.completions.create(model="m", messages=[user("Talk.")], timeout=0.5)
-        assert time.monotonic() - begun < 10
+                client.chat.completions.create(model="m", messages=[user("Talk.")], timeout=1.5)
+        assert time.monotonic() - begun < 30  # the whole answer takes 50 s
 
 
 def test_tools_take_room_in_the_window(chat: Chat) -> None:
