@@ -92,7 +92,7 @@ class MemoryService:
 
     Args:
         memory: the project's folder, or an open memory: that stays the caller's to close. An agent's view of one
-            gives what that agent may see, and records nothing.
+            gives what that agent may see, and records in its name.
         config: settings as `open_memory` takes them.
     """
 
