@@ -36,6 +36,7 @@ LAYERS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "build memory retrieval compression adapters tiers core foundation"),
     "orchestrator": ("orchestrator", "build memory retrieval compression tiers core foundation"),
     "faces": ("faces __main__", "orchestrator doctor build memory retrieval compression tiers core foundation"),
+    "integrations": ("integrations", "memory core foundation"),
     "root": ("", "orchestrator build memory retrieval compression tiers core foundation"),
     "testing": ("testing", "core foundation"),
     "old places": ("manager retriever compressor", ""),
@@ -43,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_550,
+    "orchestra_mem": 49_230,
     "orchestra_mem/core": 12_270,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
@@ -55,10 +56,11 @@ MAX_LINES = {
     "orchestra_mem/tiers": 4_940,
     "orchestra_mem/adapters": 9_270,
     "orchestra_mem/memory": 2_960,
-    "orchestra_mem/retrieval": 1_790,
+    "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_420,
-    "tests": 34_990,
+    "orchestra_mem/integrations": 630,
+    "tests": 35_740,
     "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400
