@@ -60,7 +60,7 @@ MAX_LINES = {
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_420,
     "orchestra_mem/integrations": 630,
-    "tests": 35_740,
+    "tests": 35_780,
     "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400

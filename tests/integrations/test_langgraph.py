@@ -21,8 +21,10 @@ from orchestra_mem import (
     open_memory,
 )
 from orchestra_mem.integrations.langgraph import OrchestraMemStore
+from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Operation
 from tests.integrations.test_adapters import run
+from tests.memories import SMALL
 
 _ROOTS = count()
 EXACT: dict[str, Any] = {"redaction.mode": "off"}
@@ -260,3 +262,21 @@ def test_asynchronous_calls_answer_alike(memory: OrchestratorContextManager) -> 
     memory.close()
     with pytest.raises(OrchestraMemError):
         store.get(("a", "1"), "k")
+
+
+def test_search_has_the_last_of_each_name_wherever_operations_stand(tmp_path: Path) -> None:
+    """In working memory, spilled, archived, and when the index is begun anew; no fact is made of an item."""
+    with open_memory(tmp_path, config=SMALL) as memory:
+        store = OrchestraMemStore(memory)
+        store.put(("a",), "gone", {"text": "We decided to paint the walrus green."})
+        for number in range(60):
+            store.put(("a",), "k", {"text": f"The walrus weighs {number} pounds."})
+            if number == 40:
+                store.delete(("a",), "gone")
+                assert "green" not in str(memory.search("green walrus", limit=50).hits)
+        for change in (memory.refresh, memory.flush_session, lambda: memory.update_index(anew=True)):
+            change()
+            hits = [hit.chunk.text for hit in memory.search("walrus", where=SearchFilter(kinds=("store_item",))).hits]
+            assert hits == ["Namespace: a\nKey: k\nValue: Text: The walrus weighs 59 pounds."]
+            assert _texts(store.search((), query="walrus")) == ["The walrus weighs 59 pounds."]
+        assert memory.facts() == []
