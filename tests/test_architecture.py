@@ -44,13 +44,13 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 49_230,
-    "orchestra_mem/core": 12_270,
+    "orchestra_mem": 49_240,
+    "orchestra_mem/core": 12_280,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_500,
     "orchestra_mem/core/summaries": 1_330,
-    "orchestra_mem/core/search": 1_960,
+    "orchestra_mem/core/search": 1_975,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 4_940,
@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_420,
-    "orchestra_mem/integrations": 630,
+    "orchestra_mem/integrations": 635,
     "tests": 35_780,
     "benchmarks": 9_120,
 }

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from orchestra_mem.core.search.chunking import stored_pattern
 from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.integrations.blocking import in_thread
 from orchestra_mem.search_types import Hit, SearchFilter
@@ -129,7 +130,9 @@ class OrchestraMemStore(base.BaseStore):
                 ranked = ((known[number], hit.score) for number, hit in best.items() if number in known)
                 return self._passing(ranked, op, end)
 
-            where = SearchFilter(kinds=(STORED_ITEM,))
+            spaces = {each.namespace for each in known.values()}
+            pattern = stored_pattern(spaces.pop()) if len(spaces) == 1 else None
+            where = SearchFilter(kinds=(STORED_ITEM,), pattern=pattern)
             found = enough_of(lambda size: self._memory.search(op.query, where=where, limit=size).hits, keep, end)
         return found[op.offset :]
 

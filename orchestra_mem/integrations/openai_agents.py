@@ -9,7 +9,7 @@ from orchestra_mem.integrations.blocking import in_thread
 from orchestra_mem.integrations.conversations import Conversation, NewMessage, spoken
 
 try:
-    from agents.memory import SessionABC, SessionSettings
+    from agents.memory import SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 except ImportError as error:
     raise ImportError(f"a session needs `pip install 'orchestra-mem[openai-agents]'`: {error}") from error
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
-class OrchestraMemSession(SessionABC):
+class OrchestraMemSession:
     """A conversation as operations: `Runner.run(agent, line, session=OrchestraMemSession("ann", memory))`.
 
     Safe to share between threads and processes. What is popped or cleared leaves the session, not the event log.
@@ -37,7 +37,7 @@ class OrchestraMemSession(SessionABC):
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.session_id = session_id
-        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
         self._conversation = Conversation(memory, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:

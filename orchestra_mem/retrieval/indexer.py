@@ -28,6 +28,7 @@ from orchestra_mem.core.search.chunking import (
     chunk_fact,
     chunk_item,
     chunk_operation,
+    chunk_stored,
     chunk_summary,
     chunk_work_item,
 )
@@ -221,12 +222,7 @@ class Indexer:
             through = min(after + _STORED_AT_ONCE, last)
             where = OperationFilter(type=STORED_ITEM, after=after, through=through)
             groups = {_name_stored(each): each for each in self._from.log.operations(where) if _is_stored(each)}
-            chunks = [
-                replace(chunk, group=group)
-                for group, operation in groups.items()
-                if isinstance(operation.data, dict) and not operation.data.get("deleted")
-                for chunk in chunk_operation(operation, Tier.SEMANTIC)
-            ]
+            chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
             self._index.add(chunks)
             kept = {chunk.key for chunk in chunks}
             if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
