@@ -77,9 +77,10 @@ class Conversation:
         """
         if replace and not messages:
             self.change("remove")
-        # They count from the last one on: where a process dies before, the list is as it was.
+        # They count from the last one on: where a process dies before, the list stays as it was.
         batch = f"{uuid4().hex} {status} {int(replace)} {len(messages)}"
-        checked_json([[each.data, each.given] for each in messages])
+        for each in messages:
+            checked_json(each.given)
         for place, (kind, data, given) in enumerate(messages, 1):
             agent = "user" if kind == _TYPES["user"] else "assistant"
             self._record(kind, data, {"message": given}, f"{batch} {place}", agent)
