@@ -36,6 +36,7 @@ LAYERS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "build memory retrieval compression adapters tiers core foundation"),
     "orchestrator": ("orchestrator", "build memory retrieval compression tiers core foundation"),
     "faces": ("faces __main__", "orchestrator doctor build memory retrieval compression tiers core foundation"),
+    "integrations": ("integrations", "memory core foundation"),
     "root": ("", "orchestrator build memory retrieval compression tiers core foundation"),
     "testing": ("testing", "core foundation"),
     "old places": ("manager retriever compressor", ""),
@@ -43,22 +44,22 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_560,
-    "orchestra_mem/core": 12_280,
+    "orchestra_mem": 49_260,
+    "orchestra_mem/core": 12_300,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_220,
     "orchestra_mem/core/facts": 1_500,
     "orchestra_mem/core/summaries": 1_330,
-    "orchestra_mem/core/search": 1_960,
+    "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 4_940,
     "orchestra_mem/adapters": 9_270,
     "orchestra_mem/memory": 2_960,
-    "orchestra_mem/retrieval": 1_790,
+    "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 6_420,
-    "tests": 35_000,
+    "tests": 35_790,
     "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400

@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
+from orchestra_mem.types import STORED_ITEM, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
 
 # Facts that a new one may supersede or complete. Older ones stay as they are: a contradiction over a distance of
 # thousands of facts names its object too vaguely to be believed.
@@ -109,9 +109,10 @@ def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]
 def _own(operation: Operation) -> Operation:
     """An operation without what this memory has rendered: a decision that is recalled is no new one.
 
-    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it.
+    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it. Nor of what
+    a program has stored under a name: it replaces and deletes that itself.
     """
-    if isinstance(operation.data, dict) and operation.data.get("settled") is True:
+    if operation.type == STORED_ITEM or (isinstance(operation.data, dict) and operation.data.get("settled") is True):
         return replace(operation, data=None)
     data = without_recalled(operation.data)
     return operation if data == operation.data else replace(operation, data=data)
