@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
-import uvicorn
 from starlette.types import ASGIApp
 
 from orchestra_mem import OrchestratorContextManager, open_memory
@@ -24,25 +22,11 @@ from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
-from tests.faces.http_client import TOKENS
+from tests.faces.http_client import TOKENS, listening
 from tests.timing import until
 
 OWN = {"Authorization": f"Bearer {TOKENS.own}"}
 REDIS = "We decided to keep the sessions in Redis, because the load balancer has no sticky sessions."
-
-
-@contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
-    """Serve an app on a free port of this machine; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        until(lambda: server.started)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 class Chat:

@@ -1,4 +1,4 @@
-"""The MCP server as a process, driven by the official client: what each tool answers and refuses, pages, agents."""
+"""The MCP server as a process and over HTTP, driven by the official client: what each tool answers and refuses."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from orchestra_mem import open_memory
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.mcp.mcp_server import TOOLS
+from orchestra_mem.settings import ServerSettings
 from tests.faces.conftest import CHECKOUT, Program
+from tests.faces.http_client import TOKENS, listening, serving
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
+SETTINGS = ServerSettings(allowed_hosts=["the.server.example"])
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 class Connection:
-    """A client of a server over stdio, called from outside its event loop."""
+    """A client of a server, called from outside its event loop."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -60,12 +67,31 @@ def connected(folder: Path, *options: str) -> Iterator[Connection]:
         yield Connection(portal, client)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+@contextmanager
+def connected_by_http(folder: Path, *options: str) -> Iterator[Connection]:
+    """Serve the memory of a folder over HTTP, and connect to it with the token of its owner or `--agent NAME`."""
+    token = TOKENS.of_agent(options[-1]) if options else TOKENS.own
+    with open_memory(folder) as memory, start_blocking_portal() as portal:
+        guarded = RequestGuard(make_application(memory, folder, SETTINGS), TOKENS, SETTINGS)
+        with listening(guarded) as url:
+            headers = {"Authorization": f"Bearer {token}", "Host": "the.server.example"}
+            http = portal.wrap_async_context_manager(httpx2.AsyncClient(headers=headers))
+            with http as sender:
+                transport = streamable_http_client(f"{url}/mcp", http_client=sender)
+                made = Client(transport, mode="legacy" if options else "auto")  # both kinds of the protocol
+                with portal.wrap_async_context_manager(made) as client:
+                    yield Connection(portal, client)
+
+
+WAYS = {"stdio": connected, "http": connected_by_http}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     """A server of its owner's, over a memory in which something has happened."""
     folder = tmp_path_factory.mktemp("mcp") / "project"
     folder.mkdir()
-    with connected(folder) as server:
+    with WAYS[request.param](folder) as server:
         assert server("record", type="decision", data="We deploy on Tuesdays, as Ann is there.") == "Recorded as op1.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
@@ -73,7 +99,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         assert server("work_add", kind="story", title="By mail", parent=1) == "Added story 2.\n"
         assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"
         yield server
-    assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
+    if request.param == "stdio":
+        assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
@@ -237,13 +264,14 @@ def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> Non
     assert "```recalled context\n" in message.content.text
 
 
-def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str) -> None:
     """Through its view of the memory; what that does not offer is told in a sentence."""
     folder = tmp_path / "project"
     folder.mkdir()
     with open_memory(folder) as memory:
         memory.catalog.store({"content": "The key lies under the mat.", "ci_source": "ann"})
-    with connected(folder, "--agent", "bob") as server:
+    with WAYS[way](folder, "--agent", "bob") as server:
         assert "The key lies" not in server("search", query="The key lies under the mat.")
         assert "M1" in server("expand", reference="M1", refused=True)
         assert server("remember", content="Ann is away.") == "Kept as M2.\n"
@@ -262,6 +290,39 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path) -> None:
             server.ask(server.client.read_resource, "memory://work_plan")
     with open_memory(folder) as memory:
         assert memory.catalog.get("M2").ci_source == "bob"
+
+
+def test_a_request_is_answered_for_the_caller_whose_token_it_bears(tmp_path: Path) -> None:
+    """There are no sessions that another caller could take over: whatever session a request names, its token counts."""
+    versions = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+    def ask(method: str, given: Any, **headers: str) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
+        answer = served.bare.post("/mcp", json=body, headers=versions | headers)
+        assert "mcp-session-id" not in answer.headers
+        return answer.json()["result"]
+
+    with serving(tmp_path, config={"catalog": {"isolation": "strict"}}) as served:
+        served.memory.record_operation("note", "The key lies under the mat.", agent="ann")
+        agents = {name: served.agent(name) | {"Mcp-Session-Id": "a session"} for name in ("ann", "bob")}
+        for headers in ({"Authorization": f"Bearer {TOKENS.own}"}, *agents.values()):
+            assert ask("initialize", hello, **headers)["serverInfo"]["name"] == "orchestra-mem"
+        seen = {name: str(ask("tools/call", {"name": "recent"}, **headers)) for name, headers in agents.items()}
+        assert {name: "The key lies" in text for name, text in seen.items()} == {"ann": True, "bob": False}
+        for method in ("GET", "DELETE"):
+            assert served.client.request(method, "/mcp", headers=agents["ann"]).status_code == 405
+
+
+def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its route says what is missing."""
+    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp.mcp_server")
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    with serving(tmp_path) as served:
+        answer = served.client.post("/mcp", json={})
+        assert (answer.status_code, answer.json()["detail"]) == (
+            501, "MCP needs `pip install 'orchestra-mem[mcp]'` where the server runs",
+        )  # fmt: skip
 
 
 def test_stdout_has_the_protocol_alone(run: Program) -> None:
