@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
 
 def guarded(memory: OrchestratorContextManager, project: Path) -> ASGIApp:
     """Give the server's application behind its guard; it hurries all but chats."""
-    settings = ServerSettings(timeout_s=0.5)
+    settings = ServerSettings(timeout_s=0.5, chat_wait_s=1)
     return RequestGuard(make_application(memory, project, settings), TOKENS, settings)
 
 
@@ -311,6 +312,45 @@ def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
         assert response.status_code == 200
         assert "closed" in response.headers["x-memory-problem"]
         assert not stream or response.content == b"".join(Llama().events())
+
+
+def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> None:
+    """It is answered without the memory and told so; both sayings are recorded in their order once that is free."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    until(lambda: chat.memory.search("Redis", mode=SearchMode.KEYWORD).hits)
+    chat.llama.whole = True
+    body = {"messages": [user("Where do the sessions live?")]}
+    with closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        response = httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN, timeout=20)
+        assert time.monotonic() - begun < 8  # the memory itself waits for 30 s
+        assert response.json()["choices"][0]["message"]["content"] == "The answer is 42."
+        late = "the memory did not answer within 1 s: nothing of it is added, and what was said is recorded later"
+        problem = f"{late}; the memory did not take the answer within 1 s: it is recorded later"
+        assert response.headers["x-memory-problem"] == problem
+        assert chat.sent() == [user("Where do the sessions live?")]
+        chat.llama.whole = False
+        streamed = httpx2.post(
+            f"{chat.url}/v1/chat/completions", json={**body, "stream": True}, headers=OWN, timeout=20
+        )  # fmt: skip
+        assert streamed.content == b"".join(Llama().events())
+        assert streamed.headers["x-memory-problem"] == late
+        other.execute("ROLLBACK")
+    until(lambda: len(chat.recorded()) == 4)
+    assert chat.recorded()[1:3] == [
+        ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42."),
+    ]  # fmt: skip
+
+
+def test_what_fails_unforeseen_is_logged_by_its_own_kind(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not as the group that it comes in."""
+    monkeypatch.setattr(type(chat.memory), "search", lambda self, *given, **how: [][len(given)])
+    response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Why?")]}, headers=OWN)
+    assert response.status_code == 500
+    assert "a request failed: IndexError; with --debug the log shows where" in caplog.messages
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
