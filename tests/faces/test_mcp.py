@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -371,7 +372,18 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     assert run.errors.startswith("orchestra-mem: mcp needs `pip install 'orchestra-mem[mcp]'`: ")
 
 
-def test_clients_are_given_their_configuration(run: Program) -> None:
+@pytest.fixture
+def home(run: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder that is empty."""
+    home = run.folder.parent / "home"
+    for name in ("HOME", "USERPROFILE", "APPDATA"):
+        monkeypatch.setenv(name, str(home))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_clients_are_given_their_configuration(run: Program, home: Path) -> None:
     """In the form of each, with this Python and this project; the file that it belongs in is told."""
     arguments = ["-m", "orchestra_mem", "mcp", "--project", str(run.folder), "--agent", "bob"]
     server = {"command": sys.executable, "args": arguments}
@@ -379,8 +391,92 @@ def test_clients_are_given_their_configuration(run: Program) -> None:
         assert run.json("mcp", "--install", client, "--agent", "bob") == {"mcpServers": {"orchestra-mem": server}}
     told = run("mcp", "--install", "vs-code", "--agent", "bob")
     assert json.loads(told) == {"servers": {"orchestra-mem": {"type": "stdio", **server}}}
-    assert run.errors == "put this into .vscode/mcp.json in the project's folder\n"
-    assert [*run.folder.iterdir()] == []
+    assert run.errors == f"put this into {run.folder}/.vscode/mcp.json, or have it put there by --write\n"
+    told = run("mcp", "--install", "codex", "--agent", "bob")
+    assert tomllib.loads(told) == {"mcp_servers": {"orchestra-mem": server}}
+    assert run.errors == f"put this into {home}/.codex/config.toml, or have it put there by --write\n"
+    assert ([*run.folder.iterdir()], home.exists()) == ([], False)
+    run("mcp", "--write", exit_code=2)
+    assert "it goes with --install CLIENT" in run.errors
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "before"),
+    [
+        (
+            "claude-code",
+            "project/.mcp.json",
+            '{\n    "a": 1.5,\n    "mcpServers": {"b": {"url": "é"}},\n    "c": [null]\n}\n',
+        ),
+        ("cursor", "project/.cursor/mcp.json", '{"mcpServers": {}}'),
+        ("vs-code", "project/.vscode/mcp.json", '{"inputs": [], "servers": {"x": {}}}'),
+        ("claude-desktop", "home/.config/Claude/claude_desktop_config.json", " \n"),
+        ("codex", "home/.codex/config.toml", 'model = "x" # mine\n\n[mcp_servers.b]\ncommand = "b"'),
+    ],
+)
+def test_a_clients_file_is_written_and_what_is_there_stays(
+    run: Program, home: Path, client: str, file: str, before: str
+) -> None:
+    """A missing file is made; in another the entry is added; a second time nothing changes."""
+    path, read = run.folder.parent / file, tomllib.loads if client == "codex" else json.loads
+    if sys.platform != "linux" and client == "claude-desktop":
+        pytest.skip("it is elsewhere")
+    printed = read(run("mcp", "--install", client))
+    ((section, entries),) = printed.items()
+    assert run("mcp", "--install", client, "--write") == f"put into {path}\n"
+    assert read(path.read_text("utf-8")) == printed
+    path.write_text(before, "utf-8")
+    path.chmod(0o600)
+    run("mcp", "--install", client, "--write")
+    text = path.read_text("utf-8")
+    there = read(before) if before.strip() else {}
+    assert read(text) == {**there, section: {**there.get(section, {}), **entries}}
+    assert [*read(text)][: len(there)] == [*there]
+    assert client != "codex" or text.startswith(before)
+    assert client != "claude-code" or text.startswith('{\n    "a": 1.5,\n    "mcpServers": {\n        "b": {\n')
+    assert run("mcp", "--install", client, "--write") == f"{path} has it already: nothing was changed\n"
+    assert (path.read_text("utf-8"), path.stat().st_mode & 0o777) == (text, 0o600)
+    assert [each.name for each in path.parent.iterdir() if each.name.startswith(path.name)] == [path.name]
+
+
+def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -> None:
+    """In JSON; in TOML it is left to a person."""
+    (run.folder / ".mcp.json").write_text('{"mcpServers": {"orchestra-mem": {"command": "old"}, "b": {}}}')
+    done = run.json("mcp", "--install", "claude-code", "--write")
+    assert (done["changed"], done["before"], done["entry"]["command"]) == (True, {"command": "old"}, sys.executable)
+    assert run.errors.startswith('before: {"command": "old"}\nnow: {"command": ')
+    assert [*json.loads((run.folder / ".mcp.json").read_text())["mcpServers"]] == ["orchestra-mem", "b"]
+    run("mcp", "--install", "codex", "--write")
+    run("mcp", "--install", "codex", "--write", "--agent", "bob", exit_code=1)
+    assert run.errors.endswith("put the entry in by hand: it has another [mcp_servers.orchestra-mem]\n")
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text", "why"),
+    [
+        ("claude-code", ".mcp.json", b'{\n  // mine\n  "mcpServers": {}}', "it is no JSON, or has comments"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": ', "it is no JSON, or has comments, which would be lost: "),
+        ("claude-code", ".mcp.json", b"[]", "it has no object 'mcpServers' of servers"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": []}', "it has no object 'mcpServers' of servers"),
+        ("claude-code", ".mcp.json", b'{"b": {"c": 1, "d": 2, "c": 3}}', "a key is there twice, one of: c, d"),
+        ("claude-code", ".mcp.json", b'{"a": "\xff"}', "'utf-8' codec"),
+        ("claude-code", ".mcp.json", b"[" * 100_000, "maximum recursion"),
+        ("codex", "../home/.codex/config.toml", b"a = ", "Invalid value"),
+        ("codex", "../home/.codex/config.toml", b"mcp_servers = 5", "it has no table 'mcp_servers' of servers"),
+        ("codex", "../home/.codex/config.toml", b"mcp_servers = {b = {command = 'b'}}", "Cannot declare"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_kept_is_refused(
+    run: Program, home: Path, client: str, file: str, text: bytes, why: str
+) -> None:
+    """In a sentence, and it stays as it is."""
+    path = run.folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+    run("mcp", "--install", client, "--write", exit_code=1)
+    assert run.errors.startswith(f"orchestra-mem: {path.resolve()} is left as it is, put the entry in by hand: {why}")
+    assert run.errors.count("\n") == 1
+    assert path.read_bytes() == text
 
 
 def test_no_other_command_loads_the_sdk(run: Program) -> None:
