@@ -55,9 +55,11 @@ def _print(run: Invocation, client: McpClient, agent: str | None) -> CommandResu
 
 
 def _write(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
-    done = install(client, run.project, agent)
-    words = f"put into {done.file}" if done.is_changed else f"{done.file} has it already: nothing was changed"
-    told = {"before": done.before, "now": done.entry} if done.is_changed and done.before is not None else {}
-    notes = [f"{name}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in told.items()]
-    value = {"file": done.file, "changed": done.is_changed, "before": done.before, "entry": done.entry}
-    return CommandResult(value, f"{words}\n", notes=notes)
+    file, entry = client.file(run.project), client.entry(run.project, agent)
+    before = install(client, file, entry)
+    value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
+    if before == entry:
+        return CommandResult(value, f"{file} has it already: nothing was changed\n")
+    told = [] if before is None else [("before", before), ("now", entry)]
+    notes = [f"{name}: {json.dumps(each, ensure_ascii=False)}" for name, each in told]
+    return CommandResult(value, f"put into {file}\n", notes=notes)

@@ -350,7 +350,7 @@ def test_what_fails_unforeseen_is_logged_by_its_own_kind(
     monkeypatch.setattr(type(chat.memory), "search", lambda self, *given, **how: [][len(given)])
     response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Why?")]}, headers=OWN)
     assert response.status_code == 500
-    assert "a request failed: IndexError; with --debug the log shows where" in caplog.messages
+    until(lambda: "a request failed: IndexError; with --debug the log shows where" in caplog.messages)
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:

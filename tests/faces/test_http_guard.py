@@ -257,6 +257,8 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
+        ask |= {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Mcp-Protocol-Version"}
+        assert served.bare.options("/mcp", headers=ask).status_code == 200
         assert (
             served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
             == 403

@@ -27,7 +27,7 @@ from orchestra_mem.faces.http import (
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
-from orchestra_mem.faces.http.mcp_endpoint import McpEndpoint
+from orchestra_mem.faces.http.mcp_endpoint import MCP_HEADERS, McpEndpoint
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -50,7 +50,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     """Make the application of a memory, for a `RequestGuard` to stand before."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
         expose_headers=["ETag", "Location"],
     )  # fmt: skip
     chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))

@@ -117,11 +117,9 @@ class ChatEndpoint:
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
-        """Wait a while for what is being recorded, and let go of the model's server."""
+        """Wait for what is being recorded, and let go of the model's server."""
         if self._under_way:
-            _, late = await asyncio.wait(self._under_way, timeout=self._wait_s)
-            if late:
-                logger.error("%d parts of chats may not be recorded: the memory took too long", len(late))
+            await asyncio.wait(self._under_way)
         if self._relay is not None:
             await self._relay.close()
 

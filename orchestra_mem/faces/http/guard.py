@@ -40,7 +40,6 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-_ENDING = Problem(503, "the server is being ended; what was begun may still be done")
 
 
 def allowed_origins(settings: ServerSettings) -> list[str]:
@@ -131,7 +130,7 @@ class RequestGuard:
                     await self._app(scope, receive, answer_in_time)
             except Exception as error:
                 late = isinstance(error, TimeoutError) and limit.expired()
-                refusal = failed() if not late else _ENDING if self._is_ending else _too_late(self._timeout_s)
+                refusal = failed() if not late else _ended() if self._is_ending else _too_late(self._timeout_s)
                 if not late:  # by its kind alone: its words may quote the memory
                     logger.error("a request failed: %s; with --debug the log shows where", _kind(error))
                     logger.debug("where it failed", exc_info=error)
@@ -194,6 +193,10 @@ class RequestGuard:
         except CookieError:
             return None
         return self._tokens.holder(kept.value) if kept else None
+
+
+def _ended() -> Problem:
+    return Problem(503, "the server is being ended; what was begun may still be done")
 
 
 def _kind(error: Exception) -> str:

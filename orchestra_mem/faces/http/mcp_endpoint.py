@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from orchestra_mem.faces.mcp.mcp_server import MemoryServer
 
+MCP_HEADERS = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name")
+"""What clients send beside the token."""
+
 
 class McpEndpoint:
     """Answers MCP clients: a server for each caller, made when it first asks and kept."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TypeAlias
 
 import uvicorn
 
@@ -24,6 +25,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # requests under way are waited for so long, and then cut off
 _CUTTING_S = 20  # what came of them is recorded meanwhile
 _MOST_HEADER_BYTES = 65_536
+_Tell: TypeAlias = "Callable[[], None]"
 
 
 def take_port(host: str, port: int) -> socket.socket:
@@ -104,13 +106,7 @@ def _prepare(memory: OrchestratorContextManager) -> None:
 class _Server(uvicorn.Server):
     """A server that tells when it has begun, ends streams with itself, and leaves signals to who started it."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        started: Callable[[], None],
-        end_streams: Callable[[], None],
-        cut_requests: Callable[[], None],
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, started: _Tell, end_streams: _Tell, cut_requests: _Tell) -> None:
         super().__init__(config)
         self._tell_started = started
         self._end_streams = end_streams

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -55,39 +54,24 @@ class McpClient(StrEnum):
         return f"[{self.section}.{_NAME}]\n{''.join(lines)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
-    """What became of a client's file; `before` is the entry that was there, None where there was none."""
-
-    file: Path
-    before: Any
-    entry: dict[str, Any]
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether the file was written."""
-        return bool(self.before != self.entry)
-
-
-def install(client: McpClient, project: Path, agent: str | None) -> Installed:
-    """Put the entry of this program into a client's file, whose other contents stay.
+def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
+    """Put the entry of this program into a client's file, whose other contents stay; gives the entry that it had.
 
     Raises:
         ServerError: the file is none that can be kept; nothing is written.
         StorageError: it cannot be read or written.
     """
-    file, entry = client.file(project).resolve(), client.entry(project, agent)
     put = _into_toml if client is McpClient.CODEX else _into_json
     try:
         text = file.read_bytes().decode("utf-8") if file.exists() else ""
         before, made = put(text, client, entry)
         if before != entry:
-            _replace(file, made.encode("utf-8"))
+            _replace(file.resolve(), made.encode("utf-8"))
     except OSError as error:
         raise storage_error(error, "changing", file) from error
     except (ValueError, RecursionError) as error:
         raise ServerError(f"{file} is left as it is, put the entry in by hand: {error}") from error
-    return Installed(file=file, before=before, entry=entry)
+    return before
 
 
 def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
@@ -133,7 +117,7 @@ def _replace(file: Path, data: bytes) -> None:
     aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as made:
+        with open(aside, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
             made.write(data)
             made.flush()
             os.fsync(made.fileno())

@@ -118,7 +118,9 @@ def _in_words(call: Callable[..., str]) -> Callable[..., str]:
         except (OrchestraMemError, ValueError) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
-            logger.exception("%s failed", call.__name__)
+            # By its kind alone: its words may quote the memory.
+            logger.error("%s failed: %s; with --debug the log shows where", call.__name__, type(error).__name__)
+            logger.debug("where it failed", exc_info=error)
             raise ToolError(
                 "this should not have happened: it is a fault of the server's; its log says more"
             ) from error
