@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import utc_now
@@ -18,6 +21,7 @@ from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.settings import ServerSettings
+from tests.timing import until
 
 TOKENS = AccessTokens("a-token-for-tests-0123456789")
 ADDRESS = "http://127.0.0.1:8377"
@@ -70,3 +74,17 @@ def serving(
             TestClient(guard, base_url=ADDRESS, raise_server_exceptions=False, follow_redirects=False) as bare,
         ):
             yield Served(memory, client, bare, routes_of(app))
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Iterator[str]:
+    """Serve an app on a free port of this machine; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

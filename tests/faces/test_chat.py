@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
-import uvicorn
 from starlette.types import ASGIApp
 
 from orchestra_mem import OrchestratorContextManager, open_memory
@@ -24,25 +23,11 @@ from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
-from tests.faces.http_client import TOKENS
+from tests.faces.http_client import TOKENS, listening
 from tests.timing import until
 
 OWN = {"Authorization": f"Bearer {TOKENS.own}"}
 REDIS = "We decided to keep the sessions in Redis, because the load balancer has no sticky sessions."
-
-
-@contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
-    """Serve an app on a free port of this machine; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        until(lambda: server.started)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 class Chat:
@@ -79,9 +64,9 @@ def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0)
 
 
-def guarded(memory: OrchestratorContextManager, project: Path) -> ASGIApp:
+def guarded(memory: OrchestratorContextManager, project: Path, wait_s: float = 60) -> ASGIApp:
     """Give the server's application behind its guard; it hurries all but chats."""
-    settings = ServerSettings(timeout_s=0.5)
+    settings = ServerSettings(timeout_s=0.5, chat_wait_s=wait_s)
     return RequestGuard(make_application(memory, project, settings), TOKENS, settings)
 
 
@@ -327,6 +312,43 @@ def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
         assert response.status_code == 200
         assert "closed" in response.headers["x-memory-problem"]
         assert not stream or response.content == b"".join(Llama().events())
+
+
+def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> None:
+    """It is answered without the memory and told so; both sayings are recorded in their order once that is free."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    until(lambda: chat.memory.search("Redis", mode=SearchMode.KEYWORD).hits)
+    question = user("Where do the sessions live?")
+    late = "the memory did not answer within 1 s: nothing of it is added, and what was said is recorded later"
+    with (
+        listening(guarded(chat.memory, tmp_path, wait_s=1)) as url,
+        closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        for stream in (False, True):
+            chat.llama.whole = not stream
+            begun, body = time.monotonic(), {"messages": [question], "stream": stream}
+            response = httpx2.post(f"{url}/v1/chat/completions", json=body, headers=OWN, timeout=20)
+            assert time.monotonic() - begun < 15  # the memory itself waits for 30 s
+            assert chat.sent() == [question]
+            problem = "" if stream else "; the memory did not take the answer within 1 s: it is recorded later"
+            assert response.headers["x-memory-problem"] == late + problem
+            assert not stream or response.content == b"".join(Llama().events())
+        other.execute("ROLLBACK")
+    assert chat.recorded()[1:3] == [
+        ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42."),
+    ]  # fmt: skip
+    assert len(chat.recorded()) == 4
+
+
+def test_what_fails_unforeseen_is_logged_by_its_own_kind(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not as the group that it comes in."""
+    monkeypatch.setattr(type(chat.memory), "search", lambda self, *given, **how: [][len(given)])
+    response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Why?")]}, headers=OWN)
+    assert response.status_code == 500
+    until(lambda: "a request failed: IndexError; with --debug the log shows where" in caplog.messages)
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:

@@ -51,6 +51,10 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},
         "POST /operations": {"type": "x", "data": "x", "agent": "b"}, "POST /work": {"kind": "task", "title": "x"},
         "PATCH /work/{item}": {"status": "done"}, "POST /conflicts/{conflict}": {"accept": True},
+        "POST /mcp": {
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "search", "arguments": {"query": ASKED}},
+        },
     }  # fmt: skip
     found = []
     for method, route in served.routes:
@@ -128,6 +132,8 @@ def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
     assert after == before
     refused = served.bare.get("/api/memory/events", headers=served.agent("a"))
     assert refused.status_code == 403
+    called = next(what for _, path, what in _requests(served) if path == "/mcp")
+    assert SECRET in served.client.post("/mcp", **called).text  # to its owner
 
 
 def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
@@ -251,6 +257,8 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
+        ask |= {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Mcp-Protocol-Version"}
+        assert served.bare.options("/mcp", headers=ask).status_code == 200
         assert (
             served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
             == 403
@@ -282,6 +290,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, "orchestra_mem"), pytest.MonkeyPatch.context() as patch:
         served.get("catalog/M1")
         served.get("search", q=SECRET)
+        served.client.post("/mcp", json={"id": SECRET})
         patch.setattr(type(memory), "losses", lambda self, session, limit: [][len(SECRET)])
         patch.setattr(type(memory), "audit", lambda self, where: int(SECRET))
         assert served.get("losses", 500)["detail"].startswith("this should not have happened")
@@ -289,6 +298,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     lines = [each.getMessage() for each in caplog.records if each.name == "orchestra_mem.faces.http.guard"]
     assert [re.sub(r"[\d.]+ ms", "…", line) for line in lines] == [
         "GET /api/memory/catalog/{memory_id}: 200, …", "GET /api/memory/search: 200, …",
+        "POST /mcp: 400, …",
         "a request failed: IndexError; with --debug the log shows where", "GET /api/memory/losses: 500, …",
         "a request failed: ValueError; with --debug the log shows where", "GET /api/memory/audit: 500, …",
     ]  # fmt: skip

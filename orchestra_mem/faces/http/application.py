@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from orchestra_mem.build import open_relay
 from orchestra_mem.faces.http import (
@@ -26,6 +27,7 @@ from orchestra_mem.faces.http import (
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
+from orchestra_mem.faces.http.mcp_endpoint import MCP_HEADERS, McpEndpoint
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -48,7 +50,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     """Make the application of a memory, for a `RequestGuard` to stand before."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
         expose_headers=["ETag", "Location"],
     )  # fmt: skip
     chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))
@@ -68,4 +70,5 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     app.state.streams, app.state.chat = EventStreams(memory), chat
     for router in ROUTERS:
         app.include_router(router)
+    app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app

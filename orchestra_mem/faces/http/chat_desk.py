@@ -48,7 +48,7 @@ class ChatDesk:
 
     def prompt(
         self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
-        agent: str | None, reserved_tokens: int,
+        agent: str | None, reserved_tokens: int, problem: str = "",
     ) -> Prompt:  # fmt: skip
         """Add what is relevant to a client's messages.
 
@@ -59,11 +59,12 @@ class ChatDesk:
             view: the memory, or what the agent may see of it.
             agent: for whom the client speaks; None for the owner.
             reserved_tokens: room that the answer and the client's tools need in the model's window.
+            problem: why the memory cannot be asked, where that is known already.
         """
         talk = Talk.of(messages, agent=agent)
-        additions, problem = self._additions.of(talk), ""
+        additions = self._additions.of(talk)
         try:
-            if talk.is_new and talk.question.strip():
+            if talk.is_new and talk.question.strip() and not problem:
                 additions[talk.asked] = self._relevant(talk, additions, view)
         except OrchestraMemError as error:
             problem = str(error)
