@@ -14,8 +14,7 @@ from starlette.testclient import TestClient
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import utc_now
-from orchestra_mem.faces.http.application import make_application
-from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.faces.http.application import guarded, make_application
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.settings import ServerSettings
 
@@ -63,7 +62,7 @@ def serving(
     with open_memory(folder, config=config, clock=clock) as memory:
         chosen = ServerSettings(**settings)
         app = make_application(memory, folder, chosen)
-        guard = RequestGuard(app, TOKENS, chosen)
+        guard = guarded(app, TOKENS, chosen)
         own = {"Authorization": f"Bearer {TOKENS.own}"}
         with (
             TestClient(guard, base_url=ADDRESS, headers=own, raise_server_exceptions=False) as client,

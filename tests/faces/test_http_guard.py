@@ -88,6 +88,26 @@ def test_no_route_answers_without_a_token(served: Served) -> None:
             assert SECRET not in answer.text
 
 
+def test_a_browser_is_told_in_a_page_why_it_is_refused(served: Served) -> None:
+    """Without a token how to bring one, else what was wrong. Its status stays, no script is let in."""
+    page = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for method, path, what in _requests(served):
+        answer = served.bare.request(method, path, headers=page, **what)
+        assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8"), path
+        assert answer.headers["www-authenticate"] == 'Bearer realm="orchestra-mem"'
+        assert ("orchestra-mem serve token" in answer.text) == (method != "HEAD")
+        assert SECRET not in answer.text
+        assert "'unsafe" not in answer.headers["content-security-policy"]
+    wrong = served.bare.get("/", params={"token": "wrong"}, headers=page)
+    assert "The token that was given is not one of this memory" in wrong.text
+    foreign = served.client.get("/", headers=page | {"Host": "evil.example"})
+    assert (foreign.status_code, "server.allowed_hosts" in foreign.text) == (403, True)
+    missing = served.client.get("/api/memory/sessions/<script>", headers=page)
+    assert (missing.status_code, "&#39;&lt;script&gt;&#39;" in missing.text) == (404, True)
+    agents = served.bare.get("/api/memory/status", headers=page | served.agent("a"))
+    assert (agents.status_code, "it takes the memory&#39;s own token" in agents.text) == (403, True)
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -269,8 +289,10 @@ def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
     assert cookie == f"orchestra-mem-8377={TOKENS.own}; HttpOnly; Path=/; SameSite=strict"
     page = served.bare.get("/")  # the client has kept it, as a browser does
     assert page.status_code == 200
-    assert "/api/memory/observations" in page.text
-    assert "<script" not in page.text
+    assert re.findall("<script.*?>", page.text) == re.findall(
+        r'<script src="/static/page\.js\?v=\w+" defer>', page.text
+    )
+    assert "/api/memory/observations" in served.bare.get("/api").text
     served.bare.cookies.clear()
     assert served.bare.get("/", params={"token": "wrong"}).status_code == 401
     assert served.bare.get("/api/memory/window", params={"token": TOKENS.own}).status_code == 401

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
@@ -20,15 +21,21 @@ from orchestra_mem.faces.http import (
     event_routes,
     history_routes,
     observation_routes,
-    start_page,
     work_routes,
 )
 from orchestra_mem.faces.http.event_routes import EventStreams
-from orchestra_mem.faces.http.guard import allowed_origins
+from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
+from orchestra_mem.faces.http.web import home_pages
+from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from orchestra_mem.faces.http.tokens import AccessTokens
 
 ROUTERS = (
     catalog_routes.router,
@@ -39,13 +46,13 @@ ROUTERS = (
     work_routes.router,
     event_routes.router,
     chat_routes.router,
-    start_page.router,
+    home_pages.router,
 )
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
-    """Make the application of a memory, for a `RequestGuard` to stand before."""
+    """Make the application of a memory, which `guarded` makes safe to ask."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
@@ -69,3 +76,8 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     for router in ROUTERS:
         app.include_router(router)
     return app
+
+
+def guarded(app: ASGIApp, tokens: AccessTokens, settings: ServerSettings) -> ASGIApp:
+    """Put before an application what refuses, and says so to browsers in pages."""
+    return RefusalPages(RequestGuard(app, tokens, settings))

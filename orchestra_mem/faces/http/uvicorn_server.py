@@ -13,8 +13,7 @@ from types import FrameType
 import uvicorn
 
 from orchestra_mem.errors import OrchestraMemError, ServerError
-from orchestra_mem.faces.http.application import make_application
-from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.faces.http.application import guarded, make_application
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -82,7 +81,7 @@ def run_server(
         threading.Thread(target=_prepare, args=(memory,), name="orchestra-mem warm", daemon=True).start()
 
     config = uvicorn.Config(
-        RequestGuard(app, tokens, settings), log_config=None, access_log=False, server_header=False,
+        guarded(app, tokens, settings), log_config=None, access_log=False, server_header=False,
         proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S,
     )  # fmt: skip

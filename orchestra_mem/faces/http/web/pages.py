@@ -1,0 +1,94 @@
+"""How every page is made: its template, the navigation, static files. What a page shows is in its own module."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.core.text import visible
+from orchestra_mem.faces.views import counted, short_time
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A place in the navigation. What is `owner_only` is refused to agents."""
+
+    name: str
+    path: str
+    owner_only: bool = False
+
+
+VIEWS = (
+    View("Home", "/"), View("Sessions", "/sessions", True), View("Search", "/search"),
+    View("Documents", "/documents", True), View("Facts", "/facts"), View("Catalog", "/catalog"),
+    View("Work", "/work", True), View("Audit", "/audit", True), View("Prompt", "/prompt"),
+)  # fmt: skip
+
+
+def static_file(name: str) -> bytes | None:
+    """Give a file that pages load; None where there is none of this name."""
+    return _static().get(name)
+
+
+def page_text(template: str, agent: str | None, **what: Any) -> bytes:
+    """Write a page for an agent, for `OWNER`, or for nobody who is known.
+
+    Args:
+        template: its file.
+        agent: who looks at it; None shows no navigation.
+        what: what it shows.
+    """
+    shown = [each for each in VIEWS if agent == OWNER or (agent is not None and not each.owner_only)]
+    refused = [each.name for each in VIEWS if each not in shown] if agent is not None else []
+    known = {"views": shown, "refused": refused, "agent": None if agent == OWNER else agent, "project": "", "here": ""}
+    return _environment().get_template(template).render(known | what).encode("utf-8", "replace")
+
+
+def render(request: Request, template: str, status: int = 200, **what: Any) -> HTMLResponse:
+    """Answer with a page for who asks. What the memory says goes through `what`, and is escaped."""
+    project = request.app.state.project.name
+    text = page_text(template, request.scope["caller"], project=project, here=request.url.path, **what)
+    return HTMLResponse(text, status)
+
+
+@cache
+def _static() -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False,
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+    )  # fmt: skip
+    made.filters |= {"when": _when, "number": "{:,}".format, "percent": "{:.0%}".format, "counted": counted}
+    made.globals["static"] = _static_address
+    return made
+
+
+def _shown(value: object) -> object:
+    """Write what is put into a page: nothing for None, and marks for characters that no page can show."""
+    return "" if value is None else visible(value) if type(value) is str else value
+
+
+def _when(time: datetime | None) -> str:
+    return f"{short_time(time)} UTC" if time else ""
+
+
+@cache
+def _static_address(name: str) -> str:
+    """Give the address of a static file, another one for another content, so that browsers may keep it."""
+    return f"/static/{name}?v={hashlib.sha256(_static()[name]).hexdigest()[:12]}"
