@@ -52,7 +52,7 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 4_940,
+    "orchestra_mem/tiers": 4_980,
     "orchestra_mem/adapters": 9_270,
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,

@@ -20,6 +20,7 @@ from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
 ASKED = "the codename in production"  # what leads to it; some answers repeat the question
+API = ("/api/memory/", "/v1/")
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
@@ -52,11 +53,19 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         "POST /operations": {"type": "x", "data": "x", "agent": "b"}, "POST /work": {"kind": "task", "title": "x"},
         "PATCH /work/{item}": {"status": "done"}, "POST /conflicts/{conflict}": {"accept": True},
     }  # fmt: skip
+    form: dict[str, dict[str, str]] = {
+        "/catalog": {"content": "x", "ci_source": "b"}, "/catalog/{memory_id}": {"do": "forget"},
+        "/conflicts/{conflict}": {"keep": "machine"}, "/edit/{name}": {"text": "x", "opened": ""},
+        "/versions/{name}": {"version": "1"}, "/work": {"kind": "task", "title": "x"},
+        "/work/{item}": {"status": "done"},
+    }  # fmt: skip
     found = []
     for method, route in served.routes:
         short = route.removeprefix("/api/memory")
         what: dict[str, Any] = {"params": query.get(short, {})}
-        if method in ("POST", "PATCH", "PUT"):
+        if method == "POST" and not route.startswith(API):
+            what["data"] = form[route]
+        elif method in ("POST", "PATCH", "PUT"):
             what["json"] = body.get(f"{method} {short}", {})
         found.append((method, re.sub(r"{(\w+)}", lambda name: fill[name[1]], route), what))
     return found
@@ -124,6 +133,19 @@ def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str
         answer = served.client.request(method, path, headers=headers, **what)
         assert answer.status_code == 403, (method, path)
         assert SECRET not in answer.text
+
+
+def test_a_browser_changes_something_only_from_a_page_of_the_server(served: Served) -> None:
+    """With the cookie alone a form must tell its page; none that does not is let through to its route."""
+    served.bare.cookies.set("orchestra-mem-8377", TOKENS.of_agent("a"))
+    changing = [each for each in _requests(served) if each[0] not in ("GET", "HEAD")]
+    assert len(changing) > 10
+    for method, path, what in changing:
+        silent = served.bare.request(method, path, **what)
+        assert (silent.status_code, "in `Origin`" in silent.text) == (403, True), (method, path)
+        own = served.bare.request(method, path, headers={"Origin": "http://127.0.0.1:8377"}, **what)
+        assert "in `Origin`" not in own.text, (method, path)
+    served.bare.cookies.clear()
 
 
 def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served) -> None:
@@ -205,7 +227,7 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         assert body["type"] == "about:blank"
         assert body["detail"].startswith(detail)
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert answer.headers["cache-control"] == "no-store"
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self';" in policy
