@@ -128,10 +128,10 @@ class Authorship:
         return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
-        for item in self.items(named.items[:1]):
+        for item in self.items(named.items[:1]) if named.items else ():
             writer = Writer.PERSON if item.author is Author.PERSON else Writer.AGENT
             return Origin(writer, ranges(item.operations), item.timestamp)
-        facts = self.ledger.must_keeps_by_id(named.facts)
+        facts = self.ledger.must_keeps_by_id(named.facts) if named.facts else []
         if any(fact.author is Author.PERSON for fact in facts):
             # In a person's words, whoever put the number behind them.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)
