@@ -27,7 +27,7 @@ from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
-from orchestra_mem.faces.http.web import home_pages
+from orchestra_mem.faces.http.web import home_pages, prompt_page, search_page, sessions_pages
 from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -47,6 +47,9 @@ ROUTERS = (
     event_routes.router,
     chat_routes.router,
     home_pages.router,
+    sessions_pages.router,
+    search_page.router,
+    prompt_page.router,
 )
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
