@@ -47,6 +47,7 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         "/search": {"q": ASKED}, "/relevant": {"message": ASKED, "ci": "b"}, "/catalog": {"ci": "b"},
         "/observations": {"worker": "b"}, "/operations": {"agent": "b"}, "/retrieve": {"task": ASKED},
         "/recommend": {"task": ASKED}, "/expand": {"reference": "op1"}, "/context": {"query": ASKED},
+        "/original": {"of": "op1"}, "/prompt": {"query": ASKED},
     }  # fmt: skip
     body: dict[str, Any] = {
         "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},

@@ -27,7 +27,15 @@ from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
-from orchestra_mem.faces.http.web import catalog_pages, document_pages, home_pages, work_pages
+from orchestra_mem.faces.http.web import (
+    catalog_pages,
+    document_pages,
+    home_pages,
+    prompt_page,
+    search_page,
+    sessions_pages,
+    work_pages,
+)
 from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -47,6 +55,9 @@ ROUTERS = (
     event_routes.router,
     chat_routes.router,
     home_pages.router,
+    sessions_pages.router,
+    search_page.router,
+    prompt_page.router,
     document_pages.router,
     catalog_pages.router,
     work_pages.router,

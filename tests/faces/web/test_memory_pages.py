@@ -23,7 +23,7 @@ HOSTILE = (
 DANGEROUS = "main :is(script, img, iframe, [onerror], a[href^='javascript'])"
 VIEWS = (
     "/documents", f"/documents/{LOG}", "/documents/catalog/reviewer", f"/edit/{LOG}", f"/versions/{LOG}",
-    "/facts?every=true", "/catalog", "/catalog/M1", "/work?every=true", "/work/2", "/audit",
+    "/facts?every=true", "/original?of=K1", "/catalog", "/catalog/M1", "/work?every=true", "/work/2", "/audit",
 )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def test_an_item_is_stored_found_forgotten_and_brought_back(site: Site, memory: 
     page.click("text=Bring back")
     assert memory.catalog.get("M3").status == "live"
     page.goto(f"{site.url}/catalog")
-    page.locator("#text").type("tea")
+    page.locator("#search").type("tea")
     page.locator(".rows li >> nth=1").wait_for(state="detached")
     assert "Ann likes tea." in page.inner_text(".rows")
     assert site.problems == []

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
+from orchestra_mem.catalog_types import AccessOutcome, ItemStatus, ItemType
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.faces.http import catalog_routes
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
-from orchestra_mem.faces.http.json_answers import Time
-from orchestra_mem.faces.http.web.forms import BLANK, Offset, Sent, Word, read, see_other
-from orchestra_mem.faces.http.web.pages import render
+from orchestra_mem.faces.http.catalog_routes import CatalogQuery
+from orchestra_mem.faces.http.history_routes import AuditQuery, FactQuery
+from orchestra_mem.faces.http.web.forms import ListForm, Sent, read, see_other
+from orchestra_mem.faces.http.web.pages import Pager, render
 from orchestra_mem.types import MustKeepKind
 
 router = APIRouter(include_in_schema=False)
@@ -22,34 +25,56 @@ router = APIRouter(include_in_schema=False)
 _PAGE = 50
 _MOST_ITEMS = 5  # of an entry of the audit trail
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
-_KEPT = {"always": True, "expiring": False}
 _DAY_END = "T23:59:59Z"
 
 
+class Kept(StrEnum):
+    """Whether an item expires."""
+
+    ALWAYS = "always"
+    EXPIRING = "expiring"
+
+
+class FactsForm(ListForm, FactQuery):
+    """Which facts are wanted."""
+
+
+class ItemsForm(ListForm, CatalogQuery):
+    """Which items are wanted."""
+
+    kept: Kept | None = None
+    hidden: bool = False
+
+
+class AuditForm(ListForm, AuditQuery):
+    """Which entries are wanted; `owner` wants those that are no agent's."""
+
+    owner: bool = False
+
+
 @router.get("/facts")
-def list_facts(
-    request: Request, caller: Asker, kind: Annotated[MustKeepKind | None, BLANK] = None, every: bool = False,
-    offset: Offset = 0,
-) -> Response:  # fmt: skip
+def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query()]) -> Response:
     """List what summaries must keep, newest first; `every` also what holds no longer."""
-    found = caller.view.facts(kind, standing=not every)[::-1]
-    return _list(request, "facts.html", len(found), facts=found[offset : offset + _PAGE], kinds=[*MustKeepKind])
+    found = caller.view.facts(form.kind, standing=not form.every)[::-1]
+    pager = Pager(form.page, len(found), _PAGE)
+    facts = found[pager.offset : pager.offset + _PAGE]
+    return render(request, "facts.html", form=form, pager=pager, facts=facts, kinds=[*MustKeepKind])
 
 
 @router.get("/catalog")
-def list_items(
-    request: Request, caller: Asker, ci: Word = "", type: Annotated[ItemType | None, BLANK] = None, tag: Word = "",
-    text: Word = "", kept: Word = "", hidden: bool = False, offset: Offset = 0,
-) -> Response:  # fmt: skip
+def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query()]) -> Response:
     """List the items that the caller may see, newest first; those that expire in the order that they go."""
-    where = ItemFilter(
-        agents=[ci] if ci else None, types=[type] if type else (), tags=[tag] if tag else (), text=text,
-        stays=_KEPT.get(kept), statuses=_SHOWN if hidden else (ItemStatus.LIVE,), limit=_PAGE, offset=offset,
-    )  # fmt: skip
     catalog = caller.memory.catalog
-    items, total = catalog.items(where, agent=caller.agent), catalog.count(where, agent=caller.agent)
+    where = replace(
+        form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,),
+        stays=None if form.kept is None else form.kept is Kept.ALWAYS,
+    )  # fmt: skip
+    pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
+    items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
     agents = sorted(catalog.get_stats(agent=caller.agent))
-    return _list(request, "catalog.html", total, items=items, agents=agents, types=[*ItemType])
+    return render(
+        request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType], kept=[*Kept]
+    )
 
 
 @router.get("/catalog/{memory_id}")
@@ -83,23 +108,12 @@ def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
 
 
 @router.get("/audit")
-def list_audit(
-    request: Request, memory: OwnMemory, agent: Word = "", owner: bool = False, call: Word = "",
-    outcome: Annotated[AccessOutcome | None, BLANK] = None, item: Word = "",
-    since: Annotated[Time | None, BLANK] = None, offset: Offset = 0,
-) -> Response:  # fmt: skip
-    """List who looked at the catalog and who changed it, newest first; `owner` lists what was no agent's."""
-    where = AuditFilter(
-        agent="" if owner else agent or None, call=call or None, outcome=outcome, item=item or None, since=since,
-        limit=offset + _PAGE + 1,
-    )  # fmt: skip
-    found = memory.audit(where)
-    return _list(
-        request, "audit.html", len(found), entries=found[offset : offset + _PAGE], outcomes=[*AccessOutcome],
+def list_audit(request: Request, memory: OwnMemory, form: Annotated[AuditForm, Query()]) -> Response:
+    """List who looked at the catalog and who changed it, newest first."""
+    found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
+    pager = Pager(form.page, len(found), _PAGE)
+    entries = found[pager.offset : pager.offset + _PAGE]
+    return render(
+        request, "audit.html", form=form, pager=pager, entries=entries, outcomes=[*AccessOutcome],
         most_items=_MOST_ITEMS,
     )  # fmt: skip
-
-
-def _list(request: Request, template: str, total: int, **what: Any) -> Response:
-    """Show a piece of a list, with the filters that it was asked by."""
-    return render(request, template, query=dict(request.query_params), total=total, limit=_PAGE, **what)

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
 from orchestra_mem.errors import DocumentError, InvalidItemError, StorageError
 from orchestra_mem.faces.editing import differing_lines
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import BLANK, Sent, see_other
-from orchestra_mem.faces.http.web.pages import render
+from orchestra_mem.faces.http.web.forms import Sent, see_other
+from orchestra_mem.faces.http.web.pages import Form, render
 from orchestra_mem.faces.http.web.rendered_markdown import pieces_of
 from orchestra_mem.serialize import from_microseconds
 
@@ -26,7 +27,7 @@ _DONE = {
     "restored": "The earlier text stands again. The one before it is kept as a version.",
     "decided": "Decided. The text before is kept as a version.",
 }
-Number = Annotated[int | None, BLANK, Query(ge=1, le=2**31)]
+Number = Annotated[int | None, Field(ge=1, le=2**31)]
 
 
 @router.get("/documents")
@@ -86,14 +87,18 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
     return _back("documents", name, "decided")
 
 
+class VersionsForm(Form):
+    """Which versions are compared: by default the newest with the text as it stands."""
+
+    older: Number = Field(None, alias="from")
+    newer: Number = Field(None, alias="to")
+
+
 @router.get("/versions/{name:path}")
-def list_versions(
-    request: Request, memory: OwnMemory, name: str,
-    older: Annotated[Number, Query(alias="from")] = None, newer: Annotated[Number, Query(alias="to")] = None,
-) -> Response:  # fmt: skip
+def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
     """List the earlier versions of a document, and what has changed between two of them, or since one."""
-    versions = memory.documents.history(name)[::-1]
-    older = older or (versions[0].sequence if versions else None)
+    versions, newer = memory.documents.history(name)[::-1], form.newer
+    older = form.older or (versions[0].sequence if versions else None)
     changes = memory.documents.diff(name, older, newer).splitlines()[2:] if versions else []
     return render(request, "versions.html", name=name, versions=versions, older=older, newer=newer, changes=changes)
 

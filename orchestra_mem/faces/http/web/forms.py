@@ -1,26 +1,34 @@
-"""What browsers send by forms, and where they are led afterwards."""
+"""What browsers send by forms: which piece of a list is wanted, what is to be changed, where they are led then."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Depends, HTTPException, Query, Request
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from fastapi import Depends, HTTPException, Request
+from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse
 
 from orchestra_mem.core.catalog.item_drafts import faults_of
 from orchestra_mem.errors import InvalidItemError
+from orchestra_mem.faces.http.web.pages import Form, PageNumber
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 100
 _Model = TypeVar("_Model", bound=BaseModel)
 
-BLANK = BeforeValidator(lambda given: given or None)
-"""A field that was left empty is None."""
-Word = Annotated[str, Query(max_length=1_000)]
-Offset = Annotated[int, Query(ge=0, le=2**31)]
+
+class ListForm(Form):
+    """What a list is narrowed by, and which page of it is wanted."""
+
+    page: PageNumber = 1
+
+    @property
+    def address(self) -> str:
+        """What an address of the same list has behind its path, but for the page."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"page"})
+        return f"?{urlencode(given, doseq=True)}{'&' * bool(given)}"
 
 
 async def _sent(request: Request) -> dict[str, str]:

@@ -9,9 +9,14 @@ from starlette.responses import RedirectResponse, Response
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.guard import cookie_name
 from orchestra_mem.faces.http.web.pages import render, static_file
+from orchestra_mem.faces.http.web.window_chart import window_chart
+from orchestra_mem.faces.records import conflict_records, status_record
+from orchestra_mem.types import OperationFilter
 
 router = APIRouter(include_in_schema=False)
 
+_NEWEST = 5
+_CHARTED = 1_000
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -23,7 +28,17 @@ def home(request: Request, caller: Asker, token: str | None = None) -> Response:
         secure = request.url.scheme == "https"
         answer.set_cookie(cookie_name(request.scope), token, httponly=True, samesite="strict", secure=secure)
         return answer
-    return render(request, "home.html")
+    if not caller.is_owner:
+        newest = caller.view.operations(OperationFilter(limit=_NEWEST))[::-1]
+        return render(request, "agent_home.html", operations=newest)
+    memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
+    window = status["context_window"]
+    chart = window_chart(memory.window_history(_CHARTED), window["max_tokens"])
+    level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
+    return render(
+        request, "home.html", state=status, window=window, level=level, chart=chart, conflicts=conflict_records(memory),
+        newest=memory.operations(OperationFilter(limit=_NEWEST))[::-1],
+    )  # fmt: skip
 
 
 @router.get("/api")

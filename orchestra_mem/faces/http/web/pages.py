@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from pydantic import model_validator
 from starlette.responses import HTMLResponse
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.text import visible
+from orchestra_mem.faces.http.json_answers import Given
 from orchestra_mem.faces.views import counted, short_time
+from orchestra_mem.types import Json
 
+_SHORT_CHARS = 300
 _HERE = Path(__file__).parent
+
+
+PageNumber = Annotated[int, Query(ge=1, le=2**31)]
+"""Which page of a list is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """Cuts a list into pages."""
+
+    page: int
+    total: int
+    size: int = 20
+
+    @property
+    def offset(self) -> int:
+        """How many come before this page."""
+        return (self.page - 1) * self.size
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.total // self.size))
+
+
+class Form(Given):
+    """Parameters as a form of a page sends them: a field that is left empty is not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_fields(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if value not in ("", [""], None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +114,7 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     made.filters |= {"when": _when, "number": "{:,}".format, "percent": "{:.0%}".format, "counted": counted}
+    made.filters |= {"said": _said, "in_short": _in_short, "markdown": _markdown}
     made.globals["static"] = _static_address
     return made
 
@@ -86,6 +126,24 @@ def _shown(value: object) -> object:
 
 def _when(time: datetime | None) -> str:
     return f"{short_time(time)} UTC" if time else ""
+
+
+def _said(data: Json) -> str:
+    """Write what was recorded: its words where it has nothing else, else all of it as JSON."""
+    if isinstance(data, dict) and data.keys() == {"text"}:
+        data = data["text"]
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
+
+
+def _in_short(text: str) -> str:
+    """Put what a markdown text says in one line, as much as a list shows of it."""
+    lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
+    return " · ".join(filter(None, lines))[:_SHORT_CHARS]
+
+
+def _markdown(text: str) -> Markup:
+    """Render markdown. HTML in it is shown as text, and no image is loaded."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").disable("image").render(visible(text)))
 
 
 @cache

@@ -101,7 +101,7 @@ def _label(blamed: Sequence[BlamedLine]) -> str:
     when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{time:%Y-%m-%d %H:%M}</time>' if time else ""
     ranges = list(dict.fromkeys(each for origin in origins for each in origin.operations))
     links = "".join(
-        f' <a href="/expand?reference=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
+        f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
         for first, last in ranges[:_MOST_LINKS]
     )
     return f'<small class="blame">{escape(writers)}{when}{links}</small>'

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from orchestra_mem.core.work.transitions import TRANSITIONS
 from orchestra_mem.faces.http import work_routes
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import BLANK, Sent, Word, read, see_other
+from orchestra_mem.faces.http.web.forms import ListForm, Sent, read, see_other
 from orchestra_mem.faces.http.web.pages import render
-from orchestra_mem.faces.http.work_routes import NewItem, StatusChange
+from orchestra_mem.faces.http.work_routes import NewItem, StatusChange, WorkQuery
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
@@ -42,18 +42,21 @@ class Branch:
     progress: WorkProgress
 
 
+class WorkForm(ListForm, WorkQuery):
+    """Which items are wanted; without a status the open ones, with `every` all."""
+
+    every: bool = False
+
+
 @router.get("/work")
-def show_work(
-    request: Request, memory: OwnMemory, every: bool = False, text: Word = "",
-    status: Annotated[WorkStatus | None, BLANK] = None,
-) -> Response:  # fmt: skip
+def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Query()]) -> Response:
     """Show the tree of what is open, of a status, or of every item."""
-    statuses = (status,) if status else () if every else OPEN_STATUSES
-    items = memory.state.items(WorkFilter(statuses=statuses, text=text, limit=_MOST_ITEMS + 1))
+    where = form.where if form.status or form.every else replace(form.where, statuses=OPEN_STATUSES)
+    items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
     return render(
         request, "work.html", tree=tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
-        query=dict(request.query_params), kinds=[kind for kind in WorkKind if kind is not WorkKind.SUBTASK],
+        form=form, kinds=[kind for kind in WorkKind if kind is not WorkKind.SUBTASK],
     )  # fmt: skip
 
 

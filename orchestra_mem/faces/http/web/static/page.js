@@ -57,6 +57,15 @@ if (document.querySelector("[data-live]")) {
   follow();
 }
 
+// What was summarised is fetched when it is opened; without this there is a link to it.
+for (const details of document.querySelectorAll("details[data-load]")) {
+  details.addEventListener("toggle", async () => {
+    const found = new DOMParser().parseFromString(await page(details.dataset.load), "text/html");
+    const part = found.getElementById(`part-${details.dataset.part}`);
+    if (part) details.querySelector("p").replaceWith(part.querySelector("ul"));
+  }, { once: true });
+}
+
 document.addEventListener("keydown", (event) => {
   const inField = event.target.closest("input, textarea, select, [contenteditable]");
   if (event.key === "/" && !inField && !event.ctrlKey && !event.metaKey && !event.altKey) {
