@@ -100,6 +100,7 @@ class Life:
         for token in had - has:
             self.own.pop(token, None)
         self.own |= dict.fromkeys(has - had, name)
+        self.opened[name].clear()  # as editors do that see that the file has changed
 
     def edited(self, text: str) -> str:
         """A text with lines written, reworded, ticked, moved, copied or taken out, in some line ends."""

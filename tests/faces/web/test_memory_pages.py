@@ -84,6 +84,10 @@ def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
     page = site.open(f"/edit/{LOG}")
     page.locator("#text").press("Control+End")
     page.locator("#text").type("\n### We use **ruff**\n")
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.click("text=Leave without saving", no_wait_after=True)
+    assert (asked, page.url) == (["beforeunload"], f"{site.url}/edit/{LOG}")
     memory.record_operation("decision", {"text": "We decided to log in JSON."}, agent="builder")
     memory.refresh()
     page.click("text=Preview")

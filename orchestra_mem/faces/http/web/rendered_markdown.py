@@ -66,6 +66,12 @@ def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
     return [*pieces, Piece(html=_html(lines, done, len(lines), blame))]
 
 
+def markdown_html(text: str) -> Markup:
+    """Render a text that is no document."""
+    lines = split_lines(text)
+    return _html(lines, 0, len(lines), ())
+
+
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
     """Render some lines of a document, with a label where others wrote than before."""
     parser, told, is_held = _parser(), "", False

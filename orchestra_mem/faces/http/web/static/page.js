@@ -75,3 +75,12 @@ document.addEventListener("keydown", (event) => {
     event.target.blur();
   }
 });
+
+// What was typed and is not saved yet is left only after a question.
+for (const form of document.querySelectorAll("form[data-unsaved]")) {
+  let isSent = false;
+  form.addEventListener("submit", () => { isSent = true; });
+  addEventListener("beforeunload", (event) => {
+    if (!isSent && form.text.value !== form.opened.value) event.preventDefault();
+  });
+}
