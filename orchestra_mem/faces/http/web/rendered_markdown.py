@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 
 from markdown_it import MarkdownIt
@@ -33,6 +34,38 @@ class Piece:
     mine: Sequence[str] = field(default_factory=list)
     machine: Sequence[str] = field(default_factory=list)
     changed_meanwhile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Who wrote some lines, when last, and from which operations."""
+
+    writers: tuple[str, ...]
+    time: datetime | None
+    operations: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, lines: Sequence[BlamedLine]) -> Origins:
+        """Join the origins of lines; blank ones do not count."""
+        found = [line.origin for line in lines if line.text.strip()]
+        operations = dict.fromkeys(each for origin in found for each in origin.operations)
+        time = max((origin.time for origin in found if origin.time), default=None)
+        return cls(tuple(dict.fromkeys(origin.writer.value for origin in found)), time, tuple(operations))
+
+    def go_on_from(self, told: Origins) -> bool:
+        """Tell whether they are those that were told last, so that nothing is to be told anew."""
+        is_same = (self.writers, self.operations) == (told.writers, told.operations)
+        return is_same and self.time in (None, told.time)
+
+    @property
+    def html(self) -> str:
+        """The label in the margin."""
+        when = f' <time datetime="{self.time:%Y-%m-%dT%H:%MZ}">{self.time:%Y-%m-%d %H:%M}</time>' if self.time else ""
+        links = "".join(
+            f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
+            for first, last in self.operations[:_MOST_LINKS]
+        )
+        return f'<small class="blame">{escape(", ".join(self.writers))}{when}{links}</small>'
 
 
 @cache
@@ -74,7 +107,7 @@ def markdown_html(text: str) -> Markup:
 
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
     """Render some lines of a document, with a label where others wrote than before."""
-    parser, told, is_held = _parser(), "", False
+    parser, told, is_held = _parser(), Origins((), None, ()), False
     shown: list[Token] = []
     waiting: list[Token] = []
     for token in parser.parse("\n".join(lines[start:end])):
@@ -89,25 +122,11 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
         elif token.type in ("heading_close", "table_close"):
             is_held = False
         if blame and token.map and token.type in _LABELLED:
-            label = _label(blame[start + token.map[0] : start + token.map[1]])
-            if label != told:
-                told = label
-                waiting.append(Token(_BLAME, "", 0, meta={"html": label}))
+            origins = Origins.of(blame[start + token.map[0] : start + token.map[1]])
+            if not origins.go_on_from(told):
+                told = origins
+                waiting.append(Token(_BLAME, "", 0, meta={"html": origins.html}))
         if not is_held:
             shown += waiting
             waiting = []
     return Markup(parser.renderer.render(shown, parser.options, {}))
-
-
-def _label(blamed: Sequence[BlamedLine]) -> str:
-    """Say who wrote some lines, when, and from which operations."""
-    origins = list(dict.fromkeys(line.origin for line in blamed if line.text.strip()))
-    writers = ", ".join(dict.fromkeys(origin.writer.value for origin in origins))
-    time = max((origin.time for origin in origins if origin.time), default=None)
-    when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{time:%Y-%m-%d %H:%M}</time>' if time else ""
-    ranges = list(dict.fromkeys(each for origin in origins for each in origin.operations))
-    links = "".join(
-        f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
-        for first, last in ranges[:_MOST_LINKS]
-    )
-    return f'<small class="blame">{escape(writers)}{when}{links}</small>'
