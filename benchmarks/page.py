@@ -110,6 +110,8 @@ def measure(options: Options, report: Report) -> None:
             report.unmeasured(key, "needs Chromium")
         return
     with tempfile.TemporaryDirectory(prefix="page-") as folder, browsing(program) as browser:
+        for each in ("views", "typing"):
+            Path(folder, each).mkdir()
         views(Path(folder, "views"), browser, report)
         chunks, name = (10_000, "10k") if options.quick else (100_000, "100k")
         if options.quick:

@@ -111,6 +111,6 @@ def screenshot() -> Callable[[Page, str], None]:
     def keep(page: Page, name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=Path(folder) / f"{re.sub('[^a-z0-9]+', '-', name)}.png")
+            page.screenshot(path=Path(folder) / f"{re.sub('[^a-zA-Z0-9]+', '-', name)}.png")
 
     return keep
