@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchmarks._operations import Generator, WorkClock
+from orchestra_mem import open_memory
 from tests.faces.server_process import running
 
 NARROW, WIDE = 400, 1280
+HOSTILE = "<script>document.title = 'taken over'</script><img src=x onerror=alert(1)> zephyrberg"
+"""What somebody may have recorded: it is to be shown as it is."""
 SCREENSHOTS = "ORCHESTRA_MEM_SCREENSHOTS"
 """The environment variable that names the folder which screenshots go to; without it none are made."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -41,7 +46,7 @@ class Site:
 
     def show(self, *, width: int = WIDE, dark: bool = False) -> None:
         """Set how wide the page is, and whether it is dark."""
-        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.set_viewport_size({"width": width, "height": 1_200})
         self.page.emulate_media(color_scheme="dark" if dark else "light")
 
 
@@ -65,6 +70,19 @@ def browsing(browser: Browser, project: Path) -> Iterator[Site]:
         page.on("console", lambda told: site.problems.append(told.text) if told.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: site.problems.append(str(error)))
         yield site
+
+
+def fill(project: Path, operations: int) -> None:
+    """Record work of several agents over days in a small window, in two sessions, one of which has ended."""
+    clock = WorkClock()
+    with open_memory(project, clock=clock) as memory:
+        for number, work in enumerate(islice(Generator(3).works(), operations)):
+            clock.advance(work.seconds)
+            if number == operations // 2:
+                memory.flush_session()
+            memory.record_operation(work.type, work.data, agent=work.agent)
+        memory.record_operation("message", {"text": HOSTILE}, agent=HOSTILE)
+        memory.update_index()
 
 
 def no_serious_fault(page: Page) -> None:
@@ -93,6 +111,6 @@ def screenshot() -> Callable[[Page, str], None]:
     def keep(page: Page, name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=Path(folder) / f"{re.sub('[^a-z0-9]+', '-', name)}.png", full_page=True)
+            page.screenshot(path=Path(folder) / f"{re.sub('[^a-zA-Z0-9]+', '-', name)}.png")
 
     return keep

@@ -128,16 +128,19 @@ def _when(time: datetime | None) -> str:
 
 
 def _said(data: Json) -> str:
-    """Write what was recorded: its words where it has nothing else, else all of it as JSON."""
-    if isinstance(data, dict) and data.keys() == {"text"}:
-        data = data["text"]
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
+    """Write what was recorded: texts as they are, with their names where there are several; all else as JSON."""
+    if isinstance(data, dict) and data.keys() != {"text"}:
+        values = {name: _said(value) for name, value in data.items()}
+        return "\n".join(f"{name}:{chr(10) if chr(10) in said else ' '}{said}" for name, said in values.items())
+    said = data["text"] if isinstance(data, dict) else data
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, indent=2)
 
 
 def _in_short(text: str) -> str:
     """Put what a markdown text says in one line, as much as a list shows of it."""
     lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
-    return " · ".join(filter(None, lines))[:_SHORT_CHARS]
+    short = " · ".join(filter(None, lines))
+    return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS].rpartition(' ')[0]} …"
 
 
 @cache

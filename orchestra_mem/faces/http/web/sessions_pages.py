@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from orchestra_mem.build.memory_service import MemoryService
+from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.web.pages import PageNumber, Pager, render
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -32,15 +33,18 @@ def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Respo
     pager = Pager(page, len(memory.sessions()))
     found = MemoryService(memory).sessions(pager.size, pager.offset)
     counts = {each.id: memory.count_operations(OperationFilter(session=each.id)) for each in found}
-    now = datetime.now(UTC)
-    begin = min((each.started_at for each in found), default=now)
-    whole = max(1.0, (max((each.ended_at or now for each in found), default=now) - begin).total_seconds())
+    ends = {each.id: each.ended_at or _newest(memory, each.id) or each.started_at for each in found}
+    begin, end = min((each.started_at for each in found), default=None), max(ends.values(), default=None)
 
     def percent(time: datetime) -> float:
-        return 100 * (time - begin).total_seconds() / whole
+        assert begin is not None
+        assert end is not None
+        return 100 * (time - begin) / max(end - begin, timedelta(seconds=1))
 
-    bars = {each.id: (percent(each.started_at), percent(each.ended_at or now)) for each in found}
-    return render(request, "sessions.html", sessions=found, counts=counts, bars=bars, pager=pager, begin=begin)
+    bars = {each.id: (percent(each.started_at), percent(ends[each.id])) for each in found}
+    return render(
+        request, "sessions.html", sessions=found, counts=counts, bars=bars, pager=pager, begin=begin, end=end
+    )  # fmt: skip
 
 
 @router.get("/sessions/{session_id}")
@@ -58,7 +62,13 @@ def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumb
 def session_document(request: Request, memory: OwnMemory, session_id: str) -> Response:
     """Show the document of a session as it lies in its folder."""
     found = MemoryService(memory).session(session_id)
-    return render(request, "session_document.html", session=found, document=memory.session_document(session_id))
+    document = without_front_matter(memory.session_document(session_id))
+    return render(request, "session_document.html", session=found, document=document)
+
+
+def _newest(memory: OrchestratorContextManager, session_id: str) -> datetime | None:
+    newest = memory.operations(OperationFilter(session=session_id, limit=1))
+    return newest[0].timestamp if newest else None
 
 
 def _tree(memory: OrchestratorContextManager, session_id: str) -> list[SummaryNode]:

@@ -1,7 +1,7 @@
 // Search as one types, what changes shown as it happens, and keys. All pages can be read without this.
 "use strict";
 
-const TYPING_MS = 80, LIVE_MS = 1500;
+const TYPING_MS = 20, LIVE_MS = 1500;
 
 // Puts the regions that match from another copy of this page into this one, but never the one that somebody is in.
 const swap = (text, regions) => {
@@ -9,7 +9,8 @@ const swap = (text, regions) => {
   for (const old of document.querySelectorAll(regions)) {
     const now = fresh.getElementById(old.id);
     const busy = old.contains(document.activeElement) || old.querySelector("details[open]");
-    if (now && !(old.hasAttribute("data-live") && busy) && now.innerHTML !== old.innerHTML) old.replaceWith(now);
+    const keep = old.hasAttribute("data-live") && (busy || now?.innerHTML === old.innerHTML);
+    if (now && !keep) old.replaceWith(now);
   }
 };
 
