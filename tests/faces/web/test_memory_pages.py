@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Dialog, Page
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.conflicts import mark
@@ -85,7 +85,12 @@ def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
     page.locator("#text").press("Control+End")
     page.locator("#text").type("\n### We use **ruff**\n")
     asked: list[str] = []
-    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.once("dialog", stay)
     page.click("text=Leave without saving", no_wait_after=True)
     assert (asked, page.url) == (["beforeunload"], f"{site.url}/edit/{LOG}")
     memory.record_operation("decision", {"text": "We decided to log in JSON."}, agent="builder")
