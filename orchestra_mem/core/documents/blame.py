@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
 from orchestra_mem.core.documents.markdown import split_blocks
@@ -44,6 +44,7 @@ Blame: TypeAlias = tuple[Origin, ...]
 """The origin of each line of a text."""
 OriginOf: TypeAlias = Callable[[str, str], Origin]
 """Gives the origin of a new line, from its text and the title of the heading above it."""
+_Whose = TypeVar("_Whose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -> Blame:
+def carry(
+    blame: tuple[_Whose, ...], old_text: str, new_text: str, origin_of_new: Callable[[str, str], _Whose]
+) -> tuple[_Whose, ...]:
     """The blame of a new text: lines that stay keep their origin, also where they moved.
 
     Line ends do not count.
