@@ -37,7 +37,7 @@ _VIEWS = (
 _TYPE = """([text]) => new Promise((done) => {
   const field = document.querySelector("#q"), begun = performance.now();
   new MutationObserver((_, watch) => { watch.disconnect(); done(performance.now() - begun); })
-    .observe(document.querySelector("main"), { childList: true });
+    .observe(document.querySelector("#hits"), { childList: true });
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 })"""

@@ -15,6 +15,7 @@ import uvicorn
 from orchestra_mem.errors import OrchestraMemError, ServerError
 from orchestra_mem.faces.http.application import guarded, make_application
 from orchestra_mem.faces.http.tokens import AccessTokens
+from orchestra_mem.faces.http.web.pages import load_templates
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
@@ -91,7 +92,8 @@ def run_server(
 
 
 def _prepare(memory: OrchestratorContextManager) -> None:
-    """Find the facts and load what search is made of, so that the first who asks does not wait for it."""
+    """Load the pages, find the facts, load what search is made of, so that the first who asks does not wait for it."""
+    load_templates()
     with suppress(OrchestraMemError):  # whoever asks is told
         memory.facts(limit=1)
         memory.search("where did we stop", limit=1)

@@ -80,6 +80,12 @@ def static_file(name: str) -> bytes | None:
     return _static().get(name)
 
 
+def load_templates() -> None:
+    """Compile all templates, which takes longer than to fill them."""
+    for name in _environment().list_templates():
+        _environment().get_template(name)
+
+
 def page_text(template: str, agent: str | None, **what: Any) -> bytes:
     """Write a page for an agent, for `OWNER`, or for nobody who is known.
 

@@ -3,14 +3,14 @@
 
 const TYPING_MS = 20, LIVE_MS = 1500;
 
-// Puts the regions that match from another copy of this page into this one, but never the one that somebody is in.
+// Fills the regions that match from another copy of this page, but never one that somebody is in.
 const swap = (text, regions) => {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const old of document.querySelectorAll(regions)) {
     const now = fresh.getElementById(old.id);
     const busy = old.contains(document.activeElement) || old.querySelector("details[open]");
     const keep = old.hasAttribute("data-live") && (busy || now?.innerHTML === old.innerHTML);
-    if (now && !keep) old.replaceWith(now);
+    if (now && !keep) old.replaceChildren(...now.childNodes);
   }
 };
 
