@@ -50,12 +50,14 @@ def test_a_form_with_faults_changes_nothing(served: Served) -> None:
     for path, form, status, told in (
         ("/conflicts/3f9a1c", conflict, 422, "keep: 'theirs' is none of mine, machine, both"),
         ("/conflicts/3f9a1c", {"keep": "mine"}, 404, "there is no conflict '3f9a1c'"),
-        (f"/versions/{LOG}", {"version": "x"}, 422, "version: 'x' is no number"),
+        (f"/versions/{LOG}", {"version": "9" * 9_999}, 422, "version: "),
+        (f"/versions/{LOG}", {"from": "1"}, 422, "version: "), (f"/edit/{LOG}", {"opened": ""}, 422, "was not sent whole"),
+        (f"/edit/{LOG}", {"text": ""}, 422, "was not sent whole"),
         (f"/versions/{LOG}", {"version": "999"}, 404, f"{LOG} does not have version 999"),
         ("/edit/nothing", {"text": "x", "opened": "x"}, 404, "there is no document 'nothing'"),
         ("/work", {"kind": "task", "titel": "x"}, 422, "titel: Extra inputs are not permitted"),
         ("/work/1", {"status": "done"}, 404, "there is no"),
-        ("/catalog", {"content": "", "priority": "eleven"}, 422, "priority: "),
+        ("/catalog", {"content": "", "priority": "9" * 9_999}, 422, "priority: "),
         ("/catalog", {"content": "x", "expires": "tomorrow"}, 422, "expires: "),
     ):  # fmt: skip
         answer = served.client.post(path, data=form)

@@ -88,7 +88,7 @@ def store_item(caller: Asker, sent: Sent) -> Response:
     """Store an item, or strengthen the one that says the same; what is left empty is found out."""
     given: dict[str, object] = {**sent}
     given["tags"] = [tag.strip() for tag in sent.get("tags", "").split(",") if tag.strip()] or ""
-    if (priority := sent.get("priority", "")).isdecimal():
+    if (priority := sent.get("priority", "")[:3]).isdecimal():
         given["priority"] = int(priority)
     if expires := given.get("expires"):
         given["expires"] = f"{expires}{_DAY_END}"

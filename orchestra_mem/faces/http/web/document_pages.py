@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from orchestra_mem.errors import DocumentError, InvalidItemError, StorageError
 from orchestra_mem.faces.editing import differing_lines
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import Sent, see_other
+from orchestra_mem.faces.http.web.forms import Sent, read, see_other
 from orchestra_mem.faces.http.web.pages import Form, render
 from orchestra_mem.faces.http.web.rendered_markdown import pieces_of
 from orchestra_mem.serialize import from_microseconds
@@ -27,7 +27,7 @@ _DONE = {
     "restored": "The earlier text stands again. The one before it is kept as a version.",
     "decided": "Decided. The text before is kept as a version.",
 }
-Number = Annotated[int | None, Field(ge=1, le=2**31)]
+Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 @router.get("/documents")
@@ -64,7 +64,9 @@ def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
 @router.post("/edit/{name:path}")
 def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) -> Response:
     """Save an edit, merged with what has come since; where both changed the same lines, show both (412)."""
-    text, opened = sent.get("text", ""), sent.get("opened", "")
+    if not {"text", "opened"} <= sent.keys():
+        raise InvalidItemError(["text, opened: the form was not sent whole"])
+    text, opened = sent["text"], sent["opened"]
     if sent.get("do") == "preview":
         return _editor(request, name, text, opened, pieces=pieces_of(text))
     try:
@@ -90,8 +92,14 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
 class VersionsForm(Form):
     """Which versions are compared: by default the newest with the text as it stands."""
 
-    older: Number = Field(None, alias="from")
-    newer: Number = Field(None, alias="to")
+    older: Number | None = Field(None, alias="from")
+    newer: Number | None = Field(None, alias="to")
+
+
+class RestoredVersion(Form):
+    """Which version is put back."""
+
+    version: Number
 
 
 @router.get("/versions/{name:path}")
@@ -106,10 +114,8 @@ def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotate
 @router.post("/versions/{name:path}")
 def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
     """Put an earlier version of a document back."""
-    version = sent.get("version", "")
-    if not version.isdecimal():
-        raise InvalidItemError([f"version: {version!r} is no number"])
-    memory.documents.restore(name, int(version))
+    wanted = read(RestoredVersion, {"version": sent.get("version", "")})
+    memory.documents.restore(name, wanted.version)
     return _back("documents", name, "restored")
 
 
