@@ -137,6 +137,23 @@ def test_an_edit_of_lines_that_others_have_changed_is_not_lost(
     site.problems.clear()  # the browser tells of the 412
 
 
+def test_an_edit_that_is_refused_is_there_again(site: Site, memory: OrchestratorContextManager) -> None:
+    """The way back brings what was typed and the text that it was made of, so that it is merged all the same."""
+    page = site.open(f"/edit/{LOG}")
+    page.fill("#text", page.input_value("#text") + "Typed once.\n")
+    page.route("**/edit/*", lambda route: route.fulfill(status=429, body="too many"))
+    page.click("button:text-is('Save')")
+    page.unroute("**/edit/*")
+    now = memory.documents.text(LOG)
+    then = now.replace("## Decisions\n", "Meanwhile.\n\n## Decisions\n")
+    memory.documents.save(LOG, then, expected=now)
+    page.go_back()
+    page.click("button:text-is('Save')")
+    assert page.url == f"{site.url}/documents/{LOG}?done=merged"
+    assert memory.documents.text(LOG) == f"{then}Typed once.\n"
+    site.problems.clear()  # the browser tells of the 429
+
+
 @pytest.mark.parametrize(
     ("choice", "left"),
     [("Keep mine", "Mine.\n"), ("Take the machine’s", "The machine's.\n"), ("Keep both", "Mine.\nThe machine's.\n")],
