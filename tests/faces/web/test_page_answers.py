@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from orchestra_mem.core.context.window import UsageEvent, UsagePoint
+from orchestra_mem.faces.http.web.window_chart import window_chart
 from orchestra_mem.types import DocumentName, Json, VersionReason
 from tests.conftest import record
 from tests.faces.http_client import Served, serving
@@ -66,6 +70,21 @@ def test_any_text_can_be_shown(served: Served) -> None:
         assert "\x00" not in page.text
     assert "&lt;i&gt;" in served.client.get("/original", params={"of": "op4"}).text
     assert served.client.get("/").status_code == 200
+
+
+@given(st.lists(st.tuples(st.sampled_from(UsageEvent), st.integers(0, 2_000)), max_size=1_500))
+def test_the_line_of_the_window_has_every_refresh(changes: list[tuple[UsageEvent, int]]) -> None:
+    """Within the picture, from left to right, however many points there are."""
+    points, used = [], 0
+    for number, (event, tokens) in enumerate(changes, 1):
+        points.append(UsagePoint(sequence=number, time=None, before_tokens=used, used_tokens=tokens, event=event))
+        used = tokens
+    chart = window_chart(points, 1_000)
+    assert [point for _, _, point in chart.refreshes] == [each for each in points if each.event is UsageEvent.RESET]
+    at = [tuple(map(float, pair.split())) for pair in chart.line.removeprefix("M").split(" L")]
+    assert len(at) <= 600 + 2 * len(chart.refreshes)
+    assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in at)
+    assert [x for x, _ in at] == sorted(x for x, _ in at)
 
 
 def test_long_lists_come_in_pages(served: Served) -> None:
