@@ -19,7 +19,7 @@ export PYTEST_DEBUG_TEMPROOT ?= $(shell [ "$$(df --output=avail /dev/shm 2>/dev/
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv models llama-server demo test bench lint types clean
+.PHONY: help venv models browser llama-server demo test bench lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -59,13 +59,22 @@ venv: .venv/tools.stamp
 models: venv
 	.venv/bin/python tools/models.py
 
+# Debian's Chromium, where this can put it there; without one the tests of the pages are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo 'installing chromium for the tests of the pages'; \
+		{ apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } \
+			>/dev/null 2>&1 || echo 'chromium could not be installed: the tests of the pages are skipped' >&2; \
+	fi
+
 llama-server: venv
 	.venv/bin/python tools/llama_server.py
 
 demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
-test: venv models
+test: venv models browser
 	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --cov --cov-report=term $(ARGS)
 
 bench: venv models

@@ -23,6 +23,7 @@ from orchestra_mem.types import (
     UnrecordedOperation,
     Version,
     VersionReason,
+    WindowRefresh,
     WrittenDocument,
 )
 
@@ -115,6 +116,14 @@ class EventLog(Protocol):
     def closing(self, session: str) -> str: ...
 
     def forget_archive(self, session: str) -> None: ...
+
+    def add_refresh(self, refresh: WindowRefresh) -> None: ...
+
+    def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
+        """Give id, time and tokens of the newest operations, some `limit` of them, and the refreshes among them.
+
+        Where there is a refresh before those, they begin right behind it, and it is the first that is given.
+        """
 
 
 class Ledger(Protocol):

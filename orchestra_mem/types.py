@@ -242,6 +242,16 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRefresh:
+    """A refresh of the window: behind which operation it came, and how many tokens were used before and after it."""
+
+    operation: int
+    time: datetime
+    before_tokens: int
+    used_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A problem that people should know of, shown until it is resolved."""
 

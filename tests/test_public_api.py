@@ -68,6 +68,9 @@ SIGNATURES = {
     "sessions": "(self) -> 'list[Session]'",
     "session_agents": "(self, session: 'str') -> 'list[str]'",
     "session_summary": "(self, session: 'str') -> 'Summary | None'",
+    "session_document": "(self, session: 'str') -> 'str'",
+    "summaries": "(self, session: 'str') -> 'list[Summary]'",
+    "window_history": "(self, limit: 'int' = 10000) -> 'list[UsagePoint]'",
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
     "search": (
         "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "

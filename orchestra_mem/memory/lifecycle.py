@@ -48,8 +48,7 @@ class Lifecycle:
         self._events = events
         self.session: Session | None = None
         self.last_id = 0
-        self._changes = -1
-        self._retry_at = 0
+        self._changes, self._retry_at = -1, 0
         self._refresh_due = False
         self._over_ceiling = False
         self._window_known = False
@@ -284,6 +283,7 @@ class Lifecycle:
         """Begin a new epoch, and let the window hold what that does; its tokens."""
         self._parts.epochs.end_epochs()
         used = self.context(for_operation, self.default_budget).tokens
+        self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
         self._parts.tracker.reset(to=used)
         return used
 

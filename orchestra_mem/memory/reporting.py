@@ -15,7 +15,7 @@ from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, WindowRefresh
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
@@ -138,6 +138,13 @@ class Reporter:
             self.failed(subject, error)
         else:
             self.recovered(subject)
+
+    def note_refresh(self, before_tokens: int, used_tokens: int) -> None:
+        """Keep for the window's history how full it was before a refresh, and after it."""
+        with self.noting("window history"):
+            last, now = self.log.last_operation(), self.clock()
+            refresh = WindowRefresh(operation=last, time=now, before_tokens=before_tokens, used_tokens=used_tokens)
+            self.log.add_refresh(refresh)
 
     def found_faults(self, faults: Sequence[DocumentFault]) -> None:
         """Take note of what is wrong with documents as they lie there: each told once, until it is mended."""

@@ -103,8 +103,7 @@ class DraftPlacer:
         logger.info("%d better summaries put in", len(placed))
 
     def _text(self, session: Session) -> str:
-        place, is_archived = self.memory.place, session.status is SessionStatus.ARCHIVED
-        return self.store.read(place.archive(session) if is_archived else place.document(session)) or ""
+        return self.store.read(self.memory.place.present(session)) or ""
 
     def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
         if session.status is not SessionStatus.ARCHIVED:

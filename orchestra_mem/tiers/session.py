@@ -298,7 +298,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
     def readable_text(self, session: Session | None) -> str:
         """The document's text for showing; empty where nothing can be shown."""
         try:
-            return (self._store.read_shown(self.place.document(session)) or "") if session else ""
+            return (self._store.read_shown(self.place.present(session)) or "") if session else ""
         except StorageError as error:  # told as the document's fault
             logger.debug("%s", error)
             return ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestra_mem.ports import DocumentStore
-from orchestra_mem.types import Session
+from orchestra_mem.types import Session, SessionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,10 @@ class SessionPlace:
         if session.archive:
             return self.folder / session.archive
         return self.folder / "archive" / f"session_{session.started:%Y%m%d_%H%M%S}_{session.id[:8]}.md"
+
+    def present(self, session: Session) -> Path:
+        """The document of any session, where it lies now."""
+        return self.archive(session) if session.status is SessionStatus.ARCHIVED else self.document(session)
 
     def in_archive(self, session: Session, store: DocumentStore) -> tuple[Path, bool]:
         """Where a flushed session's document goes, and whether it lies there already.

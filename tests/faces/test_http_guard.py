@@ -20,6 +20,7 @@ from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
 ASKED = "the codename in production"  # what leads to it; some answers repeat the question
+API = ("/api/memory/", "/v1/")
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
@@ -46,6 +47,7 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         "/search": {"q": ASKED}, "/relevant": {"message": ASKED, "ci": "b"}, "/catalog": {"ci": "b"},
         "/observations": {"worker": "b"}, "/operations": {"agent": "b"}, "/retrieve": {"task": ASKED},
         "/recommend": {"task": ASKED}, "/expand": {"reference": "op1"}, "/context": {"query": ASKED},
+        "/original": {"of": "op1"}, "/prompt": {"query": ASKED},
     }  # fmt: skip
     body: dict[str, Any] = {
         "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},
@@ -56,11 +58,19 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
             "params": {"name": "search", "arguments": {"query": ASKED}},
         },
     }  # fmt: skip
+    form: dict[str, dict[str, str]] = {
+        "/catalog": {"content": "x", "ci_source": "b"}, "/catalog/{memory_id}": {"do": "forget"},
+        "/conflicts/{conflict}": {"keep": "machine"}, "/edit/{name}": {"text": "x", "opened": ""},
+        "/versions/{name}": {"version": "1"}, "/work": {"kind": "task", "title": "x"},
+        "/work/{item}": {"status": "done"},
+    }  # fmt: skip
     found = []
     for method, route in served.routes:
         short = route.removeprefix("/api/memory")
         what: dict[str, Any] = {"params": query.get(short, {})}
-        if method in ("POST", "PATCH", "PUT"):
+        if method == "POST" and not route.startswith(API):
+            what["data"] = form[route]
+        elif method in ("POST", "PATCH", "PUT"):
             what["json"] = body.get(f"{method} {short}", {})
         found.append((method, re.sub(r"{(\w+)}", lambda name: fill[name[1]], route), what))
     return found
@@ -92,6 +102,26 @@ def test_no_route_answers_without_a_token(served: Served) -> None:
             assert SECRET not in answer.text
 
 
+def test_a_browser_is_told_in_a_page_why_it_is_refused(served: Served) -> None:
+    """Without a token how to bring one, else what was wrong. Its status stays, no script is let in."""
+    page = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for method, path, what in _requests(served):
+        answer = served.bare.request(method, path, headers=page, **what)
+        assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8"), path
+        assert answer.headers["www-authenticate"] == 'Bearer realm="orchestra-mem"'
+        assert ("orchestra-mem serve token" in answer.text) == (method != "HEAD")
+        assert SECRET not in answer.text
+        assert "'unsafe" not in answer.headers["content-security-policy"]
+    wrong = served.bare.get("/", params={"token": "wrong"}, headers=page)
+    assert "The token that was given is not one of this memory" in wrong.text
+    foreign = served.client.get("/", headers=page | {"Host": "evil.example"})
+    assert (foreign.status_code, "server.allowed_hosts" in foreign.text) == (403, True)
+    missing = served.client.get("/api/memory/sessions/<script>", headers=page)
+    assert (missing.status_code, "&#39;&lt;script&gt;&#39;" in missing.text) == (404, True)
+    agents = served.bare.get("/api/memory/status", headers=page | served.agent("a"))
+    assert (agents.status_code, "it takes the memory&#39;s own token" in agents.text) == (403, True)
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -108,6 +138,19 @@ def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str
         answer = served.client.request(method, path, headers=headers, **what)
         assert answer.status_code == 403, (method, path)
         assert SECRET not in answer.text
+
+
+def test_a_browser_changes_something_only_from_a_page_of_the_server(served: Served) -> None:
+    """With the cookie alone a form must tell its page; none that does not is let through to its route."""
+    served.bare.cookies.set("orchestra-mem-8377", TOKENS.of_agent("a"))
+    changing = [each for each in _requests(served) if each[0] not in ("GET", "HEAD")]
+    assert len(changing) > 10
+    for method, path, what in changing:
+        silent = served.bare.request(method, path, **what)
+        assert (silent.status_code, "in `Origin`" in silent.text) == (403, True), (method, path)
+        own = served.bare.request(method, path, headers={"Origin": "http://127.0.0.1:8377"}, **what)
+        assert "in `Origin`" not in own.text, (method, path)
+    served.bare.cookies.clear()
 
 
 def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served) -> None:
@@ -191,7 +234,7 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         assert body["type"] == "about:blank"
         assert body["detail"].startswith(detail)
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert answer.headers["cache-control"] == "no-store"
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self';" in policy
@@ -277,8 +320,10 @@ def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
     assert cookie == f"orchestra-mem-8377={TOKENS.own}; HttpOnly; Path=/; SameSite=strict"
     page = served.bare.get("/")  # the client has kept it, as a browser does
     assert page.status_code == 200
-    assert "/api/memory/observations" in page.text
-    assert "<script" not in page.text
+    assert re.findall("<script.*?>", page.text) == re.findall(
+        r'<script src="/static/page\.js\?v=\w+" defer>', page.text
+    )
+    assert "/api/memory/observations" in served.bare.get("/api").text
     served.bare.cookies.clear()
     assert served.bare.get("/", params={"token": "wrong"}).status_code == 401
     assert served.bare.get("/api/memory/window", params={"token": TOKENS.own}).status_code == 401

@@ -12,11 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -28,42 +24,9 @@ from orchestra_mem.settings import ServerSettings
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import CHECKOUT, Program, start
 from tests.faces.http_client import routes_of
+from tests.faces.server_process import running
 
 PAGE = (CHECKOUT / "docs" / "server.md").read_text(encoding="utf-8")
-
-
-@dataclass
-class Running:
-    """A server in a process of its own, and a client of it with the token."""
-
-    process: subprocess.Popen[Any]
-    url: str
-    token: str
-    client: httpx2.Client
-
-    def end(self, by: signal.Signals) -> tuple[int, str]:
-        """End it by a signal, and give its exit code and what it said on stderr."""
-        self.process.send_signal(by)
-        _, told = self.process.communicate(timeout=20)
-        return self.process.returncode, told
-
-
-@contextmanager
-def running(folder: Path, *options: str, **how: Any) -> Iterator[Running]:
-    """Start a server at a free port; killed at the end where it still runs."""
-    process = start("serve", "--port", "0", "--json", *options, cwd=folder, **how)
-    try:
-        assert process.stdout is not None
-        told = "".join(process.stdout.readline() for _ in range(4))
-        assert told.endswith("}\n"), told + process.communicate(timeout=20)[1]
-        said = json.loads(told)
-        token = said["token"] or os.environ.get("ORCHESTRA_MEM_TOKEN") or how["env"]["ORCHESTRA_MEM_TOKEN"]
-        headers = {"Authorization": f"Bearer {token}"}
-        with httpx2.Client(base_url=f"{said['url']}/api/memory/", headers=headers, timeout=20) as client:
-            yield Running(process, said["url"], token, client)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture
@@ -256,7 +219,7 @@ def test_the_page_names_every_route(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         routes = routes_of(make_application(memory, tmp_path, ServerSettings()))
     assert sorted((method, f"/api/memory{path}") for method, path in table) == [
-        each for each in routes if each[1].startswith("/api")
+        each for each in routes if each[1].startswith("/api/memory/")
     ]
 
 

@@ -10,7 +10,7 @@ from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, bound, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
-from orchestra_mem.types import Operation, OperationFilter, Session, UnrecordedOperation
+from orchestra_mem.types import Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
 """What an operation or a summary stores for the id of its session."""
@@ -20,6 +20,7 @@ _OPERATIONS = Table(
 _DRAFTS = Table("operations", UnrecordedOperation)
 _RECORD = _DRAFTS.insert("session")
 _SESSIONS = Table("sessions", Session)
+_REFRESHES = Table("refreshes", WindowRefresh)
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
 
 
@@ -194,3 +195,18 @@ class SqliteEventLog(Stored):
     def forget_archive(self, session: str) -> None:
         """Note that an ended session's document has been removed."""
         self._database.write("archive", "UPDATE sessions SET archive = NULL WHERE id = ?", (session,))
+
+    def add_refresh(self, refresh: WindowRefresh) -> None:
+        """Note that the window was refreshed."""
+        self._database.write("refresh", _REFRESHES.insert(), _REFRESHES.values(refresh))
+
+    def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
+        """See `ports.EventLog`."""
+        doing, begin = "reading the window's past", max(0, self.last_operation() - limit)
+        query = "SELECT coalesce(max(operation), ?) FROM refreshes WHERE operation <= ?"
+        begin = int(self._database.value(doing, query, (begin, begin)))
+        query = "SELECT id, timestamp, tokens FROM operations WHERE id > ? ORDER BY id"
+        rows = [
+            (id_, from_microseconds(time), tokens) for id_, time, tokens in self._database.rows(doing, query, (begin,))
+        ]
+        return rows, self._database.find(doing, _REFRESHES, "WHERE operation >= ? ORDER BY id", (begin,))

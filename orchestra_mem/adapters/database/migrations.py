@@ -341,4 +341,15 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX memory_items_extracts ON memory_items (number)
         WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens;
     """,
+    # 13: refreshes of the window, from which it can be told how full it was: what operations took is in them
+    """
+    CREATE TABLE refreshes (
+        id INTEGER PRIMARY KEY,
+        operation INTEGER NOT NULL,
+        time INTEGER NOT NULL,
+        before_tokens INTEGER NOT NULL,
+        used_tokens INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX refreshes_operation ON refreshes (operation);
+    """,
 )

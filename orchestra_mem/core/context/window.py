@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from threading import Lock
 
 from orchestra_mem.ports import Clock
+from orchestra_mem.types import WindowRefresh
 
 _log = logging.getLogger(__name__)
 
@@ -232,6 +233,35 @@ class ContextWindowTracker:
                 listener(crossing)
             except Exception:
                 _log.exception("a listener for the %s threshold failed: %r", crossing.threshold.value, listener)
+
+
+def past_usage(operations: Sequence[tuple[int, datetime, int]], refreshes: Sequence[WindowRefresh]) -> list[UsagePoint]:
+    """Tell how full the window was after each operation and refresh, oldest first.
+
+    Args:
+        operations: number, time and tokens of each, in their order.
+        refreshes: in their order; each comes behind the operation that it names. Before the first, usage begins at 0.
+    """
+    points: list[UsagePoint] = []
+    waiting, used = deque(refreshes), 0
+
+    def add(time: datetime, before: int, event: UsageEvent) -> None:
+        sequence = len(points) + 1
+        points.append(UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=used, event=event))
+
+    def refresh(through: int | None) -> None:
+        nonlocal used
+        while waiting and (through is None or waiting[0].operation < through):
+            done = waiting.popleft()
+            used = done.used_tokens
+            add(done.time, done.before_tokens, UsageEvent.RESET)
+
+    for number, time, tokens in operations:
+        refresh(number)
+        before, used = used, used + tokens
+        add(time, before, UsageEvent.ADDED)
+    refresh(None)
+    return points
 
 
 def _first_at_or_over(share: float, max_tokens: int) -> int:

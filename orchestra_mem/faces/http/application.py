@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
@@ -21,7 +22,6 @@ from orchestra_mem.faces.http import (
     event_routes,
     history_routes,
     observation_routes,
-    start_page,
     work_routes,
 )
 from orchestra_mem.faces.http.event_routes import EventStreams
@@ -29,8 +29,21 @@ from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
 from orchestra_mem.faces.http.mcp_endpoint import MCP_HEADERS, McpEndpoint
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
+from orchestra_mem.faces.http.web import (
+    catalog_pages,
+    document_pages,
+    home_pages,
+    prompt_page,
+    search_page,
+    sessions_pages,
+    work_pages,
+)
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
+
+if TYPE_CHECKING:
+
+    pass
 
 ROUTERS = (
     catalog_routes.router,
@@ -41,13 +54,19 @@ ROUTERS = (
     work_routes.router,
     event_routes.router,
     chat_routes.router,
-    start_page.router,
+    home_pages.router,
+    sessions_pages.router,
+    search_page.router,
+    prompt_page.router,
+    document_pages.router,
+    catalog_pages.router,
+    work_pages.router,
 )
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
-    """Make the application of a memory, for a `RequestGuard` to stand before."""
+    """Make the application of a memory, which `guarded` makes safe to ask."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],

@@ -32,6 +32,14 @@ class CatalogQuery(Paged):
     tags: Annotated[str, Query(max_length=4_000, description="Only with one of these, separated by commas.")] = ""
     search: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
 
+    @property
+    def where(self) -> ItemFilter:
+        """The items that pass, as the catalog is asked for them."""
+        return ItemFilter(
+            agents=[self.ci] if self.ci else None, types=[self.type] if self.type else (), text=self.search,
+            tags=[tag.strip() for tag in self.tags.split(",") if tag.strip()], limit=self.limit, offset=self.offset,
+        )  # fmt: skip
+
 
 class RelevantQuery(Given):
     """What an agent is to be told."""
@@ -44,13 +52,8 @@ class RelevantQuery(Given):
 @router.get("/catalog", responses=shown_page(_ITEM))
 def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAnswer:
     """List the items that the caller may see, newest first."""
-    where = ItemFilter(
-        agents=[query.ci] if query.ci else None, types=[query.type] if query.type else (),
-        tags=[tag.strip() for tag in query.tags.split(",") if tag.strip()], text=query.search,
-        limit=query.limit, offset=query.offset,
-    )  # fmt: skip
     catalog = caller.memory.catalog
-    return query.answer(catalog.items(where, agent=caller.agent), catalog.count(where, agent=caller.agent))
+    return query.answer(catalog.items(query.where, agent=caller.agent), catalog.count(query.where, agent=caller.agent))
 
 
 @router.get("/catalog/{memory_id}", responses=shown(_ITEM))

@@ -63,8 +63,8 @@ def window(memory: OwnMemory) -> JsonAnswer:
 
 @router.get("/window/history", responses=shown_page(_POINT))
 def window_history(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
-    """List the changes of the window's usage since the server was started, newest first."""
-    return query.answer_of(memory.context_tracker.history()[::-1])
+    """List the changes of the window's usage by the newest operations and refreshes, whoever recorded, newest first."""
+    return query.answer_of(memory.window_history()[::-1])
 
 
 @router.get("/tiers", responses=shown({"working_memory": {"operation_count": 12, "current_tokens": 1200}}))

@@ -29,13 +29,15 @@ logger = logging.getLogger(__name__)
 
 _MOST_BUCKETS = 10_000
 _BURST = 2.0
+_READING = ("GET", "HEAD", "OPTIONS")
 _FOREIGN_SITES = ("cross-site", "same-site")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    # With `no-referrer` browsers send the forms of the server's own pages with `Origin: null`.
+    "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
@@ -160,6 +162,8 @@ class RequestGuard:
             return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
         if int(headers.get("content-length", "0")) > self._max_body_bytes:
             return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
+        if scope["method"] not in _READING and "authorization" not in headers and not _tells_its_page(headers):
+            return Problem(403, "a request with a cookie that changes something has to tell its page in `Origin`")
         scope["caller"] = caller
         return None
 
@@ -203,6 +207,10 @@ def _kind(error: Exception) -> str:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return type(error).__name__
+
+
+def _tells_its_page(headers: Headers) -> bool:
+    return "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
 
 
 def _too_late(timeout_s: float) -> Problem:

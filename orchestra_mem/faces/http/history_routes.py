@@ -69,6 +69,13 @@ class AuditQuery(Paged):
     item: Name | None = None
     since: Time | None = None
 
+    @property
+    def where(self) -> AuditFilter:
+        """The entries that pass, as the memory is asked for them."""
+        return AuditFilter(
+            agent=self.agent, call=self.call, outcome=self.outcome, item=self.item, since=self.since
+        )  # fmt: skip
+
 
 @router.get("/operations", responses=shown_page(_OPERATION))
 def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
@@ -113,7 +120,4 @@ def list_losses(caller: Asker, query: Annotated[LossQuery, Query()]) -> JsonAnsw
 @router.get("/audit", responses=shown_page({"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"}))
 def list_audit(caller: Asker, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
     """List who looked at the catalog and who changed it, newest first."""
-    where = AuditFilter(
-        agent=query.agent, call=query.call, outcome=query.outcome, item=query.item, since=query.since
-    )  # fmt: skip
-    return query.answer_of(caller.offered("audit")(where))
+    return query.answer_of(caller.offered("audit")(query.where))

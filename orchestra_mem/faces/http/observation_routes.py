@@ -46,6 +46,14 @@ class SearchQuery(Given):
     until: Time | None = None
     mode: SearchMode = SearchMode.HYBRID
 
+    @property
+    def where(self) -> SearchFilter:
+        """Where it is looked for."""
+        return SearchFilter(
+            tiers=tuple(self.tier), kinds=tuple(self.kind), session=self.session, agent=self.worker, item=self.item,
+            since=self.since, until=self.until,
+        )  # fmt: skip
+
 
 class ObservationQuery(Paged):
     """Which observations are wanted."""
@@ -70,11 +78,7 @@ class ObservationBody(Given):
 @router.get("/search", responses=shown({"hits": [_HIT], "notes": []}))
 def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
     """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
-    where = SearchFilter(
-        tiers=tuple(query.tier), kinds=tuple(query.kind), session=query.session, agent=query.worker, item=query.item,
-        since=query.since, until=query.until,
-    )  # fmt: skip
-    found = caller.service.search(query.q, where=where, mode=query.mode, limit=query.limit)
+    found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
     return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
 
 

@@ -18,6 +18,8 @@ from orchestra_mem.errors import OrchestraMemError, ServerError
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
+from orchestra_mem.faces.http.web.pages import load_templates
+from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
@@ -87,7 +89,7 @@ def run_server(
 
     guard = RequestGuard(app, tokens, settings)
     config = uvicorn.Config(
-        guard, log_config=None, access_log=False, server_header=False,
+        RefusalPages(guard), log_config=None, access_log=False, server_header=False,
         proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S + _CUTTING_S,
     )  # fmt: skip
@@ -97,7 +99,8 @@ def run_server(
 
 
 def _prepare(memory: OrchestratorContextManager) -> None:
-    """Find the facts and load what search is made of, so that the first who asks does not wait for it."""
+    """Load the pages, find the facts, load what search is made of, so that the first who asks does not wait for it."""
+    load_templates()
     with suppress(OrchestraMemError):  # whoever asks is told
         memory.facts(limit=1)
         memory.search("where did we stop", limit=1)

@@ -36,6 +36,14 @@ class WorkQuery(Paged):
     text: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
     assignee: Name | None = None
 
+    @property
+    def where(self) -> WorkFilter:
+        """The items that pass, as the state of work is asked for them."""
+        return WorkFilter(
+            kinds=tuple(self.kind), statuses=tuple(self.status), parent=self.parent, text=self.text,
+            assignee=self.assignee,
+        )  # fmt: skip
+
 
 class NewItem(Given):
     """An item to be made."""
@@ -68,11 +76,7 @@ def _update_documents(memory: OrchestratorContextManager) -> None:
 @router.get("/work", responses=shown_page(_ITEM))
 def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
     """List items in the order of the backlog."""
-    where = WorkFilter(
-        kinds=tuple(query.kind), statuses=tuple(query.status), parent=query.parent, text=query.text,
-        assignee=query.assignee,
-    )  # fmt: skip
-    return query.answer_of(memory.state.items(where))
+    return query.answer_of(memory.state.items(query.where))
 
 
 @router.get("/work/{item}", responses=shown({"item": _ITEM, "progress": {"done": 1, "total": 3}, "events": []}))

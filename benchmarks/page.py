@@ -1,0 +1,126 @@
+"""The page in a real browser: how long until one sees it, and until a search is answered as one types.
+
+`first_view`: from the address to the loaded page, in a new window of the browser and right after the server was
+started, on a memory of 5,000 operations; `view`: the same of other views. `typed`: a question typed letter by letter
+into the search of a memory of 100,000 chunks, of each letter the time until its hits stand in the page.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks._harness import Options, Report, Target, run, say, stopwatch
+from benchmarks._operations import Generator, WorkClock
+from benchmarks._search_texts import Texts
+from benchmarks.server import served
+from orchestra_mem.build import open_memory
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TARGETS: dict[str, Target] = {"first_view_max_ms": ("<=", 500), "typed_100k_p95_ms": ("<=", 100)}
+_OPERATIONS, _STARTS, _QUESTIONS = 5_000, 5, 12
+_VIEWS = (
+    "/", "/sessions", "/search", "/search?q=session+store+lock", "/prompt", "/original?of=S12", "/documents",
+    "/documents/decision_log", "/versions/decision_log", "/facts", "/catalog", "/work", "/audit",
+)  # fmt: skip
+# Types a letter, and gives the milliseconds until the hits for what then stands there have been put into the page.
+_TYPE = """([text]) => new Promise((done) => {
+  const field = document.querySelector("#q"), begun = performance.now();
+  new MutationObserver((_, watch) => { watch.disconnect(); done(performance.now() - begun); })
+    .observe(document.querySelector("#hits"), { childList: true });
+  field.value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+})"""
+
+
+@contextmanager
+def browsing(program: str) -> Iterator[Browser]:
+    """Start the browser."""
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser,
+    ):
+        yield browser
+
+
+def _opened(browser: Browser, url: str, token: str) -> Page:
+    page = browser.new_context().new_page()
+    page.goto(f"{url}/?token={token}", wait_until="commit")
+    return page
+
+
+def views(project: Path, browser: Browser, report: Report) -> None:
+    """Measure how soon a view is there, after some starts of the server."""
+    clock = WorkClock()
+    with open_memory(project, clock=clock) as memory:
+        for work in islice(Generator(5).works(), _OPERATIONS):
+            clock.advance(work.seconds)
+            memory.record_operation(work.type, work.data, agent=work.agent)
+        memory.update_index()
+    first: list[float] = []
+    others: list[float] = []
+    for _ in range(_STARTS):
+        with served(project) as (_process, url, token, _start_s):
+            page = browser.new_context().new_page()
+            with stopwatch(first):
+                page.goto(f"{url}/?token={token}", wait_until="load")
+            for path in _VIEWS:
+                with stopwatch(others):
+                    page.goto(url + path, wait_until="load")
+            page.context.close()
+    report.percentiles("first_view", first, (50,), note="the first that a started server shows")
+    report.percentiles("view", others, (50, 95), note=f"{len(_VIEWS)} views, each after {_STARTS} starts")
+
+
+def typing(project: Path, browser: Browser, chunks: int, name: str, report: Report) -> None:
+    """Measure how soon hits follow what is typed."""
+    texts, begun = Texts(), time.monotonic()
+    config = {"orchestrator": {"auto_refresh_enabled": False}}
+    with open_memory(project, config=config) as memory:
+        for first in range(1, chunks, 1_000):
+            for chunk in texts.chunks(first, 1_000):
+                memory.record_operation(chunk.kind, {"text": chunk.text}, 1, agent=chunk.agent, critical=False)
+            if first % 10_000 == 1:
+                say(f"{first - 1:,} of {chunks:,} operations, {time.monotonic() - begun:.0f} s")
+        memory.update_index()
+    typed: list[float] = []
+    with served(project) as (_process, url, token, _start_s):
+        page = _opened(browser, url, token)
+        page.goto(f"{url}/search?q=where+did+we+stop", wait_until="load")
+        for question, _ in texts.questions(_QUESTIONS, chunks):
+            typed += [page.evaluate(_TYPE, [question[:end]]) for end in range(1, len(question) + 1)]
+        page.context.close()
+    report.percentiles(f"typed_{name}", typed, (50, 95), note=f"letters of {_QUESTIONS} questions")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Look at the views, then type."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        for key in TARGETS:
+            report.unmeasured(key, "needs Chromium")
+        return
+    with tempfile.TemporaryDirectory(prefix="page-") as folder, browsing(program) as browser:
+        for each in ("views", "typing"):
+            Path(folder, each).mkdir()
+        views(Path(folder, "views"), browser, report)
+        chunks, name = (10_000, "10k") if options.quick else (100_000, "100k")
+        if options.quick:
+            report.unmeasured("typed_100k_p95_ms", "full run only")
+        typing(Path(folder, "typing"), browser, chunks, name, report)
+
+
+if __name__ == "__main__":
+    sys.exit(run("page", measure, TARGETS))

@@ -1,0 +1,155 @@
+"""How every page is made: its template, the navigation, static files. What a page shows is in its own module."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import model_validator
+from starlette.responses import HTMLResponse
+
+from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.core.text import visible
+from orchestra_mem.faces.http.json_answers import Given
+from orchestra_mem.faces.http.web.rendered_markdown import markdown_html
+from orchestra_mem.faces.views import counted, short_time
+from orchestra_mem.types import Json
+
+_SHORT_CHARS = 300
+_HERE = Path(__file__).parent
+
+
+PageNumber = Annotated[int, Query(ge=1, le=2**31)]
+"""Which page of a list is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """Cuts a list into pages."""
+
+    page: int
+    total: int
+    size: int = 20
+
+    @property
+    def offset(self) -> int:
+        """How many come before this page."""
+        return (self.page - 1) * self.size
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.total // self.size))
+
+
+class Form(Given):
+    """Parameters as a form of a page sends them: a field that is left empty is not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_fields(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if value not in ("", [""], None)}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A place in the navigation. What is `owner_only` is refused to agents."""
+
+    name: str
+    path: str
+    owner_only: bool = False
+
+
+VIEWS = (
+    View("Home", "/"), View("Sessions", "/sessions", True), View("Search", "/search"),
+    View("Documents", "/documents", True), View("Facts", "/facts"), View("Catalog", "/catalog"),
+    View("Work", "/work", True), View("Audit", "/audit", True), View("Prompt", "/prompt"),
+)  # fmt: skip
+
+
+def static_file(name: str) -> bytes | None:
+    """Give a file that pages load; None where there is none of this name."""
+    return _static().get(name)
+
+
+def load_templates() -> None:
+    """Compile all templates, which takes longer than to fill them."""
+    for name in _environment().list_templates():
+        _environment().get_template(name)
+
+
+def page_text(template: str, agent: str | None, **what: Any) -> bytes:
+    """Write a page for an agent, for `OWNER`, or for nobody who is known.
+
+    Args:
+        template: its file.
+        agent: who looks at it; None shows no navigation.
+        what: what it shows.
+    """
+    shown = [each for each in VIEWS if agent == OWNER or (agent is not None and not each.owner_only)]
+    refused = [each.name for each in VIEWS if each not in shown] if agent is not None else []
+    known = {"views": shown, "refused": refused, "agent": None if agent == OWNER else agent, "project": "", "here": ""}
+    return _environment().get_template(template).render(known | what).encode("utf-8", "replace")
+
+
+def render(request: Request, template: str, status: int = 200, **what: Any) -> HTMLResponse:
+    """Answer with a page for who asks. What the memory says goes through `what`, and is escaped."""
+    project = request.app.state.project.name
+    text = page_text(template, request.scope["caller"], project=project, here=request.url.path, **what)
+    return HTMLResponse(text, status)
+
+
+@cache
+def _static() -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False,
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+    )  # fmt: skip
+    made.filters |= {"when": _when, "number": "{:,}".format, "percent": "{:.0%}".format, "counted": counted}
+    made.filters |= {"said": _said, "in_short": _in_short, "markdown": markdown_html}
+    made.globals["static"] = _static_address
+    return made
+
+
+def _shown(value: object) -> object:
+    """Write what is put into a page: nothing for None, and marks for characters that no page can show."""
+    return "" if value is None else visible(value) if type(value) is str else value
+
+
+def _when(time: datetime | None) -> str:
+    return f"{short_time(time)} UTC" if time else ""
+
+
+def _said(data: Json) -> str:
+    """Write what was recorded: texts as they are, with their names where there are several; all else as JSON."""
+    if isinstance(data, dict) and data.keys() != {"text"}:
+        values = {name: _said(value) for name, value in data.items()}
+        return "\n".join(f"{name}:{chr(10) if chr(10) in said else ' '}{said}" for name, said in values.items())
+    said = data["text"] if isinstance(data, dict) else data
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, indent=2)
+
+
+def _in_short(text: str) -> str:
+    """Put what a markdown text says in one line, as much as a list shows of it."""
+    lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
+    short = " · ".join(filter(None, lines))
+    return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS].rpartition(' ')[0]} …"
+
+
+@cache
+def _static_address(name: str) -> str:
+    """Give the address of a static file, another one for another content, so that browsers may keep it."""
+    return f"/static/{name}?v={hashlib.sha256(_static()[name]).hexdigest()[:12]}"

@@ -1,0 +1,116 @@
+"""A real browser before a real server: how the tests of the pages drive it, and what they ask of every page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks._operations import Generator, WorkClock
+from orchestra_mem import open_memory
+from tests.faces.server_process import running
+
+NARROW, WIDE = 400, 1280
+HOSTILE = "<script>document.title = 'taken over'</script><img src=x onerror=alert(1)> zephyrberg"
+"""What somebody may have recorded: it is to be shown as it is."""
+SCREENSHOTS = "ORCHESTRA_MEM_SCREENSHOTS"
+"""The environment variable that names the folder which screenshots go to; without it none are made."""
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass
+class Site:
+    """A server and a page of the browser; `problems` are what the browser's console complained of."""
+
+    url: str
+    token: str
+    page: Page
+    problems: list[str]
+
+    def open(self, path: str = "/") -> Page:
+        """Go to a view, the first time with the token."""
+        if not self.page.context.cookies():
+            self.page.goto(f"{self.url}/?token={self.token}")
+        self.page.goto(f"{self.url}{path}")
+        return self.page
+
+    def show(self, *, width: int = WIDE, dark: bool = False) -> None:
+        """Set how wide the page is, and whether it is dark."""
+        self.page.set_viewport_size({"width": width, "height": 1_200})
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium as the system has it. One a module: while it runs no other event loop can in its thread."""
+    program = next(filter(None, map(shutil.which, _NAMES)), None)
+    if program is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=options) as started:
+        yield started
+
+
+@contextmanager
+def browsing(browser: Browser, project: Path) -> Iterator[Site]:
+    """Serve a project, and open a window of the browser."""
+    with running(project) as server, browser.new_context() as context:
+        page = context.new_page()
+        site = Site(server.url, server.token, page, [])
+        page.on("console", lambda told: site.problems.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: site.problems.append(str(error)))
+        yield site
+
+
+def fill(project: Path, operations: int) -> None:
+    """Record work of several agents over days in a small window, in two sessions, one of which has ended."""
+    clock = WorkClock()
+    with open_memory(project, clock=clock) as memory:
+        for number, work in enumerate(islice(Generator(3).works(), operations)):
+            clock.advance(work.seconds)
+            if number == operations // 2:
+                memory.flush_session()
+            memory.record_operation(work.type, work.data, agent=work.agent)
+        memory.record_operation("message", {"text": HOSTILE}, agent=HOSTILE)
+        memory.update_index()
+
+
+def no_serious_fault(page: Page) -> None:
+    """Have axe-core look at a page, and fail where it finds something serious or critical."""
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    bad = [
+        f"{each['id']} ({each['impact']}): {[(node['target'], node.get('failureSummary')) for node in each['nodes']]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert bad == [], page.url
+
+
+def fits(page: Page) -> None:
+    """Fail where a page has to be scrolled sideways."""
+    wide = page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide[0] <= wide[1], page.url
+
+
+@pytest.fixture(scope="module")
+def screenshot() -> Callable[[Page, str], None]:
+    """Keep what a page looks like, where a folder for that is named."""
+    folder = os.environ.get(SCREENSHOTS)
+
+    def keep(page: Page, name: str) -> None:
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=Path(folder) / f"{re.sub('[^a-zA-Z0-9]+', '-', name)}.png")
+
+    return keep

@@ -1,0 +1,81 @@
+"""How full the window was, told from what is stored: by whatever process recorded, and after any restart."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import open_memory
+from orchestra_mem.core.context.window import ContextWindowTracker, UsageEvent, UsagePoint, past_usage
+from orchestra_mem.types import WindowRefresh
+from tests.conftest import Clock, record
+from tests.memories import SMALL
+
+NOW = datetime(2025, 1, 15, tzinfo=UTC)
+
+
+def _changes(points: list[UsagePoint]) -> list[tuple[str, int, int]]:
+    return [(point.event, point.before_tokens, point.used_tokens) for point in points]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 900)), max_size=40))
+def test_the_past_is_what_the_tracker_saw(changes: list[tuple[bool, int]]) -> None:
+    """Operations and refreshes in any order give the points that they gave when they happened."""
+    tracker = ContextWindowTracker(1_000)
+    operations: list[tuple[int, datetime, int]] = []
+    refreshes: list[WindowRefresh] = []
+    for is_refresh, tokens in changes:
+        if is_refresh:
+            before = tracker.used_tokens()
+            refreshes.append(
+                WindowRefresh(operation=len(operations), time=NOW, before_tokens=before, used_tokens=tokens)
+            )
+            tracker.reset(to=tokens)
+        else:
+            operations.append((len(operations) + 1, NOW, tokens))
+            tracker.add_usage(tokens)
+    points = past_usage(operations, refreshes)
+    assert _changes(points) == _changes([*tracker.history()])
+    assert [point.sequence for point in points] == [*range(1, len(points) + 1)]
+
+
+def test_another_process_tells_the_same_past(tmp_path: Path, clock: Clock) -> None:
+    """After refreshes and the end of a session; a part of it begins with the refresh before."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        for _ in range(3):
+            record(memory, 40)
+            memory.refresh()
+        memory.flush_session()
+        record(memory, 5)
+        seen = [*memory.context_tracker.history()]
+        told = memory.window_history()
+    assert _changes(told) == _changes(seen)
+    assert sum(point.event is UsageEvent.RESET for point in told) >= 4
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        again = memory.window_history()
+        assert _changes(again)[: len(told)] == _changes(told)
+        assert [point.event for point in again[len(told) :]] in ([], [UsageEvent.REPORTED])
+        assert again[-1].used_tokens == memory.context_tracker.used_tokens()
+        part = memory.window_history(limit=7)
+        assert part[0].event is UsageEvent.RESET
+        assert _changes(part)[1:] == _changes(again)[-len(part) + 1 :]
+
+
+def test_a_session_shows_its_document_wherever_that_lies(tmp_path: Path, clock: Clock) -> None:
+    """Under way and in the archive, with the summaries that it consists of."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        record(memory, 60)
+        memory.refresh()
+        session = memory.sessions()[0].id
+        assert "**Status**: Active" in memory.session_document(session)
+        path = memory.flush_session()
+        assert path is not None
+        assert memory.session_document(session) == path.read_text("utf-8")
+        found = memory.summaries(session)
+        assert found
+        assert {each.session for each in found} == {session}
+        path.unlink()
+        assert memory.session_document(session) == ""
