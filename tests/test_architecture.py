@@ -58,7 +58,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_480,
-    "tests": 35_870,
+    "tests": 35_910,
     "benchmarks": 9_240,
 }
 MAX_MODULE_LINES = 400
