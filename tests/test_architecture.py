@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_740,
-    "tests": 36_930,
+    "tests": 36_940,
     "benchmarks": 9_240,
 }
 MAX_MODULE_LINES = 400
