@@ -13,8 +13,8 @@ from orchestra_mem.errors import StorageError, storage_error
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
-    from orchestra_mem.adapters.git_history import open_git_history
-    from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.importers.git_history import open_git_history
+    from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.openai_http.relay import Relay
     from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.adapters.watcher import DocumentWatcher
@@ -38,8 +38,8 @@ _ON_FIRST_USE = {
     "language_model": "orchestra_mem.adapters.prompted_model",
     "load_settings": "orchestra_mem.adapters.config_files",
     "Relay": "orchestra_mem.adapters.openai_http.relay",
-    "open_git_history": "orchestra_mem.adapters.git_history",
-    "open_jsonl_history": "orchestra_mem.adapters.jsonl_history",
+    "open_git_history": "orchestra_mem.adapters.importers.git_history",
+    "open_jsonl_history": "orchestra_mem.adapters.importers.jsonl_history",
 }
 
 HOME = ".obra"
