@@ -149,7 +149,7 @@ def test_a_faulty_line_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
 def test_of_many_faults_the_first_are_told(tmp_path: Path) -> None:
     """A damaged file of a million lines fills neither memory nor screen."""
     file = tmp_path / "s.jsonl"
-    file.write_text('{"sessionId": "s"}\n' + "damaged\n" * 1_500)
+    file.write_text('{"type": "mode", "sessionId": "s"}\n' + "damaged\n" * 1_500)
     found = _read(file)
     assert len(found.faults) == 1_000
     assert found.left_out["faulty"] == 1_500

@@ -56,6 +56,29 @@ def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
     assert len(run.json("ops", "--limit", "0")) == 23
 
 
+@pytest.mark.parametrize("name", ["claude_code.jsonl", "codex.jsonl"])
+def test_of_a_session_that_goes_on_the_rest_is_recorded_later(run: Any, tmp_path: Path, name: str) -> None:
+    """A call that was recorded without its output is there again with it; nothing else is there twice."""
+    lines = (SAMPLES / name).read_bytes().splitlines(keepends=True)
+    file = tmp_path / "s.jsonl"
+    for count in range(1, len(lines) + 1):
+        file.write_bytes(b"".join(lines[:count]))
+        run("import", file, "--as", "transcripts")
+    found = [json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0")]
+    assert len(set(found)) == len(found)
+    run("import", file, "-C", _empty(tmp_path / "other"))
+    at_once = {
+        json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0", "-C", tmp_path / "other")
+    }
+    assert at_once <= set(found)
+    assert all('"input"' in each for each in set(found) - at_once)
+
+
+def _empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Path) -> None:
     """No memory is made for it; where there is one, what is known does not count."""
     done = run.json("import", source, "--dry-run")
