@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 49_320,
+    "orchestra_mem": 49_330,
     "orchestra_mem/core": 12_280,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
@@ -57,8 +57,8 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_980,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 6_490,
-    "tests": 35_600,
+    "orchestra_mem/faces": 6_500,
+    "tests": 35_640,
     "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400

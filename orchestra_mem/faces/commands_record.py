@@ -140,7 +140,7 @@ def import_from(
     Takes transcripts of Claude Code and Codex, conversations.json or the zip that it came in, folders of markdown
     (Obsidian, basic-memory, memsearch), CLAUDE.md and AGENTS.md. What cannot be read is told, and the rest is recorded.
 
-    Example: orchestra-mem import ~/.claude/projects --dry-run
+    Example: orchestra-mem import from ~/.claude/projects --dry-run
     """
     from orchestra_mem.build import open_import
 
@@ -199,9 +199,12 @@ def _import(
     faults: list[HistoryFault] | None = None,
     advice: str = "",
     *,
-    dry_run: bool = False,
+    dry_run: bool | None = None,
 ) -> CommandResult:
-    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`."""
+    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`.
+
+    `dry_run` is None for a command that has none; what was found is not told by kinds then.
+    """
     from orchestra_mem.build import HOME
     from orchestra_mem.memory.importing import Imported, import_history
 
@@ -218,7 +221,7 @@ def _import(
 
         on_fault = None if faults is None else faults.append
         try:
-            import_history(memory, history, dry_run=dry_run, on_operation=step, on_fault=on_fault)
+            import_history(memory, history, dry_run=bool(dry_run), on_operation=step, on_fault=on_fault)
         except HistoryError as error:
             words = f"{error}. Before it: {_counted(done)}"
             raise HistoryError(f"{words}. {advice}" if advice else words) from error
@@ -226,22 +229,31 @@ def _import(
 
 
 def _imported(
-    run: Invocation, history: History, done: Imported, types: Counter[str], faults: list[HistoryFault], *, dry_run: bool
-) -> CommandResult:
+    run: Invocation, history: History, done: Imported, types: Counter[str], faults: list[HistoryFault],
+    *, dry_run: bool | None,
+) -> CommandResult:  # fmt: skip
     """Say what an import came to."""
-    left_out = +history.left_out
+    found, left_out = +types, +history.left_out
     if history.note:
         run.tell(history.note)
     for fault in faults:
         run.tell(f"skipped: {fault}")
     if left_out:
-        run.tell(f"left out: {', '.join(f'{count:,} {kind}' for kind, count in left_out.most_common())}")
+        run.tell(f"left out: {_listed(left_out)}")
     record = {
-        "source": history.source, "dry_run": dry_run, "recorded": done.recorded, "known": done.known,
-        "types": dict(+types), "left_out": dict(left_out), "note": history.note, "faults": faults,
+        "source": history.source, "recorded": done.recorded, "known": done.known, "note": history.note,
+        "faults": faults,
     }  # fmt: skip
+    if dry_run is not None:
+        record |= {"types": dict(found), "left_out": dict(left_out), "dry_run": dry_run}
     words = f"{_counted(done, f' of {history.source}')}\n"
-    return CommandResult(record, f"would have {words}" if dry_run else words, FAILED if faults else 0)
+    if dry_run:
+        words = f"would have {words}{_listed(found)}\n" if found else f"would have {words}"
+    return CommandResult(record, words, FAILED if faults else 0)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
 
 
 def _counted(done: Imported, source: str = "") -> str:

@@ -86,8 +86,10 @@ def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Pa
     assert done["types"] == {"message": 12, "tool_use": 7, "session_summary": 2, "rules": 1, "note": 1}
     assert not (run.folder / ".obra").exists()
     run("import", source / "CLAUDE.md")
-    words = f"would have recorded 22 operations of {source}; 1 had been recorded before\n"
-    assert run("import", source, "--dry-run") == words
+    assert run("import", source, "--dry-run") == (
+        f"would have recorded 22 operations of {source}; 1 had been recorded before\n"
+        "12 message, 7 tool_use, 2 session_summary, 1 note\n"
+    )
     assert len(run.json("ops")) == 1
 
 

@@ -11,7 +11,7 @@ from orchestra_mem.errors import InvalidOperationError
 from orchestra_mem.serialize import unrepeated
 from orchestra_mem.types import Json
 
-MAX_LINE_BYTES = 64 << 20  # a transcript holds images, and a screenshot in base64 seldom reaches a tenth of it
+MAX_LINE_BYTES = 32 << 20  # a transcript holds images, and a screenshot in base64 seldom reaches a tenth of it
 _BLOCK_BYTES = 1 << 16
 
 

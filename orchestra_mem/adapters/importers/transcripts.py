@@ -147,7 +147,8 @@ def _of_codex(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
     if not isinstance(item, dict):
         session.source.left_out[kind] += 1
     elif kind in ("session_meta", "turn_context") or "instructions" in line:
-        session.note(item.get("id"), item.get("cwd"))
+        # A session that was forked has the head of the other one behind its own.
+        session.note("" if session.folder else item.get("id"), item.get("cwd"))
     elif kind == "compacted":
         yield _Step(session.key, {"role": "assistant", "summary": item.get("message")}, "session_summary")
     elif kind == "response_item" or item is line:
