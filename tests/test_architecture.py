@@ -44,8 +44,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 50_750,
-    "orchestra_mem/core": 12_330,
+    "orchestra_mem": 51_540,
+    "orchestra_mem/core": 12_340,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
     "orchestra_mem/core/facts": 1_500,
@@ -53,13 +53,13 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 4_990,
-    "orchestra_mem/adapters": 9_300,
-    "orchestra_mem/memory": 2_990,
+    "orchestra_mem/tiers": 5_030,
+    "orchestra_mem/adapters": 9_930,
+    "orchestra_mem/memory": 3_020,
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 7_740,
-    "tests": 36_940,
+    "orchestra_mem/faces": 7_820,
+    "tests": 37_570,
     "benchmarks": 9_240,
 }
 MAX_MODULE_LINES = 400
