@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -305,7 +304,7 @@ def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
 
 def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
     """The server's limit of time for its own answers does not end a chat."""
-    chat.llama.pause_s = 0.9
+    chat.llama.pause_s = 0.4
     chunks = list(chat.say(user("What?"), stream=True))
     assert chunks
     chat.llama.pieces = ["late"]

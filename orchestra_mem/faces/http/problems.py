@@ -10,10 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 
 from orchestra_mem import errors
 from orchestra_mem.serialize import dump_json
 
+_METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
 # By class, the nearest in its tree.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
@@ -79,7 +81,15 @@ async def _told(request: Request, error: Exception) -> Problem:
 
 async def _refused(request: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
-    return Problem(error.status_code, error.detail, headers=error.headers)
+    headers = error.headers
+    if error.status_code == 405:  # the route that said so knows its own method alone
+        headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
+    return Problem(error.status_code, error.detail, headers=headers)
+
+
+def _answers(request: Request, method: str) -> bool:
+    scope = {"type": "http", "method": method, "path": request.scope["path"], "headers": []}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
 async def _invalid(request: Request, error: Exception) -> Problem:

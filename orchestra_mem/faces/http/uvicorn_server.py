@@ -21,7 +21,7 @@ from orchestra_mem.settings import ServerSettings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # requests under way are waited for so long
-_MOST_HEADER_BYTES = 65_536
+_MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
 
 
 def take_port(host: str, port: int) -> socket.socket:
