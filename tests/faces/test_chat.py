@@ -99,7 +99,15 @@ def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
         yield made
 
 
-def user(text: str) -> Any:
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def text_part(text: str) -> Any:
+    """A text as the parts of a message."""
+    return [{"type": "text", "text": text}]
+
+
+def user(text: Any) -> Any:
     """A line of the user's."""
     return {"role": "user", "content": text}
 
@@ -191,7 +199,7 @@ def test_memory_can_be_switched_off(chat: Chat) -> None:
     """With `X-Memory: off` a request goes to the server as it came, and nothing is recorded."""
     chat.memory.record_operation("decision", {"text": REDIS})
     raw = chat.client.chat.completions.with_raw_response.create(
-        model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}
+        model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}, n=2
     )
     assert chat.sent() == [user("Where do the sessions live?")]
     assert raw.headers["x-memory"] == "off"
@@ -235,6 +243,7 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
         (b"[]", "messages"),
         (b'{"messages": []}', "at least one"),
         (b'{"messages": [{"content": "x"}]}', "messages[0]"),
+        (b'{"messages": [{"role": "user", "content": "x"}], "n": 2}', "X-Memory: off"),
     ],
 )
 def test_a_wrong_request_is_told_in_words(chat: Chat, body: bytes, words: str) -> None:
@@ -281,6 +290,8 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
                 client.chat.completions.create(
                     model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
                 )
+            with pytest.raises(openai.BadRequestError, match="texts alone"):
+                client.chat.completions.create(model="m", messages=[user([*text_part("What is it?"), PICTURE])])
             assert [each.id for each in client.models.list()]
             odd: Any = {"type": "json_schema", "json_schema": "x"}
             assert client.chat.completions.create(model="m", messages=[user("x")], response_format=odd).choices
@@ -459,12 +470,17 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
         assert model.said.finish is Finish.CANCELLED
 
 
-def test_tools_take_room_in_the_window(chat: Chat) -> None:
-    """Where a client's tools fill the window nothing is added."""
+def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
+    """Where a client's tools or pictures fill the window nothing is added."""
     chat.memory.record_operation("decision", {"text": REDIS})
     function = {"name": "f", "description": "word " * 4_000, "parameters": {"type": "object", "properties": {}}}
     chat.say(user("Where do the sessions live?"), tools=[{"type": "function", "function": function}])
     assert chat.sent() == [user("Where do the sessions live?")]
+    parts = text_part("And where do the sessions live?")
+    chat.say(user([*parts, *[PICTURE] * 3]))
+    assert chat.sent() == [user([*parts, *[PICTURE] * 3])]
+    chat.say(user([*parts, PICTURE]))
+    assert "Redis" in str(chat.sent())
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(chat: Chat) -> None:

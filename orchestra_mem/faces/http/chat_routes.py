@@ -151,6 +151,8 @@ class ChatEndpoint:
         """Answer a request; `off` leaves the memory out of it."""
         if self._relay is None and self._memory.model is None:
             raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
+        if body.get("n") not in (None, 1) and not (off and self._relay):
+            raise BadRequestError("`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
         prompt = None
         if not off:
             prompt = await run_sync(lambda: self._prepare(body, caller))
