@@ -215,6 +215,7 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
     assert _document(served, "decision_log").text == new
     assert _save(served, "decision_log", new, "*").status_code == 204
     assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == ["body: no text in UTF-8, at byte 0"]
+    assert _save(served, "decision_log", b"a\0", "*").json()["faults"] == ["body: a NUL byte, at character 1"]
     versions = served.get("documents/decision_log/history")
     assert versions["total"] == 1
     shown = served.get(f"documents/decision_log/history/{versions['items'][0]['sequence']}")

@@ -163,6 +163,8 @@ def save_document(
         new = text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidItemError([f"body: no text in UTF-8, at byte {error.start}"]) from None
+    if "\0" in new:
+        raise InvalidItemError([f"body: a NUL byte, at character {new.index(chr(0))}"])
     try:
         if not _names(if_match, current):
             raise DocumentConflictError(f"{name} has been changed since: read it again, and put both together")

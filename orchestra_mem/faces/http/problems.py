@@ -95,6 +95,9 @@ def _answers(request: Request, method: str) -> bool:
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    kind = request.headers.get("content-type")
+    if kind and any(each["loc"] == ("body",) for each in error.errors()):  # a body of another kind was not read
+        faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown of a document")
     return Problem(422, f"the request has {len(faults)} fault{'s' * (len(faults) > 1)}: {'; '.join(faults)}", faults)
 
 
