@@ -324,7 +324,7 @@ def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
 
 def test_a_chat_needs_a_token(chat: Chat) -> None:
     """Without the server's token nothing is answered and nothing reaches the model."""
-    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
+    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError, match="needs a token"):
         stranger.chat.completions.create(model="local", messages=[user("Hello.")])
     assert not [path for path, *_ in chat.llama.seen if path.startswith("/v1/chat")]
 

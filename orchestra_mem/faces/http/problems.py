@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from orchestra_mem import errors
 from orchestra_mem.serialize import dump_json
@@ -49,6 +50,14 @@ class Problem(JSONResponse):
         if faults:
             body["faults"] = [*faults]
         super().__init__(body, status, headers)
+        self._chat = {**body, "error": {"message": detail, "type": "invalid_request_error"}}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; where chats are answered also as OpenAI's clients read it, who would show the status alone."""
+        if scope["path"].startswith("/v1/"):
+            self.body = self.render(self._chat)
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
 
     def render(self, content: Any) -> bytes:
         """Write the body as ASCII, whatever characters a sentence quotes."""
