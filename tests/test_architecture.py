@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_550,
+    "orchestra_mem": 48_890,
     "orchestra_mem/core": 12_270,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_210,
@@ -57,8 +57,8 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 6_420,
-    "tests": 34_990,
+    "orchestra_mem/faces": 6_750,
+    "tests": 35_110,
     "benchmarks": 9_120,
 }
 MAX_MODULE_LINES = 400

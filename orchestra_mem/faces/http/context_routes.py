@@ -12,8 +12,6 @@ from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Question, shown, shown_page
 from orchestra_mem.faces.records import context_record, status_record
-from orchestra_mem.retrieval.recommendations import Recommendations
-from orchestra_mem.retrieval.retriever import RetrievedContext
 
 router = APIRouter(prefix="/api/memory", tags=["context"])
 
@@ -30,6 +28,14 @@ _CONTEXT = shape(
     "Context", for_operation=str, budget_tokens=int, tokens=int, counter=str, exact=bool, parts=dict[str, Any],
     text=str, messages=list[dict[str, Any]], explain=str, notes=list[str],
 )  # fmt: skip
+_RETRIEVED = shape(
+    "Retrieved", task=str, budget_tokens=int, tokens=int, counter=str, exact=bool, text=str,
+    entries=list[dict[str, Any]], notes=list[str], explain=str,
+)  # fmt: skip
+_SAID = list[dict[str, Any]]
+_RECOMMENDED = shape(
+    "Recommended", task=str, decisions=_SAID, rules=_SAID, failures=_SAID, similar_tasks=_SAID, notes=list[str]
+)
 
 
 class ContextQuery(Given):
@@ -104,7 +110,7 @@ def context(caller: Asker, query: Annotated[ContextQuery, Query()]) -> JsonAnswe
     return JsonAnswer(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
 
 
-@router.get("/retrieve", responses=shown(RetrievedContext, {"text": "…", "tokens": 420, "entries": [], "notes": []}))
+@router.get("/retrieve", responses=shown(_RETRIEVED, {"text": "…", "tokens": 420, "entries": [], "notes": []}))
 def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAnswer:
     """Give what the memory has for a task: an index with costs, then the best entries, within the budget."""
     found = caller.retrieving("retrieve_context")(
@@ -113,7 +119,7 @@ def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAns
     return JsonAnswer({**found.as_dict(), "explain": found.explain()})
 
 
-@router.get("/recommend", responses=shown(Recommendations, {"decisions": [], "notes": []}))
+@router.get("/recommend", responses=shown(_RECOMMENDED, {"decisions": [], "notes": []}))
 def recommend(caller: Asker, query: Annotated[RecommendQuery, Query()]) -> JsonAnswer:
     """Say what past decisions, rules, failures and similar tasks say for a task, with their sources."""
     found = caller.retrieving("get_recommendations")(query.task, agents=query.agent, limit=query.limit)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answer_schemas import list_of, shape
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Paged, shown, shown_page
 from orchestra_mem.faces.records import conflict_records, resolved_record
@@ -81,7 +81,7 @@ def _names(header: str, text: str) -> bool:
 
 @router.get(
     "/documents",
-    responses=shown(list_of(_LISTED), [{"name": "decision_log", "path": "…", "etag": '"9f86d0…"', "chars": 812}]),
+    responses=shown([_LISTED], [{"name": "decision_log", "path": "…", "etag": '"9f86d0…"', "chars": 812}]),
 )
 def list_documents(memory: OwnMemory) -> JsonAnswer:
     """List the documents; `session` is the one of the session under way."""
@@ -96,9 +96,7 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
 
 @router.get(
     "/documents/{name:document}/blame",
-    responses=shown(
-        list_of(BlamedLine), [{"line": 4, "text": "…", "writer": "person", "operations": [], "time": None}]
-    ),
+    responses=shown([BlamedLine], [{"line": 4, "text": "…", "writer": "person", "operations": [], "time": None}]),
 )
 def blame(memory: OwnMemory, name: str) -> JsonAnswer:
     """Say for each line who wrote it, person or machine, and from which operations."""
@@ -120,7 +118,7 @@ def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
     return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
-@router.get("/conflicts", responses=shown(list_of(_CONFLICTING), [_CONFLICT]))
+@router.get("/conflicts", responses=shown([_CONFLICTING], [_CONFLICT]))
 def conflicts(memory: OwnMemory) -> JsonAnswer:
     """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
     return JsonAnswer(conflict_records(memory))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from starlette.responses import JSONResponse
 
-from orchestra_mem.faces.http.answer_schemas import page_of, written
+from orchestra_mem.faces.http.answer_schemas import page_of, schema_of
 from orchestra_mem.serialize import dump_json, to_json
 
 MOST = 1_000
@@ -79,9 +79,9 @@ class Paged(Given):
 
 
 def shown(kind: Any, example: object, status: int = 200, words: str = "The answer.") -> dict[int | str, Any]:
-    """Describe an answer: a record, or what pydantic knows, and an example."""
-    content = {"application/json": {"example": to_json(example)}}
-    return {status: {"description": words, "model": written(kind), "content": content}}
+    """Describe an answer: a record, a shape, or `[kind]` for a list of either, and an example."""
+    content = {"application/json": {"schema": schema_of(kind), "example": to_json(example)}}
+    return {status: {"description": words, "content": content}}
 
 
 def shown_page(kind: Any, example: object) -> dict[int | str, Any]:
