@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_540,
+    "orchestra_mem": 51_870,
     "orchestra_mem/core": 12_340,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
@@ -58,8 +58,8 @@ MAX_LINES = {
     "orchestra_mem/memory": 3_020,
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 7_820,
-    "tests": 37_570,
+    "orchestra_mem/faces": 8_150,
+    "tests": 37_670,
     "benchmarks": 9_240,
 }
 MAX_MODULE_LINES = 400

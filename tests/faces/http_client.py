@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ class Served:
 def routes_of(app: Any) -> list[tuple[str, str]]:
     """List the methods and paths that an application answers."""
     found = [*iter_route_contexts(app.routes)]
-    return sorted((method, str(each.path).replace(":path}", "}")) for each in found for method in each.methods or ())
+    return sorted((method, re.sub(r":\w+}", "}", str(each.path))) for each in found for method in each.methods or ())
 
 
 @contextmanager

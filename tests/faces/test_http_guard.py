@@ -225,7 +225,9 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         (served.client.get("/api/memory/catalog/M99"), 404, "there is no item 'M99' in the catalog"),
         (served.client.post("/api/memory/operations", content=b"{", headers={"content-type": "application/json"}), 422,
          "the request has 1 fault: body.1: JSON decode error"),
-        (served.client.post("/api/memory/operations", content=b"a=b"), 422, "the request has 1 fault: body"),
+        (served.client.post("/api/memory/operations", data={"a": "b"}), 422,
+         "the request has 2 faults: body: Input should be a valid dictionary or object to extract fields from; "
+         "header.content-type: application/x-www-form-urlencoded was sent; send application/json"),
     ):  # fmt: skip
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
@@ -24,6 +24,7 @@ from orchestra_mem.faces.http import (
     observation_routes,
     work_routes,
 )
+from orchestra_mem.faces.http.answer_schemas import components
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
@@ -42,7 +43,6 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
 if TYPE_CHECKING:
-
     pass
 
 ROUTERS = (
@@ -65,8 +65,18 @@ ROUTERS = (
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
+class _Application(FastAPI):
+    """Describes its answers when it is asked for its description, so that nobody else waits for that."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Give the description of the API."""
+        told = super().openapi()
+        told["components"]["schemas"] |= components()
+        return told
+
+
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
-    """Make the application of a memory, which `guarded` makes safe to ask."""
+    """Make the application of a memory, for a `RequestGuard` to stand before."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
@@ -79,7 +89,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
         yield
         await chat.close()
 
-    app = FastAPI(
+    app = _Application(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
         default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
         lifespan=lifespan, max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],

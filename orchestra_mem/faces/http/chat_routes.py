@@ -20,9 +20,12 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
+from orchestra_mem.faces.http.json_answers import shown
+from orchestra_mem.faces.http.problems import PROBLEMS
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
@@ -40,8 +43,27 @@ logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
+_ERROR = {"type": "object", "required": ["error"]}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {**told, "content": {**told["content"], "application/json": {"schema": _ERROR}}}
+    for status, told in PROBLEMS.items()
+}
+_STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
+_CHAT = _ERRORS | shown(shape("Completion", choices=list[dict[str, Any]]), {"choices": [{"index": 0}]})
+_CHAT[200]["content"] |= _STREAM
+_MODELS = _ERRORS | shown(shape("Models", data=list[dict[str, Any]]), {"data": [{"id": "local"}]})
+_MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
+_BODY = {
+    "schema": {
+        "type": "object", "required": ["messages"],
+        "properties": {"messages": {"type": "array", "minItems": 1, "items": _MESSAGE}},
+    },
+    "example": {"model": "local", "messages": [{"role": "user", "content": "Where did we stop?"}]},
+}  # fmt: skip
+_REQUEST = {"required": True, "content": {"application/json": _BODY}}
 
-@router.post("/chat/completions", response_class=Response)
+
+@router.post("/chat/completions", response_class=Response, responses=_CHAT, openapi_extra={"requestBody": _REQUEST})
 async def complete_chat(request: Request, caller: Asker) -> Response:
     """Answer a chat by the model, with what is relevant of the memory, and record it; `X-Memory: off` does neither."""
     raw = await request.body()
@@ -66,7 +88,7 @@ async def _cancel_if_gone(request: Request, answering: anyio.CancelScope) -> Non
     answering.cancel()
 
 
-@router.get("/models", response_class=Response)
+@router.get("/models", response_class=Response, responses=_MODELS)
 async def list_models(request: Request, caller: Asker) -> Response:
     """List the models that answer chats."""
     endpoint: ChatEndpoint = request.app.state.chat
@@ -136,6 +158,8 @@ class ChatEndpoint:
         """Answer a request; `off` leaves the memory out of it."""
         if self._relay is None and self._memory.model is None:
             raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
+        if body.get("n") not in (None, 1) and not (off and self._relay):
+            raise BadRequestError("`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
         answer = self._by_model if self._relay is None else self._by_server
         if off:
             return await answer(body, _forget, {"X-Memory": "off"})

@@ -26,7 +26,7 @@ from orchestra_mem.settings import ServerSettings
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # requests under way are waited for so long, and then cut off
 _CUTTING_S = 20  # what came of them is recorded meanwhile
-_MOST_HEADER_BYTES = 65_536
+_MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
 _Tell: TypeAlias = "Callable[[], None]"
 
 
