@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 
 from orchestra_mem.core.catalog.item_drafts import faults_of
 from orchestra_mem.errors import InvalidItemError
+from orchestra_mem.faces.http.json_answers import FORM
 from orchestra_mem.faces.http.web.pages import Form, PageNumber
 
 _FORM = "application/x-www-form-urlencoded"
@@ -53,7 +54,7 @@ def read(model: type[_Model], given: Mapping[str, object]) -> _Model:
         InvalidItemError: with every fault.
     """
     try:
-        return model.model_validate({name: value for name, value in given.items() if value != ""})
+        return model.model_validate({name: value for name, value in given.items() if value != ""}, context=FORM)
     except ValidationError as error:
         raise InvalidItemError(faults_of(error)) from None
 
