@@ -55,6 +55,9 @@ def _run(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("llama")
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", [name for name, text in PAGES.items() if "```console" in text])
 def test_what_a_page_types_answers_as_printed(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """In one shell: `$` begins a command, `>` goes on with it, "…" differs from time to time, no answer may be any."""
@@ -75,14 +78,12 @@ def test_what_a_page_types_answers_as_printed(page: str, tmp_path: Path, request
 
 
 def test_the_programs_run_as_printed(tmp_path: Path) -> None:
-    """By a Python of their own: that of the first page, with its answer, and the blocks of the page on embedding."""
-    for program, wanted in (
-        (_blocks("python")[0], _blocks("text")[0]),
-        ("".join(_blocks("py", PAGES["embed.md"])), None),
-    ):
-        answered = _run([sys.executable, "-W", "error", "-c", program], tmp_path)
-        assert wanted in (None, answered)
-    assert (tmp_path / ".obra" / "obra.db").is_file()
+    """By a Python of their own: that of the first page, with its answer, and what other pages do with a memory."""
+    python = [sys.executable, "-W", "error", "-c"]
+    assert _run([*python, _blocks("python")[0]], tmp_path) == _blocks("text")[0]
+    begun = "from orchestra_mem import open_memory\nmemory = open_memory('.')\nmessage = answer = 'We bake.'\n"
+    for page in ("agents.md", "categorisation.md", "embed.md"):
+        _run([*python, begun + "".join(_blocks("py", PAGES[page]))], tmp_path)
 
 
 def test_the_first_forty_lines_say_what_it_is() -> None:
@@ -117,17 +118,16 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
     assert {int(code) for code in _first_column("exit code", "commands.md")} == used
 
 
-def test_the_settings_of_the_example_exist() -> None:
-    """The example can be used as it is, and so can the variable in it."""
+def test_the_settings_of_the_examples_exist() -> None:
+    """Each can be used as it is, and so can the variable in the first."""
     import yaml
 
     from orchestra_mem.build import load_settings
 
-    example = _blocks("yaml", PAGES["configuration.md"])[0]
-    settings = load_settings(CHECKOUT, {}, yaml.safe_load(example))
-    assert settings.orchestrator.context_window.max_tokens == 32768
-    (name, value) = re.findall(r"(ORCHESTRA_MEM__\w+)=(\d+)", example)[0]
-    assert load_settings(CHECKOUT, {name: value}) != load_settings(CHECKOUT, {})
+    for example in (each for page in PAGES.values() for each in _blocks("yaml", page)):
+        assert load_settings(CHECKOUT, {}, yaml.safe_load(example)) != load_settings(CHECKOUT, {}), example
+    (name, value) = re.findall(r"(ORCHESTRA_MEM__\w+)=(\d+)", PAGES["configuration.md"])[0]
+    assert load_settings(CHECKOUT, {name: value}).orchestrator.context_window.max_tokens == 32768
     assert set(schema()) & sections() == set()
 
 
