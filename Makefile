@@ -19,7 +19,7 @@ export PYTEST_DEBUG_TEMPROOT ?= $(shell [ "$$(df --output=avail /dev/shm 2>/dev/
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv models browser llama-server demo test bench lint types clean
+.PHONY: help venv models browser llama-server demo test bench docs lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench   run all benchmarks (QUICK=1: under a minute each; DATA=folder: other recordings)'
 	@echo 'make lint    check style and format'
 	@echo 'make types   check types'
+	@echo 'make docs    build the documentation into site/; a broken link or a missing page fails'
 	@echo 'make models  fetch the models that tests and benchmarks run (600 MB, into the cache folder of the user)'
 	@echo 'make llama-server  build the server of llama.cpp, so that the tests that need it run (a quarter of an hour)'
 	@echo 'make venv    make .venv with the package and all tools'
@@ -86,6 +87,11 @@ bench: venv models
 	done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
+docs: venv
+	.venv/bin/python tools/reference.py --check
+	.venv/bin/zensical build --strict --clean
+	.venv/bin/python tools/check_site.py
+
 lint: venv
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
@@ -94,5 +100,5 @@ types: venv
 	.venv/bin/python -m mypy
 
 clean:
-	rm -rf .venv build dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .cache .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -151,9 +151,13 @@ class MemoryRetriever:
         self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000,
         where: SearchFilter = EVERYTHING,
     ) -> RetrievedContext:  # fmt: skip
-        """Retrieve what the memory has for a task; see `ContextRetriever.retrieve_context`.
+        """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
 
-        Where `agents` are named, what not all of them may see is left out.
+        Args:
+            task: what is to be done; any string.
+            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
+            pattern: how they work together, as in `parallel`; what was done so goes a little before.
+            max_tokens: the budget.
 
         Raises:
             ValueError: the budget is negative.
@@ -167,9 +171,12 @@ class MemoryRetriever:
     def get_recommendations(
         self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
     ) -> Recommendations:
-        """Say what past work means for a task; see `ContextRetriever.get_recommendations`.
+        """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
 
-        Where `agents` are named, what not all of them may see is left out.
+        Args:
+            task: what is to be done; any string.
+            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
+            limit: how many of each at most.
 
         Raises:
             ValueError: the limit is negative.
@@ -192,7 +199,7 @@ class MemoryRetriever:
         return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
 
     def clear_cache(self, pattern: str = "") -> None:
-        """Forget what was retrieved; see `ContextRetriever.clear_cache`."""
+        """Forget what was retrieved; of one pattern, task or agent where it is named."""
         self._retriever.clear_cache(pattern)
 
     def get_stats(self) -> dict[str, Json]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,15 +17,10 @@ import httpx2
 import pytest
 
 from orchestra_mem import MemoryService, ObservationFilter, open_memory
-from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.uvicorn_server import take_port
-from orchestra_mem.settings import ServerSettings
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import CHECKOUT, Program, start
-from tests.faces.http_client import routes_of
 from tests.faces.server_process import running
-
-PAGE = (CHECKOUT / "docs" / "server.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -211,35 +205,3 @@ def test_a_kill_under_load_loses_nothing_that_was_acknowledged(project: Path) ->
     with open_memory(project) as memory:
         found = {each.id: each.data for each in memory.operations()}
     assert {number: found.get(number) for number in kept} == {number: {"text": said} for number, said in kept.items()}
-
-
-def test_the_page_names_every_route(tmp_path: Path) -> None:
-    """In its table, each once."""
-    table = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \|", PAGE, re.MULTILINE)
-    with open_memory(tmp_path) as memory:
-        routes = routes_of(make_application(memory, tmp_path, ServerSettings()))
-    assert sorted((method, f"/api/memory{path}") for method, path in table) == [
-        each for each in routes if each[1].startswith("/api/memory/")
-    ]
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_examples_of_the_page_run_as_printed(project: Path, tmp_path: Path) -> None:
-    """One after the other, each with success; and the program of the page, too."""
-    examples = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    with running(project) as server:
-        environment = os.environ | {"URL": f"{server.url}/api/memory", "TOKEN": server.token}
-        for example in (each for each in examples if "curl" in each):
-            done = subprocess.run(
-                ["bash", "-euc", example], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
-                check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, f"{example}\n{done.stdout}\n{done.stderr}"
-        assert "never deploy on Fridays" in server.client.get("documents/decision_log").text
-    program = re.findall(r"^```py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
-    (tmp_path / "program").mkdir()
-    (tmp_path / "program" / "project").mkdir()
-    subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path / "program", timeout=60, check=True,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-    )  # fmt: skip

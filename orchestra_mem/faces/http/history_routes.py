@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field, JsonValue, StrictBool
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter
-from orchestra_mem.faces.http.callers import Asker
+from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.json_answers import (
     MOST_TOKENS,
     NUMBER,
@@ -126,15 +126,15 @@ def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_leng
 @router.get(
     "/losses", responses=shown_page(Summary, {"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]})
 )
-def list_losses(caller: Asker, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
+def list_losses(memory: OwnMemory, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
     """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
-    found = caller.offered("losses")(query.session, limit=query.offset + query.limit)[::-1]
-    return query.answer(found[query.offset :], caller.offered("count_losses")(query.session))
+    found = memory.losses(query.session, limit=query.offset + query.limit)[::-1]
+    return query.answer(found[query.offset :], memory.count_losses(query.session))
 
 
 @router.get(
     "/audit", responses=shown_page(AuditEntry, {"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"})
 )
-def list_audit(caller: Asker, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
+def list_audit(memory: OwnMemory, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
     """List who looked at the catalog and who changed it, newest first."""
-    return query.answer_of(caller.offered("audit")(query.where))
+    return query.answer_of(memory.audit(query.where))
