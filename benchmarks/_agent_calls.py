@@ -34,8 +34,8 @@ MARK = "SECRET"
 _OTHERS = ("ada", "bob")
 _WORDS = "parser lexer cache queue gateway index schema deploy backup mirror token session worker budget".split()
 _COMMON = {"project", "as_json", "debug", "agent", "agents"}
-# In the first two the owner says who did something; the last answers a client, and its tests attack it.
-_NO_CALLS = {"orchestra-mem record", "orchestra-mem import git", "orchestra-mem mcp"}
+# In the first three the owner says who did something; the last answers a client, and its tests attack it.
+_NO_CALLS = {"orchestra-mem record", "orchestra-mem import from", "orchestra-mem import git", "orchestra-mem mcp"}
 _NEVER = {"out", "token_file"}  # what is written into a file is what is printed otherwise
 # Whose other parameters a method of the view hands on.
 _HANDED_ON: dict[str, Callable[..., Any]] = {

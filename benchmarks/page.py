@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 TARGETS: dict[str, Target] = {"first_view_max_ms": ("<=", 500), "typed_100k_p95_ms": ("<=", 100)}
 _OPERATIONS, _STARTS, _QUESTIONS = 5_000, 5, 12
-_VIEWS = ("/", "/sessions", "/search", "/search?q=session+store+lock", "/prompt", "/original?of=S12")
+_VIEWS = (
+    "/", "/sessions", "/search", "/search?q=session+store+lock", "/prompt", "/original?of=S12", "/documents",
+    "/documents/decision_log", "/versions/decision_log", "/facts", "/catalog", "/work", "/audit",
+)  # fmt: skip
 # Types a letter, and gives the milliseconds until the hits for what then stands there have been put into the page.
 _TYPE = """([text]) => new Promise((done) => {
   const field = document.querySelector("#q"), begun = performance.now();

@@ -1,4 +1,4 @@
-"""The closed choices that settings have."""
+"""The closed choices that settings and commands have."""
 
 from __future__ import annotations
 
@@ -52,3 +52,12 @@ class IsolationChoice(StrEnum):
 
     CATALOG = "catalog"
     STRICT = "strict"
+
+
+class ImportKind(StrEnum):
+    """What a file or folder is imported as."""
+
+    TRANSCRIPTS = "transcripts"
+    CHATGPT = "chatgpt"
+    NOTES = "notes"
+    RULES = "rules"

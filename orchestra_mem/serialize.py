@@ -182,13 +182,18 @@ def to_object(value: Any) -> dict[str, Json]:
 @cache
 def _plan(kind: type) -> Sequence[tuple[str, Callable[[object], object], bool, int]]:
     """Read the table: for each field its name, what reads it, whether empty is null, and the digits to round to."""
+    return [(name, attrgetter(*paths), or_null, digits) for name, paths, or_null, digits in shown_fields(kind)]
+
+
+def shown_fields(kind: type) -> list[tuple[str, tuple[str, ...], bool, int]]:
+    """List what is shown of a record: the name, the attributes behind it, whether empty is null, the digits."""
     assert is_dataclass(kind)
-    plan = []
+    found = []
     for spec in _SHOWN.get(kind.__name__, " ".join(field.name for field in fields(kind))).split():
         told, _, digits = spec.partition(":")
         name, _, path = told.rstrip("?").partition("=")
-        plan.append((name, attrgetter(*(path or name).split(",")), told.endswith("?"), int(digits or 0)))
-    return plan
+        found.append((name, tuple((path or name).split(",")), told.endswith("?"), int(digits or 0)))
+    return found
 
 
 def _reasons(reasons: Reasons) -> Json:

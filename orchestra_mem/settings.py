@@ -305,6 +305,7 @@ class ServerSettings(_Section):
     timeout_s: Annotated[float, _between(0.01, 86_400)] = 30.0
     chat_first_tokens: Annotated[int, _between(0, 16_777_216)] = 1_500
     chat_turn_tokens: Annotated[int, _between(0, 16_777_216)] = 500
+    chat_wait_s: Annotated[float, _between(0.01, 86_400)] = 5.0
 
 
 class Settings(BaseModel):

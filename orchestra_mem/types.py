@@ -11,6 +11,19 @@ from orchestra_mem.design_names import ReadByKey
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+AS_GIVEN = "as_given"
+"""The field of an operation that holds for a program, as it gave it, what the other fields tell people.
+
+It is stored, redacted and expanded like all others; documents, contexts, facts and search leave it out.
+"""
+
+STORED_ITEM = "store_item"
+"""The type of an operation that holds what a program has put under a name, and asks for by it; see `integrations`.
+
+Its idempotency key is the name and, behind a blank, a word of its own. Search has the last of each name, and none that
+says `deleted`.
+"""
+
 
 class DocumentName(StrEnum):
     """The episodic documents; the value is the file's stem."""
@@ -108,8 +121,8 @@ class OperationFilter:
     """Which operations are wanted: all that pass every condition given.
 
     `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive. An empty
-    `agents` is no condition. Of those that pass, the newest `offset` are left out, and of the rest the newest `limit`
-    given.
+    `agents` is no condition. `idempotency_prefix` is what the idempotency key begins with. Of those that pass, the
+    newest `offset` are left out, and of the rest the newest `limit` given.
     """
 
     session: str | None = None
@@ -122,6 +135,7 @@ class OperationFilter:
     through: int | None = None
     limit: int | None = None
     idempotency_key: str | None = None
+    idempotency_prefix: str | None = None
     except_types: tuple[str, ...] = ()
     offset: int = 0
 

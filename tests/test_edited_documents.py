@@ -83,6 +83,25 @@ class Life:
             self.own.pop(token, None)
         self.own |= dict.fromkeys(MINE.findall(MENTION.sub("", after)), name)
 
+    def form(self) -> None:
+        """Save an edit of a text that others may have changed since, as a form does; where both collide, with both."""
+        name = self.rng.choice(list(DocumentName))
+        opened = self.path(name).read_bytes().decode()
+        after = self.edited(opened)
+        for _ in range(self.rng.choice((0, 1, 2))):
+            self.rng.choice((self.machine, self.refresh, self.person))()
+        documents = self.memory.documents
+        saved = documents.save_edit(name, after, opened=opened)
+        if saved.collides:
+            assert documents.text(name) == saved.current
+            saved = documents.save_edit(name, saved.text, opened=saved.current)
+        assert documents.text(name) == saved.text
+        had, has = ({*MINE.findall(MENTION.sub("", text))} for text in (opened, after))
+        for token in had - has:
+            self.own.pop(token, None)
+        self.own |= dict.fromkeys(has - had, name)
+        self.opened[name].clear()  # as editors do that see that the file has changed
+
     def edited(self, text: str) -> str:
         """A text with lines written, reworded, ticked, moved, copied or taken out, in some line ends."""
         end = "\r\n" if "\r\n" in text else "\n"
@@ -129,7 +148,8 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed: int) -> None:
+@pytest.mark.parametrize("way", ["person", "form"])
+def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed: int, way: str) -> None:
     """And a refresh in which nobody has said anything changes nothing."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         life = Life(memory, clock, seed)
@@ -137,7 +157,7 @@ def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed:
         memory.state.create(WorkKind.STORY, "Leaf", parent=1)
         life.refresh(*(each.format(n=0) for each in SAYS))
         for _ in range(25):
-            life.machine() if life.rng.random() < 0.45 else life.person()
+            life.machine() if life.rng.random() < 0.45 else getattr(life, way)()
             if life.rng.random() < 0.35:
                 life.refresh()
                 assert life.lost() == []

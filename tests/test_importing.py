@@ -32,6 +32,14 @@ def test_a_history_is_recorded_once_and_in_order(memory: OrchestratorContextMana
     ]  # fmt: skip
 
 
+def test_a_dry_run_counts_and_records_nothing(memory: OrchestratorContextManager) -> None:
+    """Each key once, as it would be; without a memory all is new."""
+    import_history(memory, _history("a"))
+    assert import_history(memory, _history("a", "b"), dry_run=True) == Imported(recorded=1, known=1)
+    assert import_history(None, _history("a", "b"), dry_run=True) == Imported(recorded=2, known=0)
+    assert len(memory.operations()) == 1
+
+
 def test_each_operation_is_told_with_the_counts_so_far(memory: OrchestratorContextManager) -> None:
     """For progress: what was recorded, what was known, which one it was."""
     import_history(memory, _history("a"))

@@ -249,6 +249,24 @@ def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJ
     assert [(job.subject, job.state) for job in queue.jobs()] == [("S2", JobState.FAILED)]
 
 
+def test_a_locked_memory_is_told_in_a_sentence(
+    queue: SqliteJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And no trace with it, as nothing unforeseen has happened; the next look may do better."""
+
+    def refuse(*_: object, **__: object) -> bool:
+        raise LockTimeoutError("the database is locked")
+
+    monkeypatch.setattr(queue, "jobs", refuse)
+    work = BackgroundWork(queue, lambda *_: None, owner="one", clock=clock)
+    work.start()
+    until(lambda: caplog.records)
+    work.close()
+    assert [(each.getMessage(), bool(each.exc_info)) for each in caplog.records] == [
+        ("background work pauses: the database is locked", False)
+    ]
+
+
 def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> None:
     """It holds nothing up, and nobody is told of it; nor of one that was given up before."""
     model = ScriptedModel(first_line)

@@ -131,7 +131,7 @@ HEAVY = (
     "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
     "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.classifier",
     "orchestra_mem.core.facts.superseding",
-    "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.doctor",
+    "orchestra_mem.adapters.importers", "orchestra_mem.doctor",
     "orchestra_mem.faces", "orchestra_mem.build.wiring", "orchestra_mem.settings", "sqlite3",
 )  # fmt: skip
 

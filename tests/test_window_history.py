@@ -25,7 +25,8 @@ def _changes(points: list[UsagePoint]) -> list[tuple[str, int, int]]:
 def test_the_past_is_what_the_tracker_saw(changes: list[tuple[bool, int]]) -> None:
     """Operations and refreshes in any order give the points that they gave when they happened."""
     tracker = ContextWindowTracker(1_000)
-    operations, refreshes = [], []
+    operations: list[tuple[int, datetime, int]] = []
+    refreshes: list[WindowRefresh] = []
     for is_refresh, tokens in changes:
         if is_refresh:
             before = tracker.used_tokens()

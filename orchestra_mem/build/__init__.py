@@ -13,8 +13,9 @@ from orchestra_mem.errors import StorageError, storage_error
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
-    from orchestra_mem.adapters.git_history import open_git_history
-    from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.importers.git_history import open_git_history
+    from orchestra_mem.adapters.importers.imports import open_import
+    from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.openai_http.relay import Relay
     from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.adapters.watcher import DocumentWatcher
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
     "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "Relay", "default_config_text", "find_project",
-    "initialise", "language_model", "load_settings", "open_git_history", "open_jsonl_history", "open_memory",
+    "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
+    "open_memory",
     "open_relay", "open_watcher", "utc_now",
 ]  # fmt: skip
 
@@ -38,8 +40,9 @@ _ON_FIRST_USE = {
     "language_model": "orchestra_mem.adapters.prompted_model",
     "load_settings": "orchestra_mem.adapters.config_files",
     "Relay": "orchestra_mem.adapters.openai_http.relay",
-    "open_git_history": "orchestra_mem.adapters.git_history",
-    "open_jsonl_history": "orchestra_mem.adapters.jsonl_history",
+    "open_import": "orchestra_mem.adapters.importers.imports",
+    "open_git_history": "orchestra_mem.adapters.importers.git_history",
+    "open_jsonl_history": "orchestra_mem.adapters.importers.jsonl_history",
 }
 
 HOME = ".obra"

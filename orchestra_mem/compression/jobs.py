@@ -137,8 +137,9 @@ class BackgroundWork:
                 pause_s = self.step()
             except ClosedError:
                 return
-            except Exception:  # of the disk, for one: the next look may do better
-                logger.warning("background work pauses", exc_info=True)
+            except Exception as error:  # of the disk, for one: the next look may do better
+                unforeseen = not isinstance(error, OrchestraMemError)
+                logger.warning("background work pauses: %s", error, exc_info=unforeseen)
                 pause_s = _FIRST_PAUSE_S
             if pause_s > _LOOK_EVERY_S:
                 self._closing.wait(pause_s)  # new jobs would fare no better

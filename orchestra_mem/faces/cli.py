@@ -26,6 +26,7 @@ from orchestra_mem.faces.command import (
     work,
 )
 from orchestra_mem.faces.command import app as app
+from orchestra_mem.faces.commands_record import ImportGroup
 from orchestra_mem.faces.commands_redact import redact
 
 
@@ -67,7 +68,9 @@ def _about(
 for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_audit",
               "commands_documents", "commands_check", "commands_serve", "commands_mcp"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
-app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Record")
+app.add_typer(
+    importing, name="import", cls=ImportGroup, help="Record what happened elsewhere.", rich_help_panel="Record"
+)
 app.add_typer(work, name="work", rich_help_panel="Work")
 app.add_typer(catalog, name="catalog", help="What agents have learnt, item by item.", rich_help_panel="Agents")
 app.add_typer(audit, name="audit", rich_help_panel="Agents")

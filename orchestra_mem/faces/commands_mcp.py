@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import BadParameter, Option
 
 from orchestra_mem.errors import ServerError
 from orchestra_mem.faces.command import CommandResult, Invocation, command
-
-
-class McpClient(StrEnum):
-    """A program whose configuration can be printed."""
-
-    CLAUDE_CODE = "claude-code"
-    CLAUDE_DESKTOP = "claude-desktop"
-    CURSOR = "cursor"
-    VS_CODE = "vs-code"
-
-
-_FILES = {
-    McpClient.CLAUDE_CODE: ".mcp.json in the project's folder",
-    McpClient.CLAUDE_DESKTOP: "claude_desktop_config.json, which Settings > Developer > Edit Config opens",
-    McpClient.CURSOR: ".cursor/mcp.json in the project's folder",
-    McpClient.VS_CODE: ".vscode/mcp.json in the project's folder",
-}
+from orchestra_mem.faces.mcp.client_files import McpClient, install
 
 
 @command("Serve")
@@ -40,14 +22,16 @@ def mcp(
         McpClient | None,
         Option("--install", metavar="CLIENT", help=f"Print the configuration for a client: {', '.join(McpClient)}."),
     ] = None,
+    write: Annotated[bool, Option("--write", help="With --install: put it into the client's file as well.")] = False,
 ) -> CommandResult | None:
     """Answer an MCP client on stdin and stdout, until it closes stdin; makes a memory if there is none.
 
     Example: orchestra-mem mcp --install claude-code
     """
     if client is not None:
-        made = _configuration(run, client, agent)
-        return CommandResult(made, f"{json.dumps(made, indent=2)}\n", notes=[f"put this into {_FILES[client]}"])
+        return _write(run, client, agent) if write else _print(run, client, agent)
+    if write:
+        raise BadParameter("it goes with --install CLIENT", param_hint="--write")
     try:
         from orchestra_mem.faces.mcp.mcp_server import serve_stdio
     except ImportError as error:
@@ -64,10 +48,18 @@ def mcp(
     return None
 
 
-def _configuration(run: Invocation, client: McpClient, agent: str | None) -> dict[str, Any]:
-    """Make the part of a client's configuration that starts this program over this project."""
-    arguments = ["-m", "orchestra_mem", "mcp", "--project", str(run.project)]
-    server: dict[str, Any] = {"command": sys.executable, "args": arguments + (["--agent", agent] if agent else [])}
-    if client is McpClient.VS_CODE:
-        return {"servers": {"orchestra-mem": {"type": "stdio", **server}}}
-    return {"mcpServers": {"orchestra-mem": server}}
+def _print(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
+    entry = client.entry(run.project, agent)
+    note = f"put this into {client.file(run.project)}, or have it put there by --write"
+    return CommandResult({client.section: {"orchestra-mem": entry}}, client.text(entry), notes=[note])
+
+
+def _write(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
+    file, entry = client.file(run.project), client.entry(run.project, agent)
+    before = install(client, file, entry)
+    value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
+    if before == entry:
+        return CommandResult(value, f"{file} has it already: nothing was changed\n")
+    told = [] if before is None else [("before", before), ("now", entry)]
+    notes = [f"{name}: {json.dumps(each, ensure_ascii=False)}" for name, each in told]
+    return CommandResult(value, f"put into {file}\n", notes=notes)

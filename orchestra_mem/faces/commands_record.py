@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from typer import Argument, BadParameter, Option
 
+from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, importing, time_option
+from orchestra_mem.faces.command import (
+    FAILED,
+    CommandGroup,
+    CommandResult,
+    Invocation,
+    command,
+    flag,
+    importing,
+    time_option,
+)
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -101,6 +113,41 @@ def _from_stdin() -> bytes:
     return stdin.buffer.read()
 
 
+class ImportGroup(CommandGroup):
+    """The group `import`, whose command `from` need not be named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is neither a command nor a call for help as what `from` is given."""
+        named = not args or args[0] in {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if named else ["from", *args])
+
+
+@command(of=importing, name="from")
+def import_from(
+    run: Invocation,
+    path: Annotated[Path, Argument(metavar="PATH", help="A file or folder.")],
+    kind: Annotated[
+        ImportKind | None, Option("--as", metavar="KIND", help=f"{', '.join(ImportKind)}. Default: found out.")
+    ] = None,
+    agent: Annotated[
+        str | None,
+        Option("--agent", metavar="NAME", help="The agent to record under. Default: whose transcript it is."),
+    ] = None,
+    dry_run: Annotated[bool, flag("--dry-run", "Only tell what would be recorded.")] = False,
+) -> CommandResult:
+    """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. Again: what is new or changed.
+
+    Takes transcripts of Claude Code and Codex, conversations.json or the zip that it came in, folders of markdown
+    (Obsidian, basic-memory, memsearch), CLAUDE.md and AGENTS.md. What cannot be read is told, and the rest is recorded.
+
+    Example: orchestra-mem import from ~/.claude/projects --dry-run
+    """
+    from orchestra_mem.build import open_import
+
+    faults: list[HistoryFault] = []
+    return _import(run, open_import(path, kind, agent=agent, on_fault=faults.append), faults, dry_run=dry_run)
+
+
 @command(of=importing, name="git")
 def import_git(
     run: Invocation,
@@ -147,35 +194,66 @@ def import_jsonl(
 
 
 def _import(
-    run: Invocation, history: History, faults: list[HistoryFault] | None = None, advice: str = ""
+    run: Invocation,
+    history: History,
+    faults: list[HistoryFault] | None = None,
+    advice: str = "",
+    *,
+    dry_run: bool | None = None,
 ) -> CommandResult:
-    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`."""
+    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`.
+
+    `dry_run` is None for a command that has none; what was found is not told by kinds then.
+    """
+    from orchestra_mem.build import HOME
     from orchestra_mem.memory.importing import Imported, import_history
 
-    done = Imported(recorded=0, known=0)
-    with run.open(create=True) as memory, run.progress(history.unit) as bar:
+    done, types = Imported(recorded=0, known=0), Counter[str]()
+    opened = nullcontext() if dry_run and not (run.project / HOME).is_dir() else run.open(create=True)
+    with opened as memory, run.progress(history.unit) as bar:
         task = bar.add_task("importing", total=history.total or None)
 
         def step(so_far: Imported, found: HistoryOperation) -> None:
             nonlocal done
+            types[found.type] += so_far.recorded - done.recorded
             done = so_far
             bar.update(task, completed=found.position)
 
+        on_fault = None if faults is None else faults.append
         try:
-            import_history(memory, history, on_operation=step, on_fault=None if faults is None else faults.append)
+            import_history(memory, history, dry_run=bool(dry_run), on_operation=step, on_fault=on_fault)
         except HistoryError as error:
             words = f"{error}. Before it: {_counted(done)}"
             raise HistoryError(f"{words}. {advice}" if advice else words) from error
-    told = faults or []
+    return _imported(run, history, done, types, faults or [], dry_run=dry_run)
+
+
+def _imported(
+    run: Invocation, history: History, done: Imported, types: Counter[str], faults: list[HistoryFault],
+    *, dry_run: bool | None,
+) -> CommandResult:  # fmt: skip
+    """Say what an import came to."""
+    found, left_out = +types, +history.left_out
     if history.note:
         run.tell(history.note)
-    for fault in told:
+    for fault in faults:
         run.tell(f"skipped: {fault}")
+    if left_out:
+        run.tell(f"left out: {_listed(left_out)}")
     record = {
         "source": history.source, "recorded": done.recorded, "known": done.known, "note": history.note,
-        "faults": told,
+        "faults": faults,
     }  # fmt: skip
-    return CommandResult(record, f"{_counted(done, f' of {history.source}')}\n", exit_code=FAILED if told else 0)
+    if dry_run is not None:
+        record |= {"types": dict(found), "left_out": dict(left_out), "dry_run": dry_run}
+    words = f"{_counted(done, f' of {history.source}')}\n"
+    if dry_run:
+        words = f"would have {words}{_listed(found)}\n" if found else f"would have {words}"
+    return CommandResult(record, words, FAILED if faults else 0)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
 
 
 def _counted(done: Imported, source: str = "") -> str:

@@ -28,6 +28,7 @@ from orchestra_mem.core.search.chunking import (
     chunk_fact,
     chunk_item,
     chunk_operation,
+    chunk_stored,
     chunk_summary,
     chunk_work_item,
 )
@@ -37,12 +38,13 @@ from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session_place import SessionPlace
-from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 logger = logging.getLogger(__name__)
 
 _OPERATIONS_AT_ONCE = 100
+_STORED_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 256
 # What the machine writes into documents around what is remembered: times, counts, lists of operations.
 _FRAME = re.compile(
@@ -154,6 +156,7 @@ class Indexer:
         sessions = {session.id: session for session in self._from.log.sessions()}
         self._documents(sessions)
         yield
+        yield from self._stored()
         yield from self._operations()
         yield from self._summaries()
         yield from self._facts()
@@ -204,11 +207,29 @@ class Indexer:
 
     def _own(self, operation: Operation) -> Operation | None:
         """An operation without what it only repeats of the memory; None where that is all it has."""
+        if _is_stored(operation):
+            return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:
             return operation
         own = replace(operation, data=data)
         return own if plain_text(own).strip() else None
+
+    def _stored(self) -> Iterator[None]:
+        """Take in what programs have stored, of each name the last, and take out what was replaced or deleted."""
+        last = self._from.log.last_operation()
+        for after in range(self._number("stored"), last, _STORED_AT_ONCE):
+            through = min(after + _STORED_AT_ONCE, last)
+            where = OperationFilter(type=STORED_ITEM, after=after, through=through)
+            groups = {_name_stored(each): each for each in self._from.log.operations(where) if _is_stored(each)}
+            chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
+            self._index.add(chunks)
+            kept = {chunk.key for chunk in chunks}
+            if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
+                self._index.remove(gone)
+            if groups or through == after + _STORED_AT_ONCE:  # to look again is cheaper than to write each time
+                self._mark("stored", through)
+            yield
 
     def _summaries(self) -> Iterator[None]:
         last = self._from.ledger.next_summary_id() - 1
@@ -325,6 +346,15 @@ class Indexer:
         with suppress(EmbedderError):  # of a server that has not been heard of: it may have embedded none
             vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
+
+
+def _is_stored(operation: Operation) -> bool:
+    return operation.type == STORED_ITEM and operation.idempotency_key is not None
+
+
+def _name_stored(operation: Operation) -> str:
+    """What an agent's stored operation is stored under: its key without the last word, by which no two are equal."""
+    return f"{operation.agent or ''} {(operation.idempotency_key or '').rpartition(' ')[0]}"
 
 
 def _changed_items(

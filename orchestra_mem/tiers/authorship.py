@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.alignment import split_lines
@@ -68,15 +69,16 @@ class Authorship:
 
     def _of_document(self, writer: DocumentWriter, name: str) -> tuple[str, Blame]:
         text = ""
-        blame: Blame = ()
-        seen: dict[str, Blame] = {}
+        blame: tuple[Callable[[], Origin], ...] = ()
+        seen: dict[str, tuple[Callable[[], Origin], ...]] = {}
         for state, author in self._states(writer.texts, name):
             # An earlier text that was put back whole has its authors again.
             plan = name == DocumentName.WORK_PLAN
-            blame = seen.get(state) or carry(blame, text, state, self._origin(state, author, plan=plan))
+            origin = partial(partial, self._origin(state, author, plan=plan))  # called in the end
+            blame = seen.get(state) or carry(blame, text, state, origin)
             seen[state] = blame
             text = state
-        return text, blame
+        return text, tuple(each() for each in blame)
 
     def _states(self, texts: PersonTexts, name: str) -> Iterator[tuple[str, Author]]:
         """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
@@ -128,10 +130,10 @@ class Authorship:
         return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
-        for item in self.items(named.items[:1]):
+        for item in self.items(named.items[:1]) if named.items else ():
             writer = Writer.PERSON if item.author is Author.PERSON else Writer.AGENT
             return Origin(writer, ranges(item.operations), item.timestamp)
-        facts = self.ledger.must_keeps_by_id(named.facts)
+        facts = self.ledger.must_keeps_by_id(named.facts) if named.facts else []
         if any(fact.author is Author.PERSON for fact in facts):
             # In a person's words, whoever put the number behind them.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)

@@ -69,17 +69,18 @@ class PersonTexts:
     numbered: Callable[[str, str], str]
     by_people: Callable[[Sequence[str]], Container[str]]
 
-    def digests(self) -> tuple[dict[str, str], bool]:
-        """The digest of each file that can be read now, and whether one holds what was not read yet."""
+    def digests(self) -> tuple[dict[str, str], list[str]]:
+        """The digest of each file that can be read now, and those that hold what was not read yet."""
         found: dict[str, str] = {}
-        unread = False
+        unread: list[str] = []
         for name in self.names():
             current = self.store.read_settled(self.path(name))
             if current is not None and current.strip():
                 last = self.last_written(name, current)
                 read = self.read_since(name, last)
                 found[name] = digest(current)
-                unread |= found[name] != (read.file if read else last.digest)
+                if found[name] != (read.file if read else last.digest):
+                    unread.append(name)
         return found, unread
 
     def all(self) -> dict[str, PersonText]:

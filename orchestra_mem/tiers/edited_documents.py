@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 from orchestra_mem.core.documents.catalog_document import kept_name, shown_name
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
+from orchestra_mem.core.documents.markdown import line_end
+from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import DocumentFault, FileState, Json, Version, VersionReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedEdit:
+    """What came of an edit of a text that may have changed since.
+
+    `text` was saved; it `is_merged` where it also has what came since. Where the edit `collides` with the `current`
+    text nothing was saved, and `text` has the lines of both.
+    """
+
+    text: str
+    current: str
+    is_merged: bool = False
+    collides: bool = False
 
 
 class EditedDocuments:
@@ -70,17 +87,19 @@ class EditedDocuments:
             raise NotFoundError(f"{document} does not have {wanted}; kept are: {kept}")
         return found[-1]
 
-    def diff(self, document: str, sequence: int | None = None) -> str:
-        """Unified difference from a version (by default the newest) to the document as it stands.
+    def diff(self, document: str, sequence: int | None = None, until: int | None = None) -> str:
+        """Unified difference from a version (by default the newest) to another one, by default the text as it stands.
 
         Raises:
             NotFoundError: there is no such document or version.
         """
         version = self._version(document, sequence)
-        before, after = self._store.read_version(version), self.text(document)
-        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-        name = document.removesuffix(".md")
-        return "".join(unified_diff(old, new, f"{name} (version {version.sequence})", f"{name} (now)"))
+        old = self._store.read_version(version).splitlines(keepends=True)
+        after = self.text(document) if until is None else self._store.read_version(self._version(document, until))
+        name, end = document.removesuffix(".md"), "now" if until is None else f"version {until}"
+        new = after.splitlines(keepends=True)
+        found = unified_diff(old, new, f"{name} (version {version.sequence})", f"{name} ({end})")
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
     def restore(self, document: str, sequence: int) -> Version:
         """Put an earlier text back, word for word; the present one becomes a version.
@@ -110,6 +129,31 @@ class EditedDocuments:
         writer, name = self.find(document)
         writer.put(name, text, expected=expected, reason=VersionReason.EDIT, point="restore")
 
+    def save_edit(self, document: str, text: str, *, opened: str) -> SavedEdit:
+        """Save what a person has made of the text that was `opened`, merged with what has come since.
+
+        Where both have changed the same lines nothing is saved: then it is for the person to put them together.
+
+        Raises:
+            NotFoundError: there is no such document.
+            DocumentConflictError: somebody has saved it this instant.
+        """
+        with self._store.lock():
+            current = self.text(document)
+            ends = line_end(current)
+            opened, text = (each.replace("\r\n", "\n").replace("\n", ends) for each in (opened, text))
+            found = merge(opened, current, text)
+            if found.conflicts:
+                together = merge(opened, current, text, both=True)
+                return SavedEdit(text=together.text, current=current, collides=True)
+            if found.text != current:
+                self.save(document, found.text, expected=current)
+        return SavedEdit(text=found.text, current=current, is_merged=found.text != text)
+
+    def unread(self) -> list[str]:
+        """Name the documents that people have saved and that the memory has not read since."""
+        return [shown_name(name) for writer in self.writers for name in writer.texts.digests()[1]]
+
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
         waiting: list[tuple[str, ConflictBlock]] = []
@@ -118,8 +162,8 @@ class EditedDocuments:
                 waiting += [(name, block) for block in find_conflicts(self.text(name))]
         return waiting
 
-    def resolve(self, conflict: str, *, accepted: bool) -> tuple[str, Resolved]:
-        """Let the machine's lines of a conflict take the place of the person's, or take them out.
+    def resolve(self, conflict: str, *, accepted: bool, both: bool = False) -> tuple[str, Resolved]:
+        """Let the machine's lines of a conflict take the place of the person's, or take them out, or keep both.
 
         Raises:
             NotFoundError: no document has a conflict with this id.
@@ -131,7 +175,7 @@ class EditedDocuments:
                 if block.id == conflict:
                     writer, name = self.find(document)
                     text = self.text(document)
-                    done = (accept if accepted else reject)(text, conflict)
+                    done = accept(text, conflict, both=both) if accepted or both else reject(text, conflict)
                     writer.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
                     return document, done
         there = ", ".join(block.id for _, block in waiting) or "none"

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestra_mem.core.histories import REPLACES
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
+from orchestra_mem.types import (
+    STORED_ITEM,
+    Author,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+)
 
 # Facts that a new one may supersede or complete. Older ones stay as they are: a contradiction over a distance of
 # thousands of facts names its object too vaguely to be believed.
 _REACH = 400
+_STANDS = MustKeepStatus.STANDING
 # So many operations are looked through at once, and stored together.
 _BATCH = 500
 # What was done stays done, and what was learnt was learnt: nothing supersedes these.
@@ -38,6 +49,7 @@ class FactExtractor:
             found = facts_of(operations)
             with self._ledger.adding_must_keeps():
                 known, settled = self._settled(found)
+                settled = self._without_replaced(operations, known, settled)
                 changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
                 fresh = [fact for fact in settled if fact.id not in known]
                 self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
@@ -71,6 +83,33 @@ class FactExtractor:
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
         return {fact.id: fact for fact in known}, settled
+
+    def _without_replaced(
+        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
+    ) -> list[MustKeep]:
+        """Supersede what older versions of a note or rule file said; what the new one says again stands as its own."""
+        replaced = {number for each in operations if (number := self._replaced_by(each))}
+        for number in replaced:
+            old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDS)
+            settled = [*settled, *(fact for fact in old if fact.id not in known)]
+            known |= {fact.id: fact for fact in old}
+        return [
+            replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=0)
+            if fact.operation in replaced and fact.status is _STANDS and fact.author is not Author.PERSON
+            else fact
+            for fact in settled
+        ]
+
+    def _replaced_by(self, operation: Operation) -> int:
+        """The operation whose next version another is, 0 for none: of the same thing, and by the same agent."""
+        named = operation.data.get(REPLACES) if isinstance(operation.data, dict) else None
+        number = str(named).removeprefix("op ")[:18]
+        if not number.isdecimal():
+            return 0
+        for old in self._log.operations(OperationFilter(after=int(number) - 1, through=int(number))):
+            was, now = (str(each.idempotency_key).rpartition(":")[0] for each in (old, operation))
+            return old.id if was == now != "" and old.id < operation.id and old.agent == operation.agent else 0
+        return 0
 
     def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
         """The facts found in a range of operations, in their present state."""
@@ -109,9 +148,10 @@ def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]
 def _own(operation: Operation) -> Operation:
     """An operation without what this memory has rendered: a decision that is recalled is no new one.
 
-    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it.
+    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it. Nor of what
+    a program has stored under a name: it replaces and deletes that itself.
     """
-    if isinstance(operation.data, dict) and operation.data.get("settled") is True:
+    if operation.type == STORED_ITEM or (isinstance(operation.data, dict) and operation.data.get("settled") is True):
         return replace(operation, data=None)
     data = without_recalled(operation.data)
     return operation if data == operation.data else replace(operation, data=data)

@@ -173,6 +173,9 @@ def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
     assert log.count(OperationFilter(type="a", limit=1, offset=1)) == 3
     assert (log.agents("1-session"), log.agents("other")) == (["x", "y"], [])
     assert log.type_counts("1-session") == {"a": (3, 21), "b": (3, 21)}
+    for key in ("chat 1 a", "chat 10 b", "chat 1 \U0010fffd", "chat 2 a", "chat 1"):
+        _record(log, _draft(key=key))
+    assert (found(idempotency_prefix="chat 1 "), found(idempotency_prefix="chat 1 ", through=8)) == ([7, 9], [7])
 
 
 def test_session_is_found_by_an_unambiguous_beginning(log: SqliteEventLog) -> None:

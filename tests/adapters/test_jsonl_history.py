@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
 from orchestra_mem.core.histories import HistoryFault, HistoryOperation
 from orchestra_mem.errors import HistoryError
 

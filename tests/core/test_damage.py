@@ -68,3 +68,13 @@ def test_what_the_machine_writes_has_no_fault() -> None:
         view = ProjectView(project=project, updated=None, session="", size_tokens=900, operations=0, sessions=0)
         for name in DocumentName:
             assert text_faults(render_document(name, view).encode("utf-8")) == []
+
+
+@pytest.mark.parametrize("number", ["K1", "M1"])
+def test_a_copied_line_that_says_something_else_is_told(number: str) -> None:
+    """It bears the number of another and is not heard; a plain copy, or another priority, is no fault."""
+    text = f"{TEXT}\n## Decisions\n\n- Use oak. ({number})\n- Use oak. (priority: 9) ({number})\n"
+    assert text_faults(text.encode()) == []
+    ((line, problem, meanwhile),) = text_faults(f"{text}- Use elm. ({number})\n".encode())
+    assert (line, problem) == (14, f"bears ({number}) as line 12 does, and says something else")
+    assert meanwhile == "it is kept as text; without its number it is heard as a new line"

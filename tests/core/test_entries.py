@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.entries import clip, entry_title, flat, is_critical, label, make_entry, plain_text
+from orchestra_mem.core.facts.prose import fields_of
 from orchestra_mem.types import Json, Operation
 from tests.timing import assert_quick
 
@@ -129,6 +130,15 @@ def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
         is_critical(value.type, value.data)
 
     assert_quick(0.05, render)
+
+
+def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
+    """An operation reads as it does without it, in a document and to a summariser, and no fact is looked for in it."""
+    said: dict[str, Json] = {"role": "user", "text": "We decided to bake."}
+    kept: dict[str, Json] = {**said, "as_given": {"status": "completed", "message": "Never bake."}}
+    assert plain_text(operation(kept)) == "We decided to bake."
+    assert text_of(kept) == text_of(said)
+    assert list(fields_of(operation(kept))) == list(fields_of(operation(said)))
 
 
 def test_data_nested_as_deep_as_may_be_recorded_have_an_entry() -> None:

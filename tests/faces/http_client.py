@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,14 +11,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import utc_now
-from orchestra_mem.faces.http.application import guarded, make_application
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
+from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.settings import ServerSettings
+from tests.timing import until
 
 TOKENS = AccessTokens("a-token-for-tests-0123456789")
 ADDRESS = "http://127.0.0.1:8377"
@@ -51,7 +58,7 @@ class Served:
 def routes_of(app: Any) -> list[tuple[str, str]]:
     """List the methods and paths that an application answers."""
     found = [*iter_route_contexts(app.routes)]
-    return sorted((method, str(each.path).replace(":path}", "}")) for each in found for method in each.methods or ())
+    return sorted((method, re.sub(r":\w+}", "}", str(each.path))) for each in found for method in each.methods or ())
 
 
 @contextmanager
@@ -62,10 +69,24 @@ def serving(
     with open_memory(folder, config=config, clock=clock) as memory:
         chosen = ServerSettings(**settings)
         app = make_application(memory, folder, chosen)
-        guard = guarded(app, TOKENS, chosen)
+        guard = RefusalPages(RequestGuard(app, TOKENS, chosen))
         own = {"Authorization": f"Bearer {TOKENS.own}"}
         with (
             TestClient(guard, base_url=ADDRESS, headers=own, raise_server_exceptions=False) as client,
             TestClient(guard, base_url=ADDRESS, raise_server_exceptions=False, follow_redirects=False) as bare,
         ):
             yield Served(memory, client, bare, routes_of(app))
+
+
+@contextmanager
+def listening(app: ASGIApp) -> Iterator[str]:
+    """Serve an app on a free port of this machine; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

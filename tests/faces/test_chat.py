@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
+import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
-import uvicorn
 from starlette.types import ASGIApp
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
+from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
-from tests.faces.http_client import TOKENS
+from tests.faces.http_client import TOKENS, listening
 from tests.timing import until
 
 OWN = {"Authorization": f"Bearer {TOKENS.own}"}
+TALK = '{"messages": [{"role": "user", "content": "Talk."}], "stream": true}'
 REDIS = "We decided to keep the sessions in Redis, because the load balancer has no sticky sessions."
-
-
-@contextmanager
-def listening(app: ASGIApp) -> Iterator[str]:
-    """Serve an app on a free port of this machine; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        until(lambda: server.started)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 class Chat:
@@ -79,9 +66,9 @@ def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0)
 
 
-def guarded(memory: OrchestratorContextManager, project: Path) -> ASGIApp:
+def guarded(memory: OrchestratorContextManager, project: Path, wait_s: float = 60) -> ASGIApp:
     """Give the server's application behind its guard; it hurries all but chats."""
-    settings = ServerSettings(timeout_s=0.5)
+    settings = ServerSettings(timeout_s=2, chat_wait_s=wait_s)
     return RequestGuard(make_application(memory, project, settings), TOKENS, settings)
 
 
@@ -98,7 +85,15 @@ def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
         yield made
 
 
-def user(text: str) -> Any:
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def text_part(text: str) -> Any:
+    """A text as the parts of a message."""
+    return [{"type": "text", "text": text}]
+
+
+def user(text: Any) -> Any:
     """A line of the user's."""
     return {"role": "user", "content": text}
 
@@ -190,7 +185,7 @@ def test_memory_can_be_switched_off(chat: Chat) -> None:
     """With `X-Memory: off` a request goes to the server as it came, and nothing is recorded."""
     chat.memory.record_operation("decision", {"text": REDIS})
     raw = chat.client.chat.completions.with_raw_response.create(
-        model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}
+        model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}, n=2
     )
     assert chat.sent() == [user("Where do the sessions live?")]
     assert raw.headers["x-memory"] == "off"
@@ -234,6 +229,7 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
         (b"[]", "messages"),
         (b'{"messages": []}', "at least one"),
         (b'{"messages": [{"content": "x"}]}', "messages[0]"),
+        (b'{"messages": [{"role": "user", "content": "x"}], "n": 2}', "X-Memory: off"),
     ],
 )
 def test_a_wrong_request_is_told_in_words(chat: Chat, body: bytes, words: str) -> None:
@@ -280,6 +276,8 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
                 client.chat.completions.create(
                     model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
                 )
+            with pytest.raises(openai.BadRequestError, match="texts alone"):
+                client.chat.completions.create(model="m", messages=[user([*text_part("What is it?"), PICTURE])])
             assert [each.id for each in client.models.list()]
             odd: Any = {"type": "json_schema", "json_schema": "x"}
             assert client.chat.completions.create(model="m", messages=[user("x")], response_format=odd).choices
@@ -312,7 +310,7 @@ def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
 
 def test_a_chat_needs_a_token(chat: Chat) -> None:
     """Without the server's token nothing is answered and nothing reaches the model."""
-    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
+    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError, match="needs a token"):
         stranger.chat.completions.create(model="local", messages=[user("Hello.")])
     assert not [path for path, *_ in chat.llama.seen if path.startswith("/v1/chat")]
 
@@ -327,6 +325,43 @@ def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
         assert response.status_code == 200
         assert "closed" in response.headers["x-memory-problem"]
         assert not stream or response.content == b"".join(Llama().events())
+
+
+def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> None:
+    """It is answered without the memory and told so; both sayings are recorded in their order once that is free."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    until(lambda: chat.memory.search("Redis", mode=SearchMode.KEYWORD).hits)
+    question = user("Where do the sessions live?")
+    late = "the memory did not answer within 1 s: nothing of it is added, and what was said is recorded later"
+    with (
+        listening(guarded(chat.memory, tmp_path, wait_s=1)) as url,
+        closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        for stream in (False, True):
+            chat.llama.whole = not stream
+            begun, body = time.monotonic(), {"messages": [question], "stream": stream}
+            response = httpx2.post(f"{url}/v1/chat/completions", json=body, headers=OWN, timeout=20)
+            assert time.monotonic() - begun < 15  # the memory itself waits for 30 s
+            assert chat.sent() == [question]
+            problem = "" if stream else "; the memory did not take the answer within 1 s: it is recorded later"
+            assert response.headers["x-memory-problem"] == late + problem
+            assert not stream or response.content == b"".join(Llama().events())
+        other.execute("ROLLBACK")
+    assert chat.recorded()[1:3] == [
+        ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42."),
+    ]  # fmt: skip
+    assert len(chat.recorded()) == 4
+
+
+def test_what_fails_unforeseen_is_logged_by_its_own_kind(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not as the group that it comes in."""
+    monkeypatch.setattr(type(chat.memory), "search", lambda self, *given, **how: [][len(given)])
+    response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Why?")]}, headers=OWN)
+    assert response.status_code == 500
+    until(lambda: "a request failed: IndexError; with --debug the log shows where" in caplog.messages)
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
@@ -422,36 +457,56 @@ def test_an_error_in_a_stream_is_an_event_of_its_own(chat: Chat, monkeypatch: py
             pass
 
 
+@contextmanager
+def asking(url: str, body: str = TALK, length: int = len(TALK)) -> Iterator[socket.socket]:
+    """Ask for a chat, and leave at the end without its answer."""
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {OWN['Authorization']}\r\n"
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5) as connection:
+        connection.sendall(f"{head}Content-Length: {length}\r\n\r\n{body}".encode())
+        yield connection
+
+
 def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat) -> None:
     """The model's server is let go of when nobody waits for its answer any more."""
     chat.llama.ends = "hang"
-    with pytest.raises(openai.APITimeoutError):
-        chat.say(user("What?"), stream=True, timeout=0.5)
+    with asking(chat.url):
+        until(lambda: any(path == "/v1/chat/completions" for path, *_ in chat.llama.seen))
     assert chat.llama.broken_off.wait(5)
+
+
+class Watched(ScriptedModel):
+    """Tells how its answers ended."""
+
+    def generate(self, messages: Sequence[Message], **how: Any) -> Generation:
+        """Say the answer."""
+        self.said = super().generate(messages, **how)
+        return self.said
 
 
 def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> None:
     """It is told to stop, as nobody waits for its answer any more."""
-    model = ScriptedModel("word " * 1_000, tokens_per_s=20)
+    model = Watched("word " * 1_000, tokens_per_s=20)
     with open_memory(tmp_path, model=model, config={"compression": {"auto": False}}) as memory:
-        with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
-            begun = time.monotonic()
-            with pytest.raises(openai.APITimeoutError):
-                client.chat.completions.create(model="m", messages=[user("Talk.")], timeout=1.5)
-        assert time.monotonic() - begun < 30  # the whole answer takes 50 s
+        with listening(guarded(memory, tmp_path)) as url, asking(url):
+            until(lambda: model.prompts)
+        until(lambda: hasattr(model, "said"), within_s=10)
+        assert model.said.finish is Finish.CANCELLED
 
 
-def test_tools_take_room_in_the_window(chat: Chat) -> None:
-    """Where a client's tools fill the window nothing is added."""
+def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
+    """Where a client's tools or pictures fill the window nothing is added."""
     chat.memory.record_operation("decision", {"text": REDIS})
     function = {"name": "f", "description": "word " * 4_000, "parameters": {"type": "object", "properties": {}}}
     chat.say(user("Where do the sessions live?"), tools=[{"type": "function", "function": function}])
     assert chat.sent() == [user("Where do the sessions live?")]
+    parts = text_part("And where do the sessions live?")
+    chat.say(user([*parts, *[PICTURE] * 3]))
+    assert chat.sent() == [user([*parts, *[PICTURE] * 3])]
+    chat.say(user([*parts, PICTURE]))
+    assert "Redis" in str(chat.sent())
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(chat: Chat) -> None:
     """The server's limit of time is one for what a client has to send."""
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {OWN['Authorization']}\r\n"
-    with socket.create_connection(("127.0.0.1", int(chat.url.rpartition(":")[2])), timeout=5) as connection:
-        connection.sendall(f"{head}Content-Length: 500\r\n\r\n{{".encode())
+    with asking(chat.url, body="{", length=500) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 504")

@@ -20,6 +20,7 @@ from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
 ASKED = "the codename in production"  # what leads to it; some answers repeat the question
+API = ("/api/memory/", "/v1/")
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
@@ -52,12 +53,24 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         "POST /observations": {"content": "x", "worker": "b"}, "POST /catalog": {"content": "x", "ci_source": "b"},
         "POST /operations": {"type": "x", "data": "x", "agent": "b"}, "POST /work": {"kind": "task", "title": "x"},
         "PATCH /work/{item}": {"status": "done"}, "POST /conflicts/{conflict}": {"accept": True},
+        "POST /mcp": {
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "search", "arguments": {"query": ASKED}},
+        },
+    }  # fmt: skip
+    form: dict[str, dict[str, str]] = {
+        "/catalog": {"content": "x", "ci_source": "b"}, "/catalog/{memory_id}": {"do": "forget"},
+        "/conflicts/{conflict}": {"keep": "machine"}, "/edit/{name}": {"text": "x", "opened": ""},
+        "/versions/{name}": {"version": "1"}, "/work": {"kind": "task", "title": "x"},
+        "/work/{item}": {"status": "done"},
     }  # fmt: skip
     found = []
     for method, route in served.routes:
         short = route.removeprefix("/api/memory")
         what: dict[str, Any] = {"params": query.get(short, {})}
-        if method in ("POST", "PATCH", "PUT"):
+        if method == "POST" and not route.startswith(API):
+            what["data"] = form[route]
+        elif method in ("POST", "PATCH", "PUT"):
             what["json"] = body.get(f"{method} {short}", {})
         found.append((method, re.sub(r"{(\w+)}", lambda name: fill[name[1]], route), what))
     return found
@@ -127,6 +140,19 @@ def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str
         assert SECRET not in answer.text
 
 
+def test_a_browser_changes_something_only_from_a_page_of_the_server(served: Served) -> None:
+    """With the cookie alone a form must tell its page; none that does not is let through to its route."""
+    served.bare.cookies.set("orchestra-mem-8377", TOKENS.of_agent("a"))
+    changing = [each for each in _requests(served) if each[0] not in ("GET", "HEAD")]
+    assert len(changing) > 10
+    for method, path, what in changing:
+        silent = served.bare.request(method, path, **what)
+        assert (silent.status_code, "in `Origin`" in silent.text) == (403, True), (method, path)
+        own = served.bare.request(method, path, headers={"Origin": "http://127.0.0.1:8377"}, **what)
+        assert "in `Origin`" not in own.text, (method, path)
+    served.bare.cookies.clear()
+
+
 def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served) -> None:
     """Whatever the port that a tunnel gives it."""
     for headers in (
@@ -149,6 +175,8 @@ def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
     assert after == before
     refused = served.bare.get("/api/memory/events", headers=served.agent("a"))
     assert refused.status_code == 403
+    called = next(what for _, path, what in _requests(served) if path == "/mcp")
+    assert SECRET in served.client.post("/mcp", **called).text  # to its owner
 
 
 def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
@@ -197,7 +225,9 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         (served.client.get("/api/memory/catalog/M99"), 404, "there is no item 'M99' in the catalog"),
         (served.client.post("/api/memory/operations", content=b"{", headers={"content-type": "application/json"}), 422,
          "the request has 1 fault: body.1: JSON decode error"),
-        (served.client.post("/api/memory/operations", content=b"a=b"), 422, "the request has 1 fault: body"),
+        (served.client.post("/api/memory/operations", data={"a": "b"}), 422,
+         "the request has 2 faults: body: Input should be a valid dictionary or object to extract fields from; "
+         "header.content-type: application/x-www-form-urlencoded was sent; send application/json"),
     ):  # fmt: skip
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
@@ -206,7 +236,7 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         assert body["type"] == "about:blank"
         assert body["detail"].startswith(detail)
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert answer.headers["cache-control"] == "no-store"
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self';" in policy
@@ -272,6 +302,8 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
+        ask |= {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Mcp-Protocol-Version"}
+        assert served.bare.options("/mcp", headers=ask).status_code == 200
         assert (
             served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
             == 403
@@ -305,6 +337,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, "orchestra_mem"), pytest.MonkeyPatch.context() as patch:
         served.get("catalog/M1")
         served.get("search", q=SECRET)
+        served.client.post("/mcp", json={"id": SECRET})
         patch.setattr(type(memory), "losses", lambda self, session, limit: [][len(SECRET)])
         patch.setattr(type(memory), "audit", lambda self, where: int(SECRET))
         assert served.get("losses", 500)["detail"].startswith("this should not have happened")
@@ -312,6 +345,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
     lines = [each.getMessage() for each in caplog.records if each.name == "orchestra_mem.faces.http.guard"]
     assert [re.sub(r"[\d.]+ ms", "…", line) for line in lines] == [
         "GET /api/memory/catalog/{memory_id}: 200, …", "GET /api/memory/search: 200, …",
+        "POST /mcp: 400, …",
         "a request failed: IndexError; with --debug the log shows where", "GET /api/memory/losses: 500, …",
         "a request failed: ValueError; with --debug the log shows where", "GET /api/memory/audit: 500, …",
     ]  # fmt: skip

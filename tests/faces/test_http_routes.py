@@ -59,6 +59,7 @@ def test_the_catalog_is_kept_through_its_routes(served: Served) -> None:
     assert served.get("catalog/M2") == served.get(f"catalog/{other['id']}")
     assert served.get("catalog/M2")["said"] == 2
     served.send("DELETE", "catalog/M2", 204)
+    assert served.get("catalog/M2", 404)["detail"].startswith("item 'M2' has been deleted")
     assert served.get("catalog")["total"] == 1
     assert served.send("DELETE", "catalog/M7", 404)["detail"].startswith("there is no item 'M7'")
 
@@ -109,6 +110,7 @@ def test_sessions_and_observations_of_workers(served: Served) -> None:
     ]  # fmt: skip
     assert served.get("observations", type="task_complete", limit=1)["total"] == 2
     assert served.get("observations", since="2030-01-01")["total"] == 0
+    served.get("observations", 422, since="2030")  # of pydantic's the year 1970, as seconds
     assert (
         served.get("observations", until="2030-01-01T00:00:00Z", session=page["items"][0]["session_id"])["total"] == 3
     )
@@ -213,6 +215,7 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
     assert _document(served, "decision_log").text == new
     assert _save(served, "decision_log", new, "*").status_code == 204
     assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == ["body: no text in UTF-8, at byte 0"]
+    assert _save(served, "decision_log", b"a\0", "*").json()["faults"] == ["body: a NUL byte, at character 1"]
     versions = served.get("documents/decision_log/history")
     assert versions["total"] == 1
     shown = served.get(f"documents/decision_log/history/{versions['items'][0]['sequence']}")
@@ -246,6 +249,8 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
     assert _save(served, "session", "x", "*").status_code == 404
     assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; there are")
     assert served.get("documents/decision_log/history/7", 404)["detail"].startswith("decision_log does not have")
+    etag = _document(served, "work_plan").headers["etag"]
+    assert _save(served, "work_plan", "", etag).status_code == 204
     for path in ("documents/..%2F..%2Fetc%2Fpasswd", "documents/%2e%2e"):
         served.get(path, 404)
 

@@ -21,6 +21,7 @@ from orchestra_mem import MemoryService, ObservationFilter, open_memory
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.uvicorn_server import take_port
 from orchestra_mem.settings import ServerSettings
+from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import CHECKOUT, Program, start
 from tests.faces.http_client import routes_of
 from tests.faces.server_process import running
@@ -56,6 +57,32 @@ def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal
     with open_memory(project) as memory:
         assert [each.data for each in memory.operations()] == ["x", "y"]
         assert memory.get_stats()["problems"] == []
+
+
+def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
+    """Its client sees that it is not whole; what came of it is in the memory, and nothing hangs or complains."""
+    llama = Llama()
+    llama.pause_s, llama.pieces = 0.1, ["word "] * 300
+    with serving(llama) as model, running(project, env={"ORCHESTRA_MEM__LLM__BASE_URL": model}) as server:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recent"}}
+        assert server.client.post(f"{server.url}/mcp", json=call).json()["result"]["isError"] is False
+        body = {"stream": True, "messages": [{"role": "user", "content": "Talk."}]}
+        with server.client.stream("POST", f"{server.url}/v1/chat/completions", json=body) as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            begun = time.monotonic()
+            server.process.send_signal(signal.SIGINT)
+            with pytest.raises(httpx2.RemoteProtocolError):
+                list(lines)
+        code, said = server.end(signal.SIGINT)
+        assert (code, "Traceback" in said, time.monotonic() - begun < 15) == (130, False, True)
+        assert "orchestra-mem: 1 answers are cut off, as the server ends\n" in said
+        assert said.splitlines()[-1].startswith("orchestra-mem: interrupted; what had been recorded stays")
+    with open_memory(project) as memory:
+        question, answer = [each.data for each in memory.operations()]
+    assert question == {"role": "user", "text": "Talk."}
+    assert isinstance(answer, dict)
+    assert (answer["finish"], str(answer["text"])[:10]) == ("cancelled", "word word ")
 
 
 def test_the_address_is_printed_with_the_token(project: Path) -> None:

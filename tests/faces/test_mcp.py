@@ -1,4 +1,4 @@
-"""The MCP server as a process, driven by the official client: what each tool answers and refuses, pages, agents."""
+"""The MCP server as a process and over HTTP, driven by the official client: what each tool answers and refuses."""
 
 from __future__ import annotations
 
@@ -8,27 +8,35 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from orchestra_mem import open_memory
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.mcp.mcp_server import TOOLS
+from orchestra_mem.settings import ServerSettings
 from tests.faces.conftest import CHECKOUT, Program
+from tests.faces.http_client import TOKENS, listening, serving
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
+SETTINGS = ServerSettings(allowed_hosts=["the.server.example"])
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 class Connection:
-    """A client of a server over stdio, called from outside its event loop."""
+    """A client of a server, called from outside its event loop."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -60,12 +68,31 @@ def connected(folder: Path, *options: str) -> Iterator[Connection]:
         yield Connection(portal, client)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+@contextmanager
+def connected_by_http(folder: Path, *options: str) -> Iterator[Connection]:
+    """Serve the memory of a folder over HTTP, and connect to it with the token of its owner or `--agent NAME`."""
+    token = TOKENS.of_agent(options[-1]) if options else TOKENS.own
+    with open_memory(folder) as memory, start_blocking_portal() as portal:
+        guarded = RequestGuard(make_application(memory, folder, SETTINGS), TOKENS, SETTINGS)
+        with listening(guarded) as url:
+            headers = {"Authorization": f"Bearer {token}", "Host": "the.server.example"}
+            http = portal.wrap_async_context_manager(httpx2.AsyncClient(headers=headers))
+            with http as sender:
+                transport = streamable_http_client(f"{url}/mcp", http_client=sender)
+                made = Client(transport, mode="legacy" if options else "auto")  # both kinds of the protocol
+                with portal.wrap_async_context_manager(made) as client:
+                    yield Connection(portal, client)
+
+
+WAYS = {"stdio": connected, "http": connected_by_http}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     """A server of its owner's, over a memory in which something has happened."""
     folder = tmp_path_factory.mktemp("mcp") / "project"
     folder.mkdir()
-    with connected(folder) as server:
+    with WAYS[request.param](folder) as server:
         assert server("record", type="decision", data="We deploy on Tuesdays, as Ann is there.") == "Recorded as op1.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
@@ -73,7 +100,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         assert server("work_add", kind="story", title="By mail", parent=1) == "Added story 2.\n"
         assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"
         yield server
-    assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
+    if request.param == "stdio":
+        assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
@@ -237,13 +265,14 @@ def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> Non
     assert "```recalled context\n" in message.content.text
 
 
-def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str) -> None:
     """Through its view of the memory; what that does not offer is told in a sentence."""
     folder = tmp_path / "project"
     folder.mkdir()
     with open_memory(folder) as memory:
         memory.catalog.store({"content": "The key lies under the mat.", "ci_source": "ann"})
-    with connected(folder, "--agent", "bob") as server:
+    with WAYS[way](folder, "--agent", "bob") as server:
         assert "The key lies" not in server("search", query="The key lies under the mat.")
         assert "M1" in server("expand", reference="M1", refused=True)
         assert server("remember", content="Ann is away.") == "Kept as M2.\n"
@@ -262,6 +291,39 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path) -> None:
             server.ask(server.client.read_resource, "memory://work_plan")
     with open_memory(folder) as memory:
         assert memory.catalog.get("M2").ci_source == "bob"
+
+
+def test_a_request_is_answered_for_the_caller_whose_token_it_bears(tmp_path: Path) -> None:
+    """There are no sessions that another caller could take over: whatever session a request names, its token counts."""
+    versions = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+    def ask(method: str, given: Any, **headers: str) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
+        answer = served.bare.post("/mcp", json=body, headers=versions | headers)
+        assert "mcp-session-id" not in answer.headers
+        return answer.json()["result"]
+
+    with serving(tmp_path, config={"catalog": {"isolation": "strict"}}) as served:
+        served.memory.record_operation("note", "The key lies under the mat.", agent="ann")
+        agents = {name: served.agent(name) | {"Mcp-Session-Id": "a session"} for name in ("ann", "bob")}
+        for headers in ({"Authorization": f"Bearer {TOKENS.own}"}, *agents.values()):
+            assert ask("initialize", hello, **headers)["serverInfo"]["name"] == "orchestra-mem"
+        seen = {name: str(ask("tools/call", {"name": "recent"}, **headers)) for name, headers in agents.items()}
+        assert {name: "The key lies" in text for name, text in seen.items()} == {"ann": True, "bob": False}
+        for method in ("GET", "DELETE"):
+            assert served.client.request(method, "/mcp", headers=agents["ann"]).status_code == 405
+
+
+def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its route says what is missing."""
+    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp.mcp_server")
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    with serving(tmp_path) as served:
+        answer = served.client.post("/mcp", json={})
+        assert (answer.status_code, answer.json()["detail"]) == (
+            501, "MCP needs `pip install 'orchestra-mem[mcp]'` where the server runs",
+        )  # fmt: skip
 
 
 def test_stdout_has_the_protocol_alone(run: Program) -> None:
@@ -310,7 +372,18 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     assert run.errors.startswith("orchestra-mem: mcp needs `pip install 'orchestra-mem[mcp]'`: ")
 
 
-def test_clients_are_given_their_configuration(run: Program) -> None:
+@pytest.fixture
+def home(run: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder that is empty."""
+    home = run.folder.parent / "home"
+    for name in ("HOME", "USERPROFILE", "APPDATA"):
+        monkeypatch.setenv(name, str(home))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_clients_are_given_their_configuration(run: Program, home: Path) -> None:
     """In the form of each, with this Python and this project; the file that it belongs in is told."""
     arguments = ["-m", "orchestra_mem", "mcp", "--project", str(run.folder), "--agent", "bob"]
     server = {"command": sys.executable, "args": arguments}
@@ -318,8 +391,92 @@ def test_clients_are_given_their_configuration(run: Program) -> None:
         assert run.json("mcp", "--install", client, "--agent", "bob") == {"mcpServers": {"orchestra-mem": server}}
     told = run("mcp", "--install", "vs-code", "--agent", "bob")
     assert json.loads(told) == {"servers": {"orchestra-mem": {"type": "stdio", **server}}}
-    assert run.errors == "put this into .vscode/mcp.json in the project's folder\n"
-    assert [*run.folder.iterdir()] == []
+    assert run.errors == f"put this into {run.folder}/.vscode/mcp.json, or have it put there by --write\n"
+    told = run("mcp", "--install", "codex", "--agent", "bob")
+    assert tomllib.loads(told) == {"mcp_servers": {"orchestra-mem": server}}
+    assert run.errors == f"put this into {home}/.codex/config.toml, or have it put there by --write\n"
+    assert ([*run.folder.iterdir()], home.exists()) == ([], False)
+    run("mcp", "--write", exit_code=2)
+    assert "it goes with --install CLIENT" in run.errors
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "before"),
+    [
+        (
+            "claude-code",
+            "project/.mcp.json",
+            '{\n    "a": 1.5,\n    "mcpServers": {"b": {"url": "é"}},\n    "c": [null]\n}\n',
+        ),
+        ("cursor", "project/.cursor/mcp.json", '{"mcpServers": {}}'),
+        ("vs-code", "project/.vscode/mcp.json", '{"inputs": [], "servers": {"x": {}}}'),
+        ("claude-desktop", "home/.config/Claude/claude_desktop_config.json", " \n"),
+        ("codex", "home/.codex/config.toml", 'model = "x" # mine\n\n[mcp_servers.b]\ncommand = "b"'),
+    ],
+)
+def test_a_clients_file_is_written_and_what_is_there_stays(
+    run: Program, home: Path, client: str, file: str, before: str
+) -> None:
+    """A missing file is made; in another the entry is added; a second time nothing changes."""
+    path, read = run.folder.parent / file, tomllib.loads if client == "codex" else json.loads
+    if sys.platform != "linux" and client == "claude-desktop":
+        pytest.skip("it is elsewhere")
+    printed = read(run("mcp", "--install", client))
+    ((section, entries),) = printed.items()
+    assert run("mcp", "--install", client, "--write") == f"put into {path}\n"
+    assert read(path.read_text("utf-8")) == printed
+    path.write_text(before, "utf-8")
+    path.chmod(0o600)
+    run("mcp", "--install", client, "--write")
+    text = path.read_text("utf-8")
+    there = read(before) if before.strip() else {}
+    assert read(text) == {**there, section: {**there.get(section, {}), **entries}}
+    assert [*read(text)][: len(there)] == [*there]
+    assert client != "codex" or text.startswith(before)
+    assert client != "claude-code" or text.startswith('{\n    "a": 1.5,\n    "mcpServers": {\n        "b": {\n')
+    assert run("mcp", "--install", client, "--write") == f"{path} has it already: nothing was changed\n"
+    assert (path.read_text("utf-8"), path.stat().st_mode & 0o777) == (text, 0o600)
+    assert [each.name for each in path.parent.iterdir() if each.name.startswith(path.name)] == [path.name]
+
+
+def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -> None:
+    """In JSON; in TOML it is left to a person."""
+    (run.folder / ".mcp.json").write_text('{"mcpServers": {"orchestra-mem": {"command": "old"}, "b": {}}}')
+    done = run.json("mcp", "--install", "claude-code", "--write")
+    assert (done["changed"], done["before"], done["entry"]["command"]) == (True, {"command": "old"}, sys.executable)
+    assert run.errors.startswith('before: {"command": "old"}\nnow: {"command": ')
+    assert [*json.loads((run.folder / ".mcp.json").read_text())["mcpServers"]] == ["orchestra-mem", "b"]
+    run("mcp", "--install", "codex", "--write")
+    run("mcp", "--install", "codex", "--write", "--agent", "bob", exit_code=1)
+    assert run.errors.endswith("put the entry in by hand: it has another [mcp_servers.orchestra-mem]\n")
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text", "why"),
+    [
+        ("claude-code", ".mcp.json", b'{\n  // mine\n  "mcpServers": {}}', "it is no JSON, or has comments"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": ', "it is no JSON, or has comments, which would be lost: "),
+        ("claude-code", ".mcp.json", b"[]", "it has no object 'mcpServers' of servers"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": []}', "it has no object 'mcpServers' of servers"),
+        ("claude-code", ".mcp.json", b'{"b": {"c": 1, "d": 2, "c": 3}}', "a key is there twice, one of: c, d"),
+        ("claude-code", ".mcp.json", b'{"a": "\xff"}', "'utf-8' codec"),
+        ("claude-code", ".mcp.json", b"[" * 100_000, "maximum recursion"),
+        ("codex", "../home/.codex/config.toml", b"a = ", "Invalid value"),
+        ("codex", "../home/.codex/config.toml", b"mcp_servers = 5", "it has no table 'mcp_servers' of servers"),
+        ("codex", "../home/.codex/config.toml", b"mcp_servers = {b = {command = 'b'}}", "Cannot declare"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_kept_is_refused(
+    run: Program, home: Path, client: str, file: str, text: bytes, why: str
+) -> None:
+    """In a sentence, and it stays as it is."""
+    path = run.folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+    run("mcp", "--install", client, "--write", exit_code=1)
+    assert run.errors.startswith(f"orchestra-mem: {path.resolve()} is left as it is, put the entry in by hand: {why}")
+    assert run.errors.count("\n") == 1
+    assert path.read_bytes() == text
 
 
 def test_no_other_command_loads_the_sdk(run: Program) -> None:

@@ -32,7 +32,7 @@ class Found:
         self.ledger = SqliteLedger(self.database)
         self.extractor = FactExtractor(self.log, self.ledger)
 
-    def record(self, data: Json, kind: str = "note") -> Operation:
+    def record(self, data: Json, kind: str = "note", *, key: str | None = None, agent: str | None = None) -> Operation:
         """Record an operation."""
         draft = UnrecordedOperation(
             type=kind,
@@ -40,9 +40,9 @@ class Found:
             timestamp=START,
             tokens=1,
             entry_tokens=1,
-            agent=None,
+            agent=agent,
             critical=False,
-            idempotency_key=None,
+            idempotency_key=key,
         )
         return self.log.append(draft, lambda: Session(id="s", started=START, status=SessionStatus.ACTIVE))[0]
 
@@ -91,6 +91,38 @@ def test_a_decision_taken_back_is_superseded_by_the_later_one(memory: Found) -> 
     assert (old.id, old.status) == (1, MustKeepStatus.SUPERSEDED)
     assert old.text == "We decided to use MySQL for the event log."
     assert old.superseded_by in {fact.id for fact in new}
+
+
+RULE = "Never deploy on Fridays."
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_next_version_of_a_note_supersedes_what_the_one_before_said(memory: Found, apart: bool) -> None:
+    """Whether it was looked through before or is at the same time; what is said again stands as the new one's."""
+    memory.record({"text": f"{RULE} Never push to main."}, key="file:a:1")
+    if apart:
+        memory.go(1)
+    memory.record({"text": RULE, "replaces": "op 1"}, key="file:a:2")
+    memory.go(2)
+    assert [(fact.operation, fact.text, fact.status) for fact in memory.extractor.facts(1, 2)] == [
+        (1, RULE, MustKeepStatus.SUPERSEDED), (1, "Never push to main.", MustKeepStatus.SUPERSEDED),
+        (2, RULE, MustKeepStatus.STANDING),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("replaces", "key", "agent"),
+    [
+        ("op 1", "file:a:2", "mallory"), ("op 1", "file:b:2", None), ("op 1", None, None), ("op 9", "file:a:2", None),
+        ("op 2", "file:a:2", None), (7, "file:a:2", None), ("op 99999999999999999999999", "file:a:2", None),
+    ],
+)  # fmt: skip
+def test_nothing_else_supersedes_a_note(memory: Found, replaces: Json, key: str | None, agent: str | None) -> None:
+    """What another agent says to replace it, or what is of another thing, leaves it alone."""
+    memory.record({"text": RULE}, key="file:a:1")
+    memory.record({"text": "The weather is fine.", "replaces": replaces}, key=key, agent=agent)
+    memory.go(2)
+    assert [fact.status for fact in memory.extractor.facts(1, 1)] == [MustKeepStatus.STANDING]
 
 
 def test_a_lighter_remark_takes_no_decision_back(memory: Found) -> None:

@@ -107,7 +107,7 @@ class SqliteCatalogStore(Stored):
         """Return the items that pass a filter, in its order."""
         condition, values = _passing(where)
         limit = -1 if where.limit is None else max(0, where.limit)
-        first = "priority DESC" if where.by_priority else "timestamp DESC"
+        first = "priority DESC" if where.by_priority else "expires" if where.stays is False else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
         return self._database.find("listing the catalog", _ITEMS, tail, [*values, limit, max(0, where.offset)])
 
@@ -305,6 +305,7 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
+        "(expires IS NULL) = ?": where.stays,
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }

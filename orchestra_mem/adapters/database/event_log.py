@@ -19,7 +19,6 @@ _OPERATIONS = Table(
 )
 _DRAFTS = Table("operations", UnrecordedOperation)
 _RECORD = _DRAFTS.insert("session")
-_GIVEN = [field.name for field in fields(UnrecordedOperation)]
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
@@ -39,6 +38,8 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
             "id > ?": where.after,
             "id <= ?": where.through,
             "idempotency_key = ?": where.idempotency_key,
+            "idempotency_key >= ?": where.idempotency_prefix,
+            "idempotency_key < ?": where.idempotency_prefix and f"{where.idempotency_prefix}\U0010ffff",  # sorts last
         }
     )
 
@@ -65,7 +66,7 @@ class SqliteEventLog(Stored):
             operation = Operation(
                 id=int(cursor.lastrowid or 0),
                 session=live[1],
-                **{name: getattr(draft, name) for name in _GIVEN},
+                **{field.name: getattr(draft, field.name) for field in fields(draft)},
             )
         return operation, True
 

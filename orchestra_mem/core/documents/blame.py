@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
 from orchestra_mem.core.documents.markdown import split_blocks
@@ -44,6 +44,7 @@ Blame: TypeAlias = tuple[Origin, ...]
 """The origin of each line of a text."""
 OriginOf: TypeAlias = Callable[[str, str], Origin]
 """Gives the origin of a new line, from its text and the title of the heading above it."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -> Blame:
+def carry(blame: tuple[_T, ...], old_text: str, new_text: str, new_origin: Callable[[str, str], _T]) -> tuple[_T, ...]:
     """The blame of a new text: lines that stay keep their origin, also where they moved.
 
     Line ends do not count.
@@ -92,7 +93,7 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
     kept = dict(matched_lines(old, new))
     came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}
     return tuple(
-        blame[came_from[place]] if place in came_from else origin_of_new(new[place], block.title)
+        blame[came_from[place]] if place in came_from else new_origin(new[place], block.title)
         for block in split_blocks(new_text)
         for place in block.rows
     )

@@ -22,7 +22,7 @@ MOST_SHOWN = 200
 _LINE_CHARS = 300
 _NONE = "- None\n"
 _FOLDER, _PREFIX = "catalog/", "catalog-"
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}")
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}(?<!\.md)")
 _PRIORITY = re.compile(r"[ \t]*[(,]?[ \t]*priority: ?(?P<priority>\d{1,3})\)?[ \t]*\Z", re.IGNORECASE)
 
 
@@ -89,7 +89,7 @@ def document_name(agent: str) -> str:
     """Name the document of an agent: by its name where that can be a file's, else by a hash beside what can."""
     if _PLAIN.fullmatch(agent):
         return f"{_PREFIX}{agent}"
-    plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-.")[:40]
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-._")[:40]
     return f"{_PREFIX}{plain or 'agent'}-{hashlib.sha256(agent.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 

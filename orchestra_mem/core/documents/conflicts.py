@@ -192,8 +192,8 @@ def without_conflicts(text: str) -> str:
     return "\n".join(lines) if blocks else text
 
 
-def accept(text: str, conflict_id: str) -> Resolved:
-    """Put the machine's lines in the place of the person's, and take the block out.
+def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
+    """Put the machine's lines in the place of the person's, with `both` behind them, and take the block out.
 
     Where the person has changed the lines above meanwhile, these stay and the machine's follow them.
     """
@@ -201,7 +201,9 @@ def accept(text: str, conflict_id: str) -> Resolved:
     cr = "\r" if line_end(text) == "\r\n" else ""
     machine = [f"{line}{cr}" for line in split_lines(block.machine)]
     start = block.line - 1
-    if block.unchanged:
+    if both:
+        note = "your lines stand, and the machine's follow them"
+    elif block.unchanged:
         start -= block.person_lines
         note = "the machine's lines stand now"
     elif machine:
@@ -212,7 +214,7 @@ def accept(text: str, conflict_id: str) -> Resolved:
     lines[start : block.last_line] = machine
     if at_end and lines:
         lines[-1] = lines[-1].removesuffix("\r")
-    return Resolved(text="\n".join(lines), line=block.line, replaced=block.unchanged, note=note)
+    return Resolved(text="\n".join(lines), line=block.line, replaced=block.unchanged and not both, note=note)
 
 
 def reject(text: str, conflict_id: str) -> Resolved:

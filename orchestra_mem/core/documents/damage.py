@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
 from orchestra_mem.core.documents.markdown import front_matter_fault, without_front_matter
+from orchestra_mem.core.documents.owned_lines import owned_lines
 
 # Ten times the largest document that a window of a million tokens asks for: somebody has pasted something.
 MOST_BYTES = 4_000_000
@@ -49,7 +51,19 @@ def text_faults(data: bytes) -> list[tuple[int, str, str]]:
     found += [
         (line, problem, _AS_TEXT) for line, problem in [*_second_fronts(text), *faults(text), *_git_markers(text)]
     ]
-    return sorted(found)
+    return sorted([*found, *_copied_numbers(text)])
+
+
+def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
+    """Find the copies of numbered lines that say something else than the first."""
+    firsts: dict[str, tuple[int, str]] = {}
+    for line in owned_lines(text):
+        if line.fact and line.fact.number:
+            said = read_line(line.fact.text).content
+            first, says = firsts.setdefault(line.fact.number, (line.place + 1, said))
+            if said != says:
+                problem = f"bears ({line.fact.number}) as line {first} does, and says something else"
+                yield line.place + 1, problem, "it is kept as text; without its number it is heard as a new line"
 
 
 def unchangeable(data: bytes) -> tuple[int, str] | None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from orchestra_mem.core.text import visible
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.types import AS_GIVEN, Json, Operation
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
             break
         line = (
             ""
-            if value in (None, "", [], {})
+            if name == AS_GIVEN or value in (None, "", [], {})
             else _field_line(operation_type, name, value, min(limit, max_chars - used), pointer)
         )
         lines.append(line)
@@ -111,7 +111,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     for name, value in data.items():
         if left <= 0:
             break
-        if name in _FRAME_FIELDS or _NUMBER_FIELD.search(name[-8:]):
+        if name == AS_GIVEN or name in _FRAME_FIELDS or _NUMBER_FIELD.search(name[-8:]):
             continue
         text = _named(value) or flat(_ends(value, left), left)
         if text:

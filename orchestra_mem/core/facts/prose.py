@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from orchestra_mem.core.facts.states import NAMES_OF_KINDS
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.types import AS_GIVEN, Json, Operation
 
 MAX_DEPTH = 8
 _MAX_ITEMS = 200
@@ -147,7 +147,7 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
             spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in _PEOPLE),
         )
         told = not _TOLD_BY_SIBLINGS.isdisjoint(value)
-        for key, item in list(value.items())[:_MAX_ITEMS]:
+        for key, item in [each for each in value.items() if each[0] != AS_GIVEN][:_MAX_ITEMS]:
             name = key.lower()
             around = _beside(inner, name, value) if told else inner
             yield from _walk(item, name=name, around=around, depth=depth + 1)

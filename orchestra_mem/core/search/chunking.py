@@ -7,10 +7,11 @@ sentences says so: an edit changes the chunks that it touches and none behind th
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN, MAX_PRIORITY, MemoryItem
@@ -93,6 +94,19 @@ def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
         )
         for number, part in enumerate(parts[:_MAX_PARTS])
     )
+
+
+def chunk_stored(operation: Operation, group: str) -> tuple[Chunk, ...]:
+    """Make the chunks of what a program has stored: none where it says `deleted`."""
+    data = operation.data if isinstance(operation.data, dict) else {}
+    pattern = stored_pattern(data.get("namespace"))
+    chunks = () if data.get("deleted") else chunk_operation(operation, Tier.SEMANTIC)
+    return tuple(replace(chunk, group=group, pattern=pattern) for chunk in chunks)
+
+
+def stored_pattern(namespace: object) -> str:
+    """Name the pattern that chunks of one namespace of stored items have: by it they are found without all others."""
+    return f"stored {json.dumps(namespace)}"
 
 
 def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:

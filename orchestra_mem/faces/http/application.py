@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from orchestra_mem.build import open_relay
 from orchestra_mem.faces.http import (
@@ -23,19 +24,26 @@ from orchestra_mem.faces.http import (
     observation_routes,
     work_routes,
 )
+from orchestra_mem.faces.http.answer_schemas import components
 from orchestra_mem.faces.http.event_routes import EventStreams
-from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
+from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
+from orchestra_mem.faces.http.mcp_endpoint import MCP_HEADERS, McpEndpoint
 from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
-from orchestra_mem.faces.http.web import home_pages, prompt_page, search_page, sessions_pages
-from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
+from orchestra_mem.faces.http.web import (
+    catalog_pages,
+    document_pages,
+    home_pages,
+    prompt_page,
+    search_page,
+    sessions_pages,
+    work_pages,
+)
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-    from orchestra_mem.faces.http.tokens import AccessTokens
+    pass
 
 ROUTERS = (
     catalog_routes.router,
@@ -50,15 +58,28 @@ ROUTERS = (
     sessions_pages.router,
     search_page.router,
     prompt_page.router,
+    document_pages.router,
+    catalog_pages.router,
+    work_pages.router,
 )
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
+class _Application(FastAPI):
+    """Describes its answers when it is asked for its description, so that nobody else waits for that."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Give the description of the API."""
+        told = super().openapi()
+        told["components"]["schemas"] |= components()
+        return told
+
+
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
-    """Make the application of a memory, which `guarded` makes safe to ask."""
+    """Make the application of a memory, for a `RequestGuard` to stand before."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match"],
+        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
         expose_headers=["ETag", "Location"],
     )  # fmt: skip
     chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))
@@ -68,7 +89,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
         yield
         await chat.close()
 
-    app = FastAPI(
+    app = _Application(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
         default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
         lifespan=lifespan, max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],
@@ -78,9 +99,5 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     app.state.streams, app.state.chat = EventStreams(memory), chat
     for router in ROUTERS:
         app.include_router(router)
+    app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app
-
-
-def guarded(app: ASGIApp, tokens: AccessTokens, settings: ServerSettings) -> ASGIApp:
-    """Put before an application what refuses, and says so to browsers in pages."""
-    return RefusalPages(RequestGuard(app, tokens, settings))

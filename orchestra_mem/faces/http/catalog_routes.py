@@ -7,11 +7,20 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from orchestra_mem.catalog_types import GLOBAL, ItemFilter, ItemType
+from orchestra_mem.catalog_types import (
+    GLOBAL,
+    CatalogStatistics,
+    Injection,
+    ItemFilter,
+    ItemStatus,
+    ItemType,
+    MemoryItem,
+)
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
-from orchestra_mem.errors import InvalidItemError
+from orchestra_mem.errors import InvalidItemError, NotFoundError
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
-from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
+from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Question, shown, shown_page
 from orchestra_mem.types import Author
 
 router = APIRouter(prefix="/api/memory", tags=["catalog"])
@@ -22,6 +31,7 @@ _ITEM = {
     "relevance_tags": ["deploy"], "priority": 6, "expires": "2025-12-03T04:00:00+00:00", "references": [],
     "author": "person", "status": "live", "superseded_by": None, "said": 1,
 }  # fmt: skip
+_CLEANUP = shape("Cleanup", expired=int, displaced=int, audit_entries=int, statistics=dict[str, CatalogStatistics])
 
 
 class CatalogQuery(Paged):
@@ -32,34 +42,40 @@ class CatalogQuery(Paged):
     tags: Annotated[str, Query(max_length=4_000, description="Only with one of these, separated by commas.")] = ""
     search: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
 
+    @property
+    def where(self) -> ItemFilter:
+        """The items that pass, as the catalog is asked for them."""
+        return ItemFilter(
+            agents=[self.ci] if self.ci else None, types=[self.type] if self.type else (), text=self.search,
+            tags=[tag.strip() for tag in self.tags.split(",") if tag.strip()], limit=self.limit, offset=self.offset,
+        )  # fmt: skip
+
 
 class RelevantQuery(Given):
     """What an agent is to be told."""
 
-    message: Annotated[Text, Query(description="What the agent is to be told.")]
+    message: Annotated[Question, Query(description="What the agent is to be told.")]
     ci: Annotated[Name | None, Query(description="Which agent; with an agent's token itself.")] = None
     max_tokens: Annotated[Budget, Query(description="The budget.")] = 2_000
 
 
-@router.get("/catalog", responses=shown_page(_ITEM))
+@router.get("/catalog", responses=shown_page(MemoryItem, _ITEM))
 def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAnswer:
     """List the items that the caller may see, newest first."""
-    where = ItemFilter(
-        agents=[query.ci] if query.ci else None, types=[query.type] if query.type else (),
-        tags=[tag.strip() for tag in query.tags.split(",") if tag.strip()], text=query.search,
-        limit=query.limit, offset=query.offset,
-    )  # fmt: skip
     catalog = caller.memory.catalog
-    return query.answer(catalog.items(where, agent=caller.agent), catalog.count(where, agent=caller.agent))
+    return query.answer(catalog.items(query.where, agent=caller.agent), catalog.count(query.where, agent=caller.agent))
 
 
-@router.get("/catalog/{memory_id}", responses=shown(_ITEM))
+@router.get("/catalog/{memory_id}", responses=shown(MemoryItem, _ITEM))
 def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
     """Show an item by its id, or by its number as M12."""
-    return JsonAnswer(caller.memory.catalog.get(memory_id, agent=caller.agent))
+    item = caller.memory.catalog.get(memory_id, agent=caller.agent)
+    if item.status is ItemStatus.DELETED:
+        raise NotFoundError(f"item {memory_id!r} has been deleted; `orchestra-mem catalog show` still shows it")
+    return JsonAnswer(item)
 
 
-@router.post("/catalog", status_code=201, responses=shown(_ITEM, 201, "The item as it was stored."))
+@router.post("/catalog", status_code=201, responses=shown(MemoryItem, _ITEM, 201, "The item as it was stored."))
 def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
     """Store an item, or strengthen the one that says the same; what is left out is found out."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
@@ -76,7 +92,7 @@ def delete_item(caller: Asker, memory_id: str) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/relevant", responses=shown({"agent": "reviewer", "text": "…", "tokens": 42, "items": []}))
+@router.get("/relevant", responses=shown(Injection, {"agent": "reviewer", "text": "…", "tokens": 42, "items": []}))
 def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAnswer:
     """Select what an agent should know with a message, each item with its relevance; `text` is to be put before it."""
     agent = caller.acting(query.ci)
@@ -85,7 +101,9 @@ def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAns
     return JsonAnswer(caller.memory.relevant(query.message, agent=agent, max_tokens=query.max_tokens))
 
 
-@router.post("/cleanup", responses=shown({"expired": 3, "displaced": 0, "audit_entries": 0, "statistics": {}}))
+@router.post(
+    "/cleanup", responses=shown(_CLEANUP, {"expired": 3, "displaced": 0, "audit_entries": 0, "statistics": {}})
+)
 def clean_up(memory: OwnMemory) -> JsonAnswer:
     """Hide what has expired or is beyond the limit, and give the figures of what is left."""
     done = memory.catalog.clean_up()

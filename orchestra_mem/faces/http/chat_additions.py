@@ -92,6 +92,13 @@ def text_of(message: ChatMessage) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
+def others_of(message: ChatMessage) -> int:
+    """Count the parts of a message that are no texts: pictures, sounds, files."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return sum(not (isinstance(part, dict) and part.get("type") == "text") for part in parts)
+
+
 class Additions:
     """Remembers what was added to which message. Safe to share between threads; the longest unused go first."""
 

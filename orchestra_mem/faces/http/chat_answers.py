@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestra_mem.faces.http.chat_additions import text_of
+from orchestra_mem.faces.http.chat_additions import others_of, text_of
 from orchestra_mem.model_types import Finish, Generation, Message, Role
 from orchestra_mem.types import Json
 
@@ -89,8 +89,8 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     messages = []
     for message in asked["messages"]:
         role = _ROLES.get(message["role"])
-        if role is None or (isinstance(message.get("content"), list) and not text_of(message)):
-            raise BadRequestError(f"the model in this process reads no such message of {message['role']!r}")
+        if role is None or others_of(message):
+            raise BadRequestError(f"the model in this process reads texts alone, of {', '.join(_ROLES)}")
         messages.append(Message(role=role, text=text_of(message)))
     options: dict[str, Any] = {}
     if isinstance(asked.get("temperature"), int | float):

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.errors import OrchestraMemError
-from orchestra_mem.faces.http.chat_additions import Addition, Additions, ChatMessage, Talk, text_of, with_additions
+from orchestra_mem.faces.http.chat_additions import (
+    Addition,
+    Additions,
+    ChatMessage,
+    Talk,
+    others_of,
+    text_of,
+    with_additions,
+)
 from orchestra_mem.memory.agent_view import AgentMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -18,6 +26,8 @@ from orchestra_mem.types import Json
 _MOST_HITS = 12
 # What a chat template puts around a message, at the most.
 _MARKS_TOKENS = 8
+# A picture takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
+_PICTURE_TOKENS = 1_024
 # Said again within this time, by a client that tries once more, it is the same saying.
 _SAME_SAYING_S = 600
 
@@ -48,7 +58,7 @@ class ChatDesk:
 
     def prompt(
         self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
-        agent: str | None, reserved_tokens: int,
+        agent: str | None, reserved_tokens: int, problem: str = "",
     ) -> Prompt:  # fmt: skip
         """Add what is relevant to a client's messages.
 
@@ -59,11 +69,12 @@ class ChatDesk:
             view: the memory, or what the agent may see of it.
             agent: for whom the client speaks; None for the owner.
             reserved_tokens: room that the answer and the client's tools need in the model's window.
+            problem: why the memory cannot be asked, where that is known already.
         """
         talk = Talk.of(messages, agent=agent)
-        additions, problem = self._additions.of(talk), ""
+        additions = self._additions.of(talk)
         try:
-            if talk.is_new and talk.question.strip():
+            if talk.is_new and talk.question.strip() and not problem:
                 additions[talk.asked] = self._relevant(talk, additions, view)
         except OrchestraMemError as error:
             problem = str(error)
@@ -108,8 +119,9 @@ class ChatDesk:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
         count = self._memory.counter.count
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
+        pictures = sum(map(others_of, talk.messages)) * _PICTURE_TOKENS
         calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
-        return max(0, model.context_tokens - said - calls - reserved_tokens)
+        return max(0, model.context_tokens - said - pictures - calls - reserved_tokens)
 
     def record_question(self, prompt: Prompt) -> None:
         """Record what has been said since the model last answered.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -19,9 +20,12 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
+from orchestra_mem.faces.http.json_answers import shown
+from orchestra_mem.faces.http.problems import PROBLEMS
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
@@ -32,13 +36,34 @@ if TYPE_CHECKING:
 _ANSWER_TOKENS = 1_024
 _MOST_SOURCES = 1_000
 _GONE = 499  # for the log, as nginx writes it: nobody reads the answer
+_Result = TypeVar("_Result")
+_Record: TypeAlias = "Callable[[Collected], Awaitable[dict[str, str]]]"
 
 logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
+_ERROR = {"type": "object", "required": ["error"]}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {**told, "content": {**told["content"], "application/json": {"schema": _ERROR}}}
+    for status, told in PROBLEMS.items()
+}
+_STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
+_CHAT = _ERRORS | shown(shape("Completion", choices=list[dict[str, Any]]), {"choices": [{"index": 0}]})
+_CHAT[200]["content"] |= _STREAM
+_MODELS = _ERRORS | shown(shape("Models", data=list[dict[str, Any]]), {"data": [{"id": "local"}]})
+_MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
+_BODY = {
+    "schema": {
+        "type": "object", "required": ["messages"],
+        "properties": {"messages": {"type": "array", "minItems": 1, "items": _MESSAGE}},
+    },
+    "example": {"model": "local", "messages": [{"role": "user", "content": "Where did we stop?"}]},
+}  # fmt: skip
+_REQUEST = {"required": True, "content": {"application/json": _BODY}}
 
-@router.post("/chat/completions", response_class=Response)
+
+@router.post("/chat/completions", response_class=Response, responses=_CHAT, openapi_extra={"requestBody": _REQUEST})
 async def complete_chat(request: Request, caller: Asker) -> Response:
     """Answer a chat by the model, with what is relevant of the memory, and record it; `X-Memory: off` does neither."""
     raw = await request.body()
@@ -63,7 +88,7 @@ async def _cancel_if_gone(request: Request, answering: anyio.CancelScope) -> Non
     answering.cancel()
 
 
-@router.get("/models", response_class=Response)
+@router.get("/models", response_class=Response, responses=_MODELS)
 async def list_models(request: Request, caller: Asker) -> Response:
     """List the models that answer chats."""
     endpoint: ChatEndpoint = request.app.state.chat
@@ -110,9 +135,13 @@ class ChatEndpoint:
         self._memory = memory
         self._desk = ChatDesk(memory, settings)
         self._relay = relay
+        self._wait_s = settings.chat_wait_s
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
-        """Let go of the model's server."""
+        """Wait for what is being recorded, and let go of the model's server."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
         if self._relay is not None:
             await self._relay.close()
 
@@ -129,53 +158,85 @@ class ChatEndpoint:
         """Answer a request; `off` leaves the memory out of it."""
         if self._relay is None and self._memory.model is None:
             raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
-        prompt = None
-        if not off:
-            prompt = await run_sync(lambda: self._prepare(body, caller))
-            body = {**body, "messages": [dict(message) for message in prompt.messages]}
-        headers = _headers(prompt)
-        if self._relay is None:
-            return await self._by_model(body, prompt, headers)
-        return await self._by_server(body, prompt, headers)
+        if body.get("n") not in (None, 1) and not (off and self._relay):
+            raise BadRequestError("`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
+        answer = self._by_model if self._relay is None else self._by_server
+        if off:
+            return await answer(body, _forget, {"X-Memory": "off"})
+        asking = self._start(run_sync(self._prepare, body, caller))
+        prompt = await self._soon(asking)
+        if prompt is None:
+            problem = f"the memory did not answer within {self._wait_s:g} s: nothing of it is added, and what was said "
+            prompt = await run_sync(self._prompt, body, caller, f"{problem}is recorded later")
+        body = {**body, "messages": [dict(message) for message in prompt.messages]}
+        return await answer(body, partial(self._record, prompt, asking), _headers(prompt))
+
+    def _start(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
+        """Begin something that is done to its end, whether the client waits for it or not."""
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def _soon(self, task: asyncio.Task[_Result]) -> _Result | None:
+        """Wait a while for something; None where it takes longer, as when another process has locked the memory."""
+        done, _ = await asyncio.wait({task}, timeout=self._wait_s)
+        return task.result() if done else None
 
     def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
+        """Make a prompt, and record what was asked."""
+        prompt = self._prompt(body, caller)
+        try:
+            self._desk.record_question(prompt)
+        except OrchestraMemError as error:
+            logger.error("a question could not be recorded: %s", type(error).__name__)
+            return replace(prompt, problem=str(error))
+        return prompt
+
+    def _prompt(self, body: Mapping[str, Json], caller: Caller, problem: str = "") -> Prompt:
         messages: Any = body["messages"]
         agent = None if caller.is_owner else caller.agent
         told = json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)])
         reserved = _answer_tokens(body) + self._memory.counter.count(told)
-        prompt = self._desk.prompt(messages, view=caller.view, agent=agent, reserved_tokens=reserved)
-        try:
-            self._desk.record_question(prompt)
-        except OrchestraMemError as error:
-            return replace(prompt, problem=str(error))
-        return prompt
+        return self._desk.prompt(
+            messages, view=caller.view, agent=agent, reserved_tokens=reserved, problem=problem
+        )  # fmt: skip
 
-    async def _by_server(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
+    async def _by_server(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
         """Hand a request on; the answer goes back byte for byte, as it comes."""
         assert self._relay is not None
         async with AsyncExitStack() as stack:
             stack.enter_context(self._memory.foreground())
             response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
             if response.status < 300 and response.content_type.startswith("text/event-stream"):
-                record = partial(self._record, prompt)
                 return _Stream(response.chunks(), headers, response.content_type, record, stack.pop_all())
             raw = await response.body()
             if response.status < 300:
-                headers |= await self._record(prompt, Collected.of_body(raw))
+                headers |= await record(Collected.of_body(raw))
             return Response(raw, response.status, headers, response.content_type)
 
-    async def _record(self, prompt: Prompt | None, answer: Collected) -> dict[str, str]:
-        """Record an answer; gives the header that says why it could not be, as the client gets it all the same."""
-        if prompt is not None:
-            record = partial(self._desk.record_answer, prompt, answer.text, answer.calls, answer.finish or "stop")
-            try:
-                await run_sync(record)
-            except OrchestraMemError as error:
-                logger.error("an answer could not be recorded: %s", type(error).__name__)
-                return {"X-Memory-Problem": _plain(str(error))}
-        return {}
+    async def _record(self, prompt: Prompt, asking: asyncio.Task[Prompt], answer: Collected) -> dict[str, str]:
+        """Record an answer behind its question; gives the header that says what is wrong with that."""
 
-    async def _by_model(self, body: dict[str, Json], prompt: Prompt | None, headers: dict[str, str]) -> Response:
+        async def record() -> str:
+            await asyncio.wait({asking})
+            return await run_sync(self._keep, prompt, answer)
+
+        problem = await self._soon(self._start(record()))
+        if problem is None:
+            problem = f"the memory did not take the answer within {self._wait_s:g} s: it is recorded later"
+        problems = dict.fromkeys(filter(None, (prompt.problem, problem)))
+        return {"X-Memory-Problem": _plain("; ".join(problems))} if problems else {}
+
+    def _keep(self, prompt: Prompt, answer: Collected) -> str:
+        try:
+            self._desk.record_answer(prompt, answer.text, answer.calls, answer.finish or "stop")
+        except OrchestraMemError as error:
+            logger.error("an answer could not be recorded: %s", type(error).__name__)
+            return str(error)
+        return ""
+
+    async def _by_model(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
         """Answer by the model in this process; where the client goes meanwhile, it stops."""
         model = self._memory.model
         assert model is not None
@@ -190,7 +251,7 @@ class ChatEndpoint:
             generation = await run_sync(generate, abandon_on_cancel=True)
         finally:
             gone.set()
-        headers |= await self._record(prompt, Collected(text=generation.text, finish=generation.finish.value))
+        headers |= await record(Collected(text=generation.text, finish=generation.finish.value))
         completion = answered(generation, model.name)
         if body.get("stream") is True:
             return StreamingResponse(as_stream(completion), 200, headers, "text/event-stream")
@@ -245,10 +306,12 @@ def _answer_tokens(body: Mapping[str, Json]) -> int:
     return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
-def _headers(prompt: Prompt | None) -> dict[str, str]:
+async def _forget(answer: Collected) -> dict[str, str]:
+    return {}
+
+
+def _headers(prompt: Prompt) -> dict[str, str]:
     """Say what was added."""
-    if prompt is None:
-        return {"X-Memory": "off"}
     headers = {"X-Memory": "on", "X-Memory-Tokens": str(prompt.tokens)}
     if prompt.sources:
         headers["X-Memory-Sources"] = _plain(", ".join(prompt.sources))

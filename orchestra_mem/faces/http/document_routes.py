@@ -5,15 +5,28 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, HTTPException, Query
+from pydantic import StrictBool
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Paged, shown, shown_page
 from orchestra_mem.faces.records import conflict_records, resolved_record
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.types import Version
 
+
+class _DocumentName(StringConvertor):
+    """The name of a document in an address: `decision_log`, or `catalog/NAME` for an agent's."""
+
+    regex = "(?:catalog/)?[^/]+"
+
+
+register_url_convertor("document", _DocumentName())
 router = APIRouter(prefix="/api/memory", tags=["documents"])
 
 _SESSION = "session"
@@ -21,7 +34,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 _TEXT: dict[int | str, dict[str, object]] = {
     200: {
         "description": "The document, byte for byte; `ETag` names this text.",
-        "content": {"text/markdown": {"example": "# Decision Log\n"}},
+        "content": {"text/markdown": {"schema": {"type": "string"}, "example": "# Decision Log\n"}},
     },
     304: {"description": "It is the text that `If-None-Match` names."},
 }
@@ -33,13 +46,19 @@ _CONFLICT = {
     "id": "3f9a1c", "document": "decision_log", "path": "…", "line": 41, "yours": "We use mypy.\n",
     "machine": "We use pyright.\n", "changed_meanwhile": False,
 }  # fmt: skip
+_LISTED = shape("ListedDocument", name=str, path=str, etag=str, chars=int)
+_DIFFERENCE = shape("Difference", document=str, version=int, diff=str)
+_CONFLICTING = shape(
+    "Conflict", id=str, document=str, path=str, line=int, yours=str, machine=str, changed_meanwhile=bool
+)
+_DECIDED = shape("Decided", id=str, document=str, path=str, line=int, replaced=int, note=str)
 IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that was changed.")]
 
 
 class ConflictDecision(Given):
     """What becomes of a conflict."""
 
-    accept: bool
+    accept: StrictBool
 
 
 def _text(memory: OrchestratorContextManager, name: str) -> str:
@@ -60,7 +79,10 @@ def _names(header: str, text: str) -> bool:
     return header.strip() == "*" or _etag(text) in [each.strip() for each in header.split(",")]
 
 
-@router.get("/documents", responses=shown([{"name": "decision_log", "path": "…", "etag": '"9f86d0…"', "chars": 812}]))
+@router.get(
+    "/documents",
+    responses=shown([_LISTED], [{"name": "decision_log", "path": "…", "etag": '"9f86d0…"', "chars": 812}]),
+)
 def list_documents(memory: OwnMemory) -> JsonAnswer:
     """List the documents; `session` is the one of the session under way."""
     running = memory.session_memory.path
@@ -73,40 +95,45 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
 
 
 @router.get(
-    "/documents/{name:path}/blame",
-    responses=shown([{"line": 4, "text": "…", "writer": "person", "operations": [], "time": None}]),
+    "/documents/{name:document}/blame",
+    responses=shown([BlamedLine], [{"line": 4, "text": "…", "writer": "person", "operations": [], "time": None}]),
 )
 def blame(memory: OwnMemory, name: str) -> JsonAnswer:
     """Say for each line who wrote it, person or machine, and from which operations."""
     return JsonAnswer(memory.blame(name))
 
 
-@router.get("/documents/{name:path}/history", responses=shown_page(_VERSION))
+@router.get("/documents/{name:document}/history", responses=shown_page(Version, _VERSION))
 def history(memory: OwnMemory, name: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the earlier versions of a document, newest first: when, by whom it was written, why it was replaced."""
     return query.answer_of(memory.documents.history(name)[::-1])
 
 
-@router.get("/documents/{name:path}/history/{version}", responses=shown({"document": "decision_log", "diff": "--- …"}))
+@router.get(
+    "/documents/{name:document}/history/{version}",
+    responses=shown(_DIFFERENCE, {"document": "decision_log", "diff": "--- …"}),
+)
 def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
     """Tell what has changed in a document since one of its versions, as a unified difference."""
     return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
-@router.get("/conflicts", responses=shown([_CONFLICT]))
+@router.get("/conflicts", responses=shown([_CONFLICTING], [_CONFLICT]))
 def conflicts(memory: OwnMemory) -> JsonAnswer:
     """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
     return JsonAnswer(conflict_records(memory))
 
 
-@router.post("/conflicts/{conflict}", responses=shown({"id": "3f9a1c", "document": "decision_log", "line": 41}))
+@router.post(
+    "/conflicts/{conflict}", responses=shown(_DECIDED, {"id": "3f9a1c", "document": "decision_log", "line": 41})
+)
 def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
     """Decide a conflict: `accept` puts the machine's lines there, else the person's stay."""
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept))
 
 
 # Last, as a name may have a slash.
-@router.get("/documents/{name:path}", response_class=Response, responses=_TEXT)
+@router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
 def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
     """Read a document as it stands; `session` for that of the session under way."""
     text = _text(memory, name)
@@ -116,9 +143,12 @@ def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | N
     return Response(text.encode("utf-8", "surrogateescape"), media_type=_MARKDOWN, headers=headers)
 
 
-@router.put("/documents/{name:path}", status_code=204, response_class=Response)
+@router.put("/documents/{name:document}", status_code=204, response_class=Response)
 def save_document(
-    memory: OwnMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")], if_match: IfMatch = None
+    memory: OwnMemory,
+    name: str,
+    text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
+    if_match: IfMatch = None,
 ) -> Response:
     """Save a document, if it still is the text that `If-Match` names: the text before becomes a version.
 
@@ -131,6 +161,8 @@ def save_document(
         new = text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidItemError([f"body: no text in UTF-8, at byte {error.start}"]) from None
+    if "\0" in new:
+        raise InvalidItemError([f"body: a NUL byte, at character {new.index(chr(0))}"])
     try:
         if not _names(if_match, current):
             raise DocumentConflictError(f"{name} has been changed since: read it again, and put both together")

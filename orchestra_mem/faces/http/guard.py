@@ -29,13 +29,15 @@ logger = logging.getLogger(__name__)
 
 _MOST_BUCKETS = 10_000
 _BURST = 2.0
+_READING = ("GET", "HEAD", "OPTIONS")
 _FOREIGN_SITES = ("cross-site", "same-site")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    # With `no-referrer` browsers send the forms of the server's own pages with `Origin: null`.
+    "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
@@ -84,6 +86,17 @@ class RequestGuard:
         self._max_body_bytes = settings.max_body_bytes
         self._timeout_s = settings.timeout_s
         self._rates = Rates(settings.requests_per_s)
+        self._limits: set[asyncio.Timeout] = set()
+        self._is_ending = False
+
+    def end(self) -> None:
+        """Cut off the requests that are still under way."""
+        self._is_ending = True
+        if self._limits:
+            logger.warning("%d answers are cut off, as the server ends", len(self._limits))
+        for limit in self._limits:
+            if not limit.expired():
+                limit.reschedule(0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -109,19 +122,22 @@ class RequestGuard:
             limit = scope["time_limit"] = asyncio.timeout(self._timeout_s)
 
             async def answer_in_time(message: Message) -> None:
-                if not limit.expired():
+                if not (self._is_ending or limit.expired()):
                     limit.reschedule(None)  # a stream may go on for as long as its reader wants
                 await answer(message)
 
             try:
                 async with limit:
+                    self._limits.add(limit)
                     await self._app(scope, receive, answer_in_time)
             except Exception as error:
                 late = isinstance(error, TimeoutError) and limit.expired()
-                refusal = _too_late(self._timeout_s) if late else failed()
+                refusal = failed() if not late else _ended() if self._is_ending else _too_late(self._timeout_s)
                 if not late:  # by its kind alone: its words may quote the memory
-                    logger.error("a request failed: %s; with --debug the log shows where", type(error).__name__)
+                    logger.error("a request failed: %s; with --debug the log shows where", _kind(error))
                     logger.debug("where it failed", exc_info=error)
+            finally:
+                self._limits.discard(limit)
         if refusal is not None and not status:
             await refusal(scope, receive, answer)
         route = getattr(scope.get("route"), "path", "-")  # never the address itself, which may quote the memory
@@ -146,6 +162,8 @@ class RequestGuard:
             return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
         if int(headers.get("content-length", "0")) > self._max_body_bytes:
             return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
+        if scope["method"] not in _READING and "authorization" not in headers and not _tells_its_page(headers):
+            return Problem(403, "a request with a cookie that changes something has to tell its page in `Origin`")
         scope["caller"] = caller
         return None
 
@@ -179,6 +197,20 @@ class RequestGuard:
         except CookieError:
             return None
         return self._tokens.holder(kept.value) if kept else None
+
+
+def _ended() -> Problem:
+    return Problem(503, "the server is being ended; what was begun may still be done")
+
+
+def _kind(error: Exception) -> str:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return type(error).__name__
+
+
+def _tells_its_page(headers: Headers) -> bool:
+    return "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
 
 
 def _too_late(timeout_s: float) -> Problem:

@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, StrictBool
 
-from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter
 from orchestra_mem.faces.http.callers import Asker
-from orchestra_mem.faces.http.json_answers import MOST_TOKENS, Given, JsonAnswer, Name, Paged, Time, shown, shown_page
-from orchestra_mem.types import MustKeepKind, OperationFilter
+from orchestra_mem.faces.http.json_answers import (
+    MOST_TOKENS,
+    NUMBER,
+    Given,
+    JsonAnswer,
+    Name,
+    Paged,
+    Time,
+    shown,
+    shown_page,
+)
+from orchestra_mem.memory.recall import Expansion
+from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Summary
 
 router = APIRouter(prefix="/api/memory", tags=["history"])
 
@@ -40,9 +51,9 @@ class NewOperation(Given):
 
     type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")]
     data: JsonValue
-    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), NUMBER] | None = None
     agent: Annotated[Name | None, Field(description="Who did it; with an agent's token itself.")] = None
-    critical: bool | None = None
+    critical: StrictBool | None = None
     timestamp: Time | None = None
     key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None
 
@@ -69,8 +80,15 @@ class AuditQuery(Paged):
     item: Name | None = None
     since: Time | None = None
 
+    @property
+    def where(self) -> AuditFilter:
+        """The entries that pass, as the memory is asked for them."""
+        return AuditFilter(
+            agent=self.agent, call=self.call, outcome=self.outcome, item=self.item, since=self.since
+        )  # fmt: skip
 
-@router.get("/operations", responses=shown_page(_OPERATION))
+
+@router.get("/operations", responses=shown_page(Operation, _OPERATION))
 def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
     """List operations of all sessions, newest first."""
     where = OperationFilter(
@@ -80,7 +98,9 @@ def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) ->
     return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
 
 
-@router.post("/operations", status_code=201, responses=shown(_OPERATION, 201, "The operation as it was recorded."))
+@router.post(
+    "/operations", status_code=201, responses=shown(Operation, _OPERATION, 201, "The operation as it was recorded.")
+)
 def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
     """Record what was done. When this is answered it survives any crash."""
     agent = caller.acting(operation.agent)
@@ -91,29 +111,30 @@ def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
     return JsonAnswer(recorded, 201)
 
 
-@router.get("/facts", responses=shown_page(_FACT))
+@router.get("/facts", responses=shown_page(MustKeep, _FACT))
 def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswer:
     """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
     return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
 
 
-@router.get("/expand", responses=shown({"reference": "K7", "operations": [_OPERATION], "fact": _FACT}))
+@router.get("/expand", responses=shown(Expansion, {"reference": "K7", "operations": [_OPERATION], "fact": _FACT}))
 def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
     """Give the originals behind a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
     return JsonAnswer(caller.view.expand(reference))
 
 
-@router.get("/losses", responses=shown_page({"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]}))
+@router.get(
+    "/losses", responses=shown_page(Summary, {"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]})
+)
 def list_losses(caller: Asker, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
     """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
     found = caller.offered("losses")(query.session, limit=query.offset + query.limit)[::-1]
     return query.answer(found[query.offset :], caller.offered("count_losses")(query.session))
 
 
-@router.get("/audit", responses=shown_page({"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"}))
+@router.get(
+    "/audit", responses=shown_page(AuditEntry, {"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"})
+)
 def list_audit(caller: Asker, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
     """List who looked at the catalog and who changed it, newest first."""
-    where = AuditFilter(
-        agent=query.agent, call=query.call, outcome=query.outcome, item=query.item, since=query.since
-    )  # fmt: skip
-    return query.answer_of(caller.offered("audit")(where))
+    return query.answer_of(caller.offered("audit")(query.where))

@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from starlette.responses import JSONResponse
 
+from orchestra_mem.faces.http.answer_schemas import page_of, schema_of
 from orchestra_mem.serialize import dump_json, to_json
 
 MOST = 1_000
 MOST_TOKENS = 16_777_216
 
-Time = Annotated[datetime, AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC))]
+
+def _no_text(value: object) -> object:
+    """Refuse "5" and true, which pydantic takes for numbers; 5.0 is one."""
+    if isinstance(value, str | bool):
+        raise ValueError("give a number, without quotes")
+    return value
+
+
+def _no_number(value: object) -> object:
+    """Refuse the seconds since 1970, which "2025" and "20250101" would be read as."""
+    with suppress(TypeError, ValueError):
+        float(value)  # type: ignore[arg-type]
+        value = None
+    if value is None:
+        raise ValueError("give a time as 2025-01-31 or 2025-01-31T12:00:00Z")
+    return value
+
+
+Time = Annotated[
+    datetime,
+    BeforeValidator(_no_number),
+    AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC)),
+]
 """A time; one without a zone is in UTC."""
+NUMBER = BeforeValidator(_no_text)
+"""Of a whole number in a body."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+Question = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+"""A text in an address: twelve bytes a character at the most, which the server has room for."""
 Budget = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
@@ -50,11 +78,13 @@ class Paged(Given):
         return self.answer(every[self.offset : self.offset + self.limit], len(every))
 
 
-def shown(example: object, status: int = 200, words: str = "The answer.") -> dict[int | str, dict[str, Any]]:
-    """Describe an answer by an example."""
-    return {status: {"description": words, "content": {"application/json": {"example": to_json(example)}}}}
+def shown(kind: Any, example: object, status: int = 200, words: str = "The answer.") -> dict[int | str, Any]:
+    """Describe an answer: a record, a shape, or `[kind]` for a list of either, and an example."""
+    content = {"application/json": {"schema": schema_of(kind), "example": to_json(example)}}
+    return {status: {"description": words, "content": content}}
 
 
-def shown_page(example: object) -> dict[int | str, dict[str, Any]]:
-    """Describe a page of a list by an example of what is in it."""
-    return shown({"items": [example], "total": 1, "limit": 50, "offset": 0}, words="A piece of the list.")
+def shown_page(kind: Any, example: object) -> dict[int | str, Any]:
+    """Describe a page of a list: what is in it, and an example of that."""
+    page = {"items": [example], "total": 1, "limit": 50, "offset": 0}
+    return shown(page_of(kind), page, words="A piece of the list.")

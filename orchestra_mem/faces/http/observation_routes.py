@@ -7,12 +7,30 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field, JsonValue
 
-from orchestra_mem.build.memory_service import MemoryService, NewObservation, ObservationFilter, ObservationType
+from orchestra_mem.build.memory_service import (
+    MemoryService,
+    NewObservation,
+    Observation,
+    ObservationFilter,
+    ObservationType,
+    SessionRecord,
+)
 from orchestra_mem.errors import InvalidItemError
+from orchestra_mem.faces.http.answer_schemas import fields_of, shape
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
-from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, Time, shown, shown_page
+from orchestra_mem.faces.http.json_answers import (
+    Given,
+    JsonAnswer,
+    Name,
+    Paged,
+    Question,
+    Text,
+    Time,
+    shown,
+    shown_page,
+)
 from orchestra_mem.faces.records import search_record
-from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
 from orchestra_mem.serialize import to_object
 
 router = APIRouter(prefix="/api/memory", tags=["memory service"])
@@ -30,12 +48,14 @@ _HIT = {
     "session": _SESSION["id"], "agent": "builder", "operation": 104, "score": 1.2, "likelihood": 0.9, "line": None,
     "reasons": {"keyword": {"rank": 1, "score": 3.1}, "dense": {"rank": 1, "score": 0.7}},
 }  # fmt: skip
+_FOUND = shape("Found", hits=list[Hit], notes=list[str])
+_SHOWN_SESSION = shape("ShownSession", **fields_of(SessionRecord), observations=list[Observation], total=int)
 
 
 class SearchQuery(Given):
     """What is looked for, and where."""
 
-    q: Annotated[Text, Query(description="Words, a question, or names such as #12 or src/app.py.")]
+    q: Annotated[Question, Query(description="Words, a question, or names such as #12 or src/app.py.")]
     limit: Annotated[int, Query(ge=1, le=200)] = 10
     tier: list[Tier] = Field(default_factory=list, max_length=10)
     kind: list[Name] = Field(default_factory=list, max_length=50)
@@ -75,20 +95,22 @@ class ObservationBody(Given):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-@router.get("/search", responses=shown({"hits": [_HIT], "notes": []}))
+@router.get("/search", responses=shown(_FOUND, {"hits": [_HIT], "notes": []}))
 def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
     """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
     found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
     return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
 
 
-@router.get("/sessions", responses=shown_page(_SESSION))
+@router.get("/sessions", responses=shown_page(SessionRecord, _SESSION))
 def list_sessions(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the sessions, newest first."""
     return query.answer(MemoryService(memory).sessions(query.limit, query.offset), len(memory.sessions()))
 
 
-@router.get("/sessions/{session_id}", responses=shown({**_SESSION, "observations": [_OBSERVATION], "total": 1}))
+@router.get(
+    "/sessions/{session_id}", responses=shown(_SHOWN_SESSION, {**_SESSION, "observations": [_OBSERVATION], "total": 1})
+)
 def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """Show a session with its summary and its observations, newest first."""
     service = MemoryService(memory)
@@ -98,7 +120,7 @@ def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Que
     return JsonAnswer({**record, "observations": service.get_observations(where), "total": total})
 
 
-@router.get("/observations", responses=shown_page(_OBSERVATION))
+@router.get("/observations", responses=shown_page(Observation, _OBSERVATION))
 def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
     """List what workers did or saw, newest first."""
     where = ObservationFilter(
@@ -108,7 +130,9 @@ def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]
     return query.answer(caller.service.get_observations(where), caller.service.count_observations(where))
 
 
-@router.post("/observations", status_code=201, responses=shown({"id": 104}, 201, "It is kept for good."))
+@router.post(
+    "/observations", status_code=201, responses=shown(shape("NewId", id=int), {"id": 104}, 201, "It is kept for good.")
+)
 def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
     """Record what a worker did or saw. When this is answered it survives any crash."""
     worker = caller.acting(observation.worker)

@@ -10,10 +10,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from orchestra_mem import errors
 from orchestra_mem.serialize import dump_json
 
+_METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
 # By class, the nearest in its tree.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
@@ -47,6 +50,14 @@ class Problem(JSONResponse):
         if faults:
             body["faults"] = [*faults]
         super().__init__(body, status, headers)
+        self._chat = {**body, "error": {"message": detail, "type": "invalid_request_error"}}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; where chats are answered also as OpenAI's clients read it, who would show the status alone."""
+        if scope["path"].startswith("/v1/"):
+            self.body = self.render(self._chat)
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
 
     def render(self, content: Any) -> bytes:
         """Write the body as ASCII, whatever characters a sentence quotes."""
@@ -79,12 +90,23 @@ async def _told(request: Request, error: Exception) -> Problem:
 
 async def _refused(request: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
-    return Problem(error.status_code, error.detail, headers=error.headers)
+    headers = error.headers
+    if error.status_code == 405:  # the route that said so knows its own method alone
+        headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
+    return Problem(error.status_code, error.detail, headers=headers)
+
+
+def _answers(request: Request, method: str) -> bool:
+    scope = {"type": "http", "method": method, "path": request.scope["path"], "headers": []}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    kind = request.headers.get("content-type")
+    if kind and any(each["loc"] == ("body",) for each in error.errors()):  # a body of another kind was not read
+        faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown of a document")
     return Problem(422, f"the request has {len(faults)} fault{'s' * (len(faults) > 1)}: {'; '.join(faults)}", faults)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
@@ -10,20 +11,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TypeAlias
 
 import uvicorn
 
 from orchestra_mem.errors import OrchestraMemError, ServerError
-from orchestra_mem.faces.http.application import guarded, make_application
+from orchestra_mem.faces.http.application import make_application
+from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web.pages import load_templates
+from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ENDING_S = 5  # requests under way are waited for so long
+_ENDING_S = 5  # requests under way are waited for so long, and then cut off
+_CUTTING_S = 20  # what came of them is recorded meanwhile
 _PAGE_FIRST_S = 1  # the address is opened as soon as it is printed: that page is not to share the processor
-_MOST_HEADER_BYTES = 65_536
+_MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
+_Tell: TypeAlias = "Callable[[], None]"
 
 
 def take_port(host: str, port: int) -> socket.socket:
@@ -83,12 +89,13 @@ def run_server(
         started()
         threading.Thread(target=_prepare, args=(memory,), name="orchestra-mem warm", daemon=True).start()
 
+    guard = RequestGuard(app, tokens, settings)
     config = uvicorn.Config(
-        guarded(app, tokens, settings), log_config=None, access_log=False, server_header=False,
+        RefusalPages(guard), log_config=None, access_log=False, server_header=False,
         proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
-        h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S,
+        h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S + _CUTTING_S,
     )  # fmt: skip
-    server = _Server(config, begin, app.state.streams.end)
+    server = _Server(config, begin, app.state.streams.end, guard.end)
     server.run(sockets=[listening])
     return server.ended_by
 
@@ -105,10 +112,11 @@ def _prepare(memory: OrchestratorContextManager) -> None:
 class _Server(uvicorn.Server):
     """A server that tells when it has begun, ends streams with itself, and leaves signals to who started it."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None], ending: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: _Tell, end_streams: _Tell, cut_requests: _Tell) -> None:
         super().__init__(config)
         self._tell_started = started
-        self._end_streams = ending
+        self._end_streams = end_streams
+        self._cut_requests = cut_requests
         self.ended_by = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -117,7 +125,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._end_streams()
+        cutting = asyncio.get_running_loop().call_later(_ENDING_S, self._cut_requests)
         await super().shutdown(sockets)
+        cutting.cancel()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

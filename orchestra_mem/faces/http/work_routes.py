@@ -9,22 +9,24 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from orchestra_mem.errors import StorageError
+from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Name, Paged, Text, shown, shown_page
+from orchestra_mem.faces.http.json_answers import NUMBER, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 logger = logging.getLogger(__name__)
 router = APIRouter(prefix="/api/memory", tags=["work"])
 
-_NUMBER = Field(ge=1, le=2**31)
+_ID = Field(ge=1, le=2**31)
 _ITEM = {
     "id": 5, "kind": "story", "title": "Sign in by mail", "description": "", "status": "in progress", "priority": 3,
     "rank": 1.0, "parent": 2, "depends_on": [], "assignee": None, "acceptance": [],
     "created": "2025-11-26T04:00:00+00:00", "changed": "2025-11-26T04:00:00+00:00", "started": None, "finished": None,
 }  # fmt: skip
+_SHOWN_ITEM = shape("ShownItem", item=WorkItem, progress=WorkProgress, blockers=list[WorkItem], events=list[WorkEvent])
 
 
 class WorkQuery(Paged):
@@ -36,6 +38,14 @@ class WorkQuery(Paged):
     text: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
     assignee: Name | None = None
 
+    @property
+    def where(self) -> WorkFilter:
+        """The items that pass, as the state of work is asked for them."""
+        return WorkFilter(
+            kinds=tuple(self.kind), statuses=tuple(self.status), parent=self.parent, text=self.text,
+            assignee=self.assignee,
+        )  # fmt: skip
+
 
 class NewItem(Given):
     """An item to be made."""
@@ -43,9 +53,9 @@ class NewItem(Given):
     kind: WorkKind
     title: Annotated[str, Field(min_length=1, max_length=1_000)]
     description: Annotated[str, Field(max_length=100_000)] = ""
-    parent: Annotated[int, _NUMBER] | None = None
-    priority: Annotated[int, Field(ge=1, le=5, description="1 is first, 5 last.")] = 3
-    depends_on: list[Annotated[int, _NUMBER]] = Field(default_factory=list, max_length=1_000)
+    parent: Annotated[int, _ID, NUMBER] | None = None
+    priority: Annotated[int, Field(ge=1, le=5, description="1 is first, 5 last."), NUMBER] = 3
+    depends_on: list[Annotated[int, _ID, NUMBER]] = Field(default_factory=list, max_length=1_000)
     assignee: Name | None = None
     acceptance: list[Text] = Field(default_factory=list, max_length=100)
 
@@ -65,23 +75,21 @@ def _update_documents(memory: OrchestratorContextManager) -> None:
         logger.warning("the documents are not up to date yet: %s", error)
 
 
-@router.get("/work", responses=shown_page(_ITEM))
+@router.get("/work", responses=shown_page(WorkItem, _ITEM))
 def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
     """List items in the order of the backlog."""
-    where = WorkFilter(
-        kinds=tuple(query.kind), statuses=tuple(query.status), parent=query.parent, text=query.text,
-        assignee=query.assignee,
-    )  # fmt: skip
-    return query.answer_of(memory.state.items(where))
+    return query.answer_of(memory.state.items(query.where))
 
 
-@router.get("/work/{item}", responses=shown({"item": _ITEM, "progress": {"done": 1, "total": 3}, "events": []}))
+@router.get(
+    "/work/{item}", responses=shown(_SHOWN_ITEM, {"item": _ITEM, "progress": {"done": 1, "total": 3}, "events": []})
+)
 def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
     """Show an item: its progress, what it waits for, and its newest changes."""
     return JsonAnswer(work_record(memory, item, limit))
 
 
-@router.post("/work", status_code=201, responses=shown(_ITEM, 201, "The item as it was stored."))
+@router.post("/work", status_code=201, responses=shown(WorkItem, _ITEM, 201, "The item as it was stored."))
 def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
     """Create a milestone, epic, story, task or subtask."""
     made = memory.state.create(
@@ -92,7 +100,7 @@ def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
     return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
 
 
-@router.patch("/work/{item}", responses=shown(_ITEM))
+@router.patch("/work/{item}", responses=shown(WorkItem, _ITEM))
 def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
     """Move an item to another status. If that is not allowed, the answer says what is."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)

@@ -1,4 +1,4 @@
-"""The MCP server over stdin and stdout, by the official SDK: tools, the documents as resources, and one prompt."""
+"""The MCP server by the official SDK, over stdin and stdout or HTTP: tools, the documents as resources, one prompt."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import logging
 import signal
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio.to_thread import run_sync
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, Resource, TextContent, ToolAnnotations
 from pydantic import AnyUrl, ValidationError
 
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.mcp.memory_tools import MemoryTools
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +49,11 @@ class MemoryServer(MCPServer[Any]):
     """Offers a memory to a client, as its caller may see it. What blocks runs in threads, off the event loop."""
 
     def __init__(self, caller: Caller) -> None:
-        super().__init__("orchestra-mem", title="orchestra-mem", instructions=_INSTRUCTIONS, log_level="ERROR")
+        # Before the SDK sets up logging of its own: what is logged of a memory is told by this program's handler alone.
+        logging.basicConfig(handlers=[logging.NullHandler()])
+        super().__init__(
+            "orchestra-mem", title="orchestra-mem", instructions=_INSTRUCTIONS, log_level="ERROR", subscriptions=False
+        )
         self._caller = caller
         tools = MemoryTools(caller)
         self._parameters = {name: [*inspect.signature(getattr(tools, name)).parameters] for name in TOOLS}
@@ -72,6 +80,16 @@ class MemoryServer(MCPServer[Any]):
                 told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in cause.errors()]
                 return _refused(f"{name} cannot be called so: {'; '.join(told)}")
             return _refused(str(cause) if isinstance(cause, ToolError) else str(error))
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, *, max_body_bytes: int) -> None:
+        """Answer one HTTP request. There are no sessions, so that nothing outlives it; its host is checked before."""
+        self.streamable_http_app(
+            stateless_http=True, json_response=True, max_request_body_size=max_body_bytes,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )  # fmt: skip
+        manager = self.session_manager  # of this request alone
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
 
     async def list_resources(self) -> list[Resource]:
         """List the documents; they are of nobody, and so an agent has none."""
@@ -100,7 +118,9 @@ def _in_words(call: Callable[..., str]) -> Callable[..., str]:
         except (OrchestraMemError, ValueError) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
-            logger.exception("%s failed", call.__name__)
+            # By its kind alone: its words may quote the memory.
+            logger.error("%s failed: %s; with --debug the log shows where", call.__name__, type(error).__name__)
+            logger.debug("where it failed", exc_info=error)
             raise ToolError(
                 "this should not have happened: it is a fault of the server's; its log says more"
             ) from error
@@ -114,8 +134,6 @@ def _refused(words: str) -> CallToolResult:
 
 def serve_stdio(caller: Caller) -> None:
     """Answer a client on stdin and stdout until it closes stdin."""
-    # Before the SDK sets up logging of its own: what is logged of a memory is told by this program's handler alone.
-    logging.getLogger().addHandler(logging.NullHandler())
     # A read of stdin cannot be cancelled, so Ctrl-C ends the process as SIGTERM does: what was answered is stored.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

@@ -13,14 +13,13 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markdown_it import MarkdownIt
-from markupsafe import Markup
 from pydantic import model_validator
 from starlette.responses import HTMLResponse
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.http.json_answers import Given
+from orchestra_mem.faces.http.web.rendered_markdown import markdown_html
 from orchestra_mem.faces.views import counted, short_time
 from orchestra_mem.types import Json
 
@@ -120,7 +119,7 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     made.filters |= {"when": _when, "number": "{:,}".format, "percent": "{:.0%}".format, "counted": counted}
-    made.filters |= {"said": _said, "in_short": _in_short, "markdown": _markdown}
+    made.filters |= {"said": _said, "in_short": _in_short, "markdown": markdown_html}
     made.globals["static"] = _static_address
     return made
 
@@ -148,11 +147,6 @@ def _in_short(text: str) -> str:
     lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
     short = " · ".join(filter(None, lines))
     return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS].rpartition(' ')[0]} …"
-
-
-def _markdown(text: str) -> Markup:
-    """Render markdown. HTML in it is shown as text, and no image is loaded."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").disable("image").render(visible(text)))
 
 
 @cache

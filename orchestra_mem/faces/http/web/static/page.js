@@ -76,3 +76,13 @@ document.addEventListener("keydown", (event) => {
     event.target.blur();
   }
 });
+
+// What was typed and is not saved yet is left only after a question.
+for (const form of document.querySelectorAll("form[data-unsaved]")) {
+  let isSent = false;
+  form.opened.value = form.opened.value;  // so that a browser that brings back what was typed brings back this, too
+  form.addEventListener("submit", () => { isSent = true; });
+  addEventListener("beforeunload", (event) => {
+    if (!isSent && form.text.value !== form.opened.value) event.preventDefault();
+  });
+}

@@ -14,13 +14,12 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TypeVar
 
+from orchestra_mem.adapters.importers.json_lines import BadLineError, parse_object, parse_time, read_lines
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
-from orchestra_mem.errors import HistoryError, InvalidOperationError
-from orchestra_mem.serialize import unrepeated
+from orchestra_mem.errors import HistoryError
 from orchestra_mem.types import Json
 
 _T = TypeVar("_T")
@@ -37,10 +36,6 @@ _KEYS = {
 _DATA = ("data", "operation_data")
 # What `ops --json` prints besides: numbers of the memory that it came from.
 _OTHER_MEMORY = {"id", "session"}
-
-
-class _Bad(Exception):
-    """Carries what is wrong with a line up to where its place is known."""
 
 
 def open_jsonl_history(
@@ -80,19 +75,14 @@ def _opened(file: Path) -> IO[bytes]:
 
 def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOperation]:
     name = str(file)
-    position = 0
     with _opened(file) as stream:
         source = _source(file)
-        for number, raw in enumerate(stream, 1):
-            position += len(raw)
-            line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
-            if not line:
-                continue
+        for number, line, position in read_lines(stream):
             try:
                 # No path has a NUL in it, so that no two of these come out as the same bytes.
-                key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line)).hexdigest()
+                key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line or b"")).hexdigest()
                 yield _operation(line, f"{name}:{number}", f"jsonl:{key}", position, kind)
-            except _Bad as bad:
+            except BadLineError as bad:
                 fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
                 if on_fault is None:
                     raise HistoryError(str(fault)) from bad
@@ -106,14 +96,14 @@ def _source(file: Path) -> bytes:
     return os.fsencode(file.resolve())  # behind `/dev/stdin`, too, may be a file
 
 
-def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
-    value = _object(line)
+def _operation(line: bytes | None, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
+    value = parse_object(line)
     given = {name: next((value.pop(key) for key in keys if key in value), None) for name, keys in _KEYS.items()}
     named, key, agent = (_typed(given[name], str, name, "no text") for name in ("type", "idempotency_key", "agent"))
     return HistoryOperation(
         type=kind if named is None else named,
         data=_data(value),
-        timestamp=_time(given["timestamp"]),
+        timestamp=parse_time(given["timestamp"]),
         idempotency_key=key or own_key,
         place=place,
         position=position,
@@ -121,22 +111,6 @@ def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) 
         agent=agent,
         critical=_typed(given["critical"], bool, "critical", "neither true nor false"),
     )
-
-
-def _object(line: bytes) -> dict[str, Json]:
-    try:
-        value: Json = json.loads(line, object_pairs_hook=unrepeated)
-    except InvalidOperationError as error:
-        raise _Bad(error.problem) from None
-    except UnicodeDecodeError:
-        raise _Bad("is not UTF-8; save the file as UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _Bad(f"is no JSON: {error.msg} (column {error.colno})") from None
-    except (ValueError, RecursionError):
-        raise _Bad("has a number of too many digits, or is nested too deeply") from None
-    if not isinstance(value, dict):
-        raise _Bad('is no JSON object; each line must be one, as in {"type": "note", "data": "rain"}')
-    return value
 
 
 def _data(value: dict[str, Json]) -> Json:
@@ -148,19 +122,4 @@ def _typed(value: Json, kind: type[_T], key: str, problem: str) -> _T | None:
     """Give a value of just this type, or none."""
     if value is None or type(value) is kind:
         return value
-    raise _Bad(f"{key}: {json.dumps(value)[:80]} is {problem}")
-
-
-def _time(value: Json) -> datetime | None:
-    """A time in ISO 8601, of UTC where it names no zone, or in seconds since 1970."""
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            time = datetime.fromisoformat(value)
-            return time if time.tzinfo else time.replace(tzinfo=UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    raise _Bad(f"timestamp: {json.dumps(value)[:80]} is no time; give ISO 8601 or seconds since 1970")
+    raise BadLineError(f"{key}: {json.dumps(value)[:80]} is {problem}")

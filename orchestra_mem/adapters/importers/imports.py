@@ -1,0 +1,100 @@
+"""The one door to the importers: what a file is, by its name and its first lines, and who reads it.
+
+In a folder each file is looked at by itself. Links in it are not followed: they may lead round in a circle, or out of
+it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from orchestra_mem.adapters.importers.chatgpt import CONVERSATIONS, holds_conversations, read_export
+from orchestra_mem.adapters.importers.notes import RULE_FILES, read_note
+from orchestra_mem.adapters.importers.source_file import Reader, SourceFile
+from orchestra_mem.adapters.importers.transcripts import agent_of, read_transcript
+from orchestra_mem.choices import ImportKind
+from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.errors import HistoryError
+
+_READERS: dict[ImportKind, Reader] = {
+    ImportKind.TRANSCRIPTS: read_transcript,
+    ImportKind.CHATGPT: read_export,
+    ImportKind.NOTES: read_note,
+    ImportKind.RULES: partial(read_note, rules=True),
+}
+_PASSED_OVER = frozenset({".git", ".obra", ".obsidian", ".trash", ".venv", "node_modules"})
+
+
+def open_import(
+    path: str | Path, kind: ImportKind | None = None, *, agent: str | None = None, on_fault: OnFault
+) -> History:
+    """Open a file, or all files in a folder that can be imported, the oldest first. `total` is their size in bytes.
+
+    Args:
+        path: the file or folder.
+        kind: what the file is; of a folder only files of this kind are taken. Found out where not given.
+        agent: who is named as the agent of each operation; by default the one whose transcript it is.
+        on_fault: is told what cannot be read, and the reading goes on.
+
+    Raises:
+        HistoryError: there is nothing that can be imported.
+    """
+    root, left_out = Path(path), Counter[str]()
+    files: list[tuple[float, Path, int, ImportKind]] = []
+    for file in _files(root, on_fault, left_out) if root.is_dir() else [root]:
+        try:
+            found = kind if file is root and kind else _kind_of(file)
+            if found and kind in (None, found):
+                about = file.stat()
+                files.append((about.st_mtime, file, about.st_size, found))
+        except OSError as error:
+            on_fault(_unreadable(file, error))
+    if not files:
+        raise HistoryError(
+            f"nothing in {root} can be imported{f' as {kind}' if kind else ''}: it takes transcripts of Claude Code or "
+            "Codex, a ChatGPT export, markdown; `import jsonl` reads other JSON lines, `import git` a repository"
+        )
+    operations = _read(sorted(files), agent, on_fault, left_out)
+    total = sum(size for _, _, size, _ in files)
+    return History(source=str(root), operations=operations, total=total, unit="bytes", left_out=left_out)
+
+
+def _read(
+    files: list[tuple[float, Path, int, ImportKind]], agent: str | None, on_fault: OnFault, left_out: Counter[str]
+) -> Iterator[HistoryOperation]:
+    start = 0
+    for _, file, size, kind in files:
+        try:
+            yield from _READERS[kind](
+                SourceFile(path=file, start=start, agent=agent, on_fault=on_fault, left_out=left_out)
+            )
+        except OSError as error:
+            on_fault(_unreadable(file, error))
+        start += size
+
+
+def _unreadable(path: Path | str, error: OSError) -> HistoryFault:
+    return HistoryFault(place=str(path), problem=f"cannot be read: {error.strerror or error}")
+
+
+def _files(root: Path, on_fault: OnFault, left_out: Counter[str]) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root, onerror=lambda error: on_fault(_unreadable(error.filename, error))):
+        links = {name for name in (*folders, *names) if Path(folder, name).is_symlink()}
+        left_out["symbolic link"] += len(links)
+        folders[:] = sorted({*folders} - _PASSED_OVER - links)
+        yield from (file for name in sorted({*names} - links) if (file := Path(folder, name)).is_file())
+
+
+def _kind_of(file: Path) -> ImportKind | None:
+    """Tell what a file is imported as; None where it is not."""
+    if file.name in RULE_FILES:
+        return ImportKind.RULES
+    if file.suffix.lower() in (".md", ".markdown"):
+        return ImportKind.NOTES
+    if CONVERSATIONS.fullmatch(file.name) or (file.suffix == ".zip" and holds_conversations(file)):
+        return ImportKind.CHATGPT
+    return ImportKind.TRANSCRIPTS if file.suffix == ".jsonl" and agent_of(file) else None

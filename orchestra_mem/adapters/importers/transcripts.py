@@ -1,0 +1,177 @@
+"""Transcripts of coding agents, a session a file of JSON lines: those of Claude Code and the rollouts of Codex.
+
+Both formats are internal to their programs and change between versions: what is not known here is counted. A tool call
+and its output are one operation, which comes when the output does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PureWindowsPath
+from typing import NamedTuple
+
+from orchestra_mem.adapters.importers.json_lines import BadLineError, parse_object, read_lines, time_or
+from orchestra_mem.adapters.importers.source_file import SourceFile, digest, kind_of, text_or
+from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.types import Json
+
+_SNIFFED_LINES = 50
+_MOST_WAITING = 500  # calls whose output is still to come
+_CODEX_LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
+_CODEX_CALLS = frozenset("function_call custom_tool_call local_shell_call web_search_call".split())
+# What Codex puts in front of a session in the user's name.
+_PREAMBLE = ("<environment_context>", "<user_instructions>", "<permissions instructions>", "# AGENTS.md instructions")
+
+
+class _Step(NamedTuple):
+    """Something said or done. `key` tells it from others, `call` names a tool call, `answers` one with its output."""
+
+    key: str
+    data: dict[str, Json]
+    type: str = "message"
+    call: str = ""
+    answers: str = ""
+
+
+@dataclass(slots=True)
+class _Session:
+    """What is known of a session by the present line, which `key` names."""
+
+    source: SourceFile
+    name: str
+    folder: str = ""
+    key: str = ""
+
+    def note(self, name: Json, folder: Json) -> None:
+        self.name, self.folder = text_or(name, self.name), text_or(folder, self.folder)
+
+    @property
+    def origin(self) -> dict[str, Json]:
+        # The last part of a path of either kind: a transcript may come from another machine.
+        project = PureWindowsPath(self.folder).name
+        return {"session_id": self.name, "project": project} if project else {"session_id": self.name}
+
+
+def agent_of(path: Path) -> str:
+    """Tell by a file's first lines which agent's transcript it is; empty where it is of none that is known here."""
+    with path.open("rb") as stream:
+        for _, line, _ in islice(read_lines(stream), _SNIFFED_LINES):
+            try:
+                value = parse_object(line)
+            except BadLineError:
+                continue
+            if "type" in value and ("sessionId" in value or "leafUuid" in value):
+                return "claude-code"
+            if kind_of(value) in _CODEX_LINES or {"id", "timestamp", "instructions"} <= value.keys():
+                return "codex"
+    return ""
+
+
+def read_transcript(source: SourceFile) -> Iterator[HistoryOperation]:
+    """Read a session, oldest first. A call without output comes last; should that come later, both are there."""
+    waiting: dict[str, tuple[dict[str, Json], HistoryOperation]] = {}
+    for step, origin, found in _found(source):
+        if step.call:
+            waiting[step.call] = step.data, found
+            if len(waiting) > _MOST_WAITING:
+                yield waiting.pop(next(iter(waiting)))[1]
+        elif step.answers in waiting:
+            call, _ = waiting.pop(step.answers)
+            yield replace(found, data=call | step.data | origin)
+        else:
+            yield found
+    for _, found in waiting.values():
+        yield found
+
+
+def _found(source: SourceFile) -> Iterator[tuple[_Step, dict[str, Json], HistoryOperation]]:
+    agent, session, time = agent_of(source.path), _Session(source, source.path.stem), source.modified
+    with source.path.open("rb") as stream:
+        for number, line, position in read_lines(stream):
+            try:
+                value = parse_object(line)
+            except BadLineError as bad:
+                source.fault(number, str(bad))
+                continue
+            time = time_or(value.get("timestamp"), time)
+            session.key = f"{session.name}:{number}:{digest(line or b'')}"
+            for step in _of_codex(value, session) if agent == "codex" else _of_claude_code(value, session):
+                yield step, session.origin, HistoryOperation(
+                    type=step.type, data=step.data | session.origin, timestamp=time,
+                    idempotency_key=f"{agent}:{digest(step.key)}", place=f"{source.path}:{number}",
+                    position=source.start + position, agent=source.agent or agent or None,
+                )  # fmt: skip
+
+
+def _of_claude_code(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
+    """Give what a line of `~/.claude/projects/*/*.jsonl` says; a tool's output stands in one of the user's."""
+    kind, message = kind_of(line), line.get("message")
+    session.note(line.get("sessionId"), line.get("cwd"))
+    if kind == "summary":
+        yield _Step(session.key, {"role": "assistant", "summary": line.get("summary")}, "session_summary")
+    elif kind not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
+        session.source.left_out[kind if kind not in ("user", "assistant") else "line of the program's own"] += 1
+    else:
+        # What asks a subagent is the agent, and the summary of a compacted conversation is a model's.
+        of_person = kind == "user" and not line.get("isSidechain") and not line.get("isCompactSummary")
+        content, key = message.get("content"), text_or(line.get("uuid"), session.key)
+        for number, block in enumerate(content if isinstance(content, list) else [content]):
+            yield from _block(block, f"{key}:{number}", "user" if of_person else "assistant", session.source)
+
+
+def _block(block: Json, key: str, role: str, source: SourceFile) -> Iterator[_Step]:
+    kind = kind_of(block)
+    if isinstance(block, str) or kind == "text":
+        if (text := source.text_of(block)).strip():
+            yield _Step(key, {"role": role, "text": text})
+    elif isinstance(block, dict) and kind == "tool_use":
+        data = {"tool": block.get("name"), "input": block.get("input")}
+        yield _Step(key, data, "tool_use", call=text_or(block.get("id"), ""))
+    elif isinstance(block, dict) and kind == "tool_result":
+        output: dict[str, Json] = {"output": source.text_of(block.get("content"))}
+        failed: dict[str, Json] = {"is_error": True} if block.get("is_error") else {}
+        yield _Step(key, output | failed, "tool_use", answers=text_or(block.get("tool_use_id"), ""))
+    else:
+        source.left_out[kind] += 1
+
+
+def _of_codex(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
+    """Give what a line of `~/.codex/sessions/**/rollout-*.jsonl` says.
+
+    An `event_msg` says again what a `response_item` says. In older files the items stand by themselves, without a
+    `payload` around them, behind a first line without a type.
+    """
+    kind, item = kind_of(line), line.get("payload", line)
+    if not isinstance(item, dict):
+        session.source.left_out[kind] += 1
+    elif kind in ("session_meta", "turn_context") or "instructions" in line:
+        # A session that was forked has the head of the other one behind its own.
+        session.note("" if session.folder else item.get("id"), item.get("cwd"))
+    elif kind == "compacted":
+        yield _Step(session.key, {"role": "assistant", "summary": item.get("message")}, "session_summary")
+    elif kind == "response_item" or item is line:
+        yield from _item(item, session.key, session.source)
+    elif kind != "event_msg":
+        session.source.left_out[kind] += 1
+
+
+def _item(item: dict[str, Json], key: str, source: SourceFile) -> Iterator[_Step]:
+    kind, call = kind_of(item), text_or(item.get("call_id"), "")
+    if kind == "message" and item.get("role") in ("user", "assistant"):
+        text = source.text_of(item.get("content"))
+        if text.lstrip().startswith(_PREAMBLE):
+            source.left_out["preamble"] += 1
+        elif text.strip():
+            yield _Step(key, {"role": item["role"], "text": text})
+    elif kind in _CODEX_CALLS:
+        given = next((item[name] for name in ("arguments", "input", "action") if name in item), None)
+        tool = text_or(item.get("name"), kind.removesuffix("_call"))
+        yield _Step(key, {"tool": tool, "input": given}, "tool_use", call=call)
+    elif kind.removesuffix("_output") in _CODEX_CALLS:
+        output = item.get("output")
+        told = output if isinstance(output, dict) else source.text_of(output)
+        yield _Step(key, {"output": told}, "tool_use", answers=call)
+    else:
+        source.left_out[f"message of role {item.get('role')}" if kind == "message" else kind] += 1

@@ -1,0 +1,217 @@
+"""A `BaseStore` of LangGraph whose items are kept in the memory, and found by it.
+
+Each put and each delete is an operation, and an item is what the newest one of its key says. So the event log, which
+loses nothing, tells agents apart and is searched already, is all that there is: no table has to agree with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from orchestra_mem.core.search.chunking import stored_pattern
+from orchestra_mem.core.search.widening import enough_of
+from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.search_types import Hit, SearchFilter
+from orchestra_mem.serialize import checked_json
+from orchestra_mem.types import AS_GIVEN, STORED_ITEM, Json, OperationFilter
+
+try:
+    from langgraph.store import base
+except ImportError as error:
+    raise ImportError(f"a store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
+
+if TYPE_CHECKING:
+    from orchestra_mem.memory.agent_view import AgentMemory
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+
+_PREFIX = "integrations.store "
+# Which outcomes of a comparison each operator of a filter lets pass: less, equal, more.
+_ORDERS = {"$gt": (1,), "$gte": (0, 1), "$lt": (-1,), "$lte": (-1, 0)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """An item of the store: in which operation its value stands, and whether it is found by a query."""
+
+    namespace: tuple[str, ...]
+    key: str
+    operation: int
+    created: datetime
+    changed: datetime
+    indexed: bool
+
+
+class OrchestraMemStore(base.BaseStore):
+    """Items by namespace and key, as JSON: `builder.compile(store=OrchestraMemStore(memory))`.
+
+    What was put is kept for good when the call returns. Safe to share between threads; what other processes put is
+    there with the next call. A query is answered by the memory's own search and needs no `IndexConfig`; it finds items
+    by the fields that `index` names, by all of them by default. Items do not expire (`ttl`): reads would be writes.
+
+    Args:
+        memory: where items are kept; an agent's view has those that the agent may see.
+    """
+
+    def __init__(self, memory: OrchestratorContextManager | AgentMemory) -> None:
+        self._memory: Any = memory
+        self._lock = Lock()
+        self._live: dict[str, _Kept] = {}
+        self._seen = 0
+
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
+        """Answer and store: reads see what was there before the call, of several puts to one key the last counts.
+
+        Raises:
+            InvalidOperationError: a value is no JSON; nothing is stored.
+            StorageError: something could not be stored.
+        """
+        ops = list(ops)
+        live = self._items()
+        results = [self._answer(op, live) for op in ops]
+        puts = {_address(op.namespace, op.key): op for op in ops if isinstance(op, base.PutOp)}
+        data = {address: _data(op) for address, op in puts.items() if op.value is not None or address in live}
+        for address, each in data.items():
+            self._memory.record_operation(STORED_ITEM, each, idempotency_key=f"{address} {uuid4().hex}")
+        return results
+
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
+        """See `batch`; the loop goes on meanwhile."""
+        return await in_thread(self.batch, list(ops))
+
+    def _items(self) -> dict[str, _Kept]:
+        """All items by address, the last changed last; what was recorded since the last look is taken in."""
+        with self._lock:
+            found = self._memory.operations(OperationFilter(type=STORED_ITEM, after=self._seen))
+            live = dict(self._live) if found else self._live  # others may be going through the old one
+            for each in found:
+                self._seen = each.id
+                address, *_ = (each.idempotency_key or "").rpartition(" ")
+                before = live.pop(address, None)
+                if address.startswith(_PREFIX) and not each.data.get("deleted"):
+                    live[address] = _Kept(
+                        namespace=tuple(each.data["namespace"]), key=each.data["key"], operation=each.id,
+                        created=before.created if before else each.timestamp, changed=each.timestamp,
+                        indexed="value" in each.data or "text" in each.data,
+                    )  # fmt: skip
+            self._live = live
+            return live
+
+    def _answer(self, op: base.Op, live: dict[str, _Kept]) -> base.Result:
+        if isinstance(op, base.GetOp):
+            kept = live.get(_address(op.namespace, op.key))
+            return None if kept is None else base.Item(value=self._value(kept), **_fields(kept))
+        if isinstance(op, base.SearchOp):
+            return self._search(op, live)
+        if isinstance(op, base.PutOp):
+            if op.ttl is not None:
+                raise NotImplementedError("items of this store do not expire; leave ttl out")
+            return None
+        return _namespaces(op, live.values())
+
+    def _search(self, op: base.SearchOp, live: dict[str, _Kept]) -> list[base.SearchItem]:
+        depth, end = len(op.namespace_prefix), op.offset + op.limit
+        among = [each for each in reversed(live.values()) if each.namespace[:depth] == tuple(op.namespace_prefix)]
+        if not op.query:
+            found = self._passing(((each, None) for each in among), op, end)
+        else:
+            known = {each.operation: each for each in among if each.indexed}
+
+            def keep(hits: Sequence[Hit]) -> list[base.SearchItem]:
+                best: dict[int, Hit] = {}
+                for hit in hits:  # several passages may be of one item
+                    best.setdefault(hit.chunk.operation, hit)
+                ranked = ((known[number], hit.score) for number, hit in best.items() if number in known)
+                return self._passing(ranked, op, end)
+
+            spaces = {each.namespace for each in known.values()}
+            pattern = stored_pattern(spaces.pop()) if len(spaces) == 1 else None
+            where = SearchFilter(kinds=(STORED_ITEM,), pattern=pattern)
+            found = enough_of(lambda size: self._memory.search(op.query, where=where, limit=size).hits, keep, end)
+        return found[op.offset :]
+
+    def _passing(
+        self, ranked: Iterable[tuple[_Kept, float | None]], op: base.SearchOp, limit: int
+    ) -> list[base.SearchItem]:
+        found: list[base.SearchItem] = []
+        for kept, score in ranked:
+            if len(found) >= limit:
+                break
+            value = self._value(kept)
+            if all(_passes(value.get(name), wanted) for name, wanted in (op.filter or {}).items()):
+                found.append(base.SearchItem(value=value, score=score, **_fields(kept)))
+        return found
+
+    def _value(self, kept: _Kept) -> dict[str, Any]:
+        """An item's value, read anew: callers may change it, and what has been redacted since is gone."""
+        (operation,) = self._memory.operations(OperationFilter(after=kept.operation - 1, through=kept.operation))
+        value: dict[str, Any] = operation.data[AS_GIVEN if AS_GIVEN in operation.data else "value"]
+        return value
+
+
+def _address(namespace: Sequence[str], key: str) -> str:
+    # A digest, as a name may be long, or a secret that is not stored as it is.
+    return f"{_PREFIX}{hashlib.sha256(json.dumps([*namespace, key]).encode()).hexdigest()[:32]}"
+
+
+def _data(op: base.PutOp) -> Json:
+    data: dict[str, object] = {"namespace": list(op.namespace), "key": op.key}
+    if op.value is None:
+        data["deleted"] = True
+    elif op.index is None:
+        data["value"] = dict(op.value)
+    else:
+        data[AS_GIVEN] = dict(op.value)
+        if op.index:
+            data["text"] = [text for path in op.index for text in base.get_text_at_path(op.value, path)]
+    return checked_json(data)
+
+
+def _fields(kept: _Kept) -> dict[str, Any]:
+    return {
+        "namespace": kept.namespace, "key": kept.key, "created_at": kept.created, "updated_at": kept.changed,
+    }  # fmt: skip
+
+
+def _namespaces(op: base.ListNamespacesOp, items: Iterable[_Kept]) -> list[tuple[str, ...]]:
+    every = {each.namespace for each in items}
+    found = {
+        each[: op.max_depth] for each in every if all(_matches(each, wanted) for wanted in op.match_conditions or ())
+    }
+    return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def _matches(namespace: tuple[str, ...], wanted: base.MatchCondition) -> bool:
+    size = len(wanted.path)
+    part = namespace[:size] if wanted.match_type == "prefix" else namespace[max(0, len(namespace) - size) :]
+    return len(part) == size and all(label in ("*", name) for label, name in zip(wanted.path, part, strict=True))
+
+
+def _passes(value: Any, wanted: Any) -> bool:
+    """Whether a value is as a filter wants it: equal, in all that the filter names, or by its operators."""
+    if isinstance(wanted, Mapping):
+        if any(name.startswith("$") for name in wanted):
+            return all(_compared(value, operator, other) for operator, other in wanted.items())
+        return isinstance(value, dict) and all(_passes(value.get(name), each) for name, each in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return isinstance(value, list) and len(value) == len(wanted) and all(map(_passes, value, wanted))
+    return bool(value == wanted)
+
+
+def _compared(value: Any, operator: str, other: Any) -> bool:
+    if operator in ("$eq", "$ne"):
+        return (value == other) is (operator == "$eq")
+    if operator not in _ORDERS:
+        raise ValueError(f"{operator!r} is no operator of a filter; there are $eq, $ne, {', '.join(_ORDERS)}")
+    try:
+        value, other = float(value), float(other)
+    except (TypeError, ValueError):
+        if not (isinstance(value, str) and isinstance(other, str)):
+            return False  # neither comes before the other
+    return (value > other) - (value < other) in _ORDERS[operator]

@@ -1,0 +1,159 @@
+"""LlamaIndex's `Memory` over this one: a store that keeps its chats, and a block that recalls what is relevant."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from orchestra_mem.core.search.echoes import fenced, plain_words
+from orchestra_mem.errors import EmbedderError, SearchError, StorageError
+from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.integrations.conversations import Conversation, NewMessage, spoken
+from orchestra_mem.memory.agent_view import AgentMemory
+from orchestra_mem.memory.manager import OrchestratorContextManager
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage, ContentBlock, TextBlock
+    from llama_index.core.bridge.pydantic import Field, PrivateAttr
+    from llama_index.core.memory import BaseMemoryBlock
+    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+    from llama_index.core.utils import get_tokenizer
+except ImportError as error:
+    raise ImportError(f"a memory block needs `pip install 'orchestra-mem[llama-index]'`: {error}") from error
+
+logger = logging.getLogger(__name__)
+
+_ACTIVE = MessageStatus.ACTIVE
+_MOST_HITS = 20
+
+
+class OrchestraMemChatStore(AsyncDBChatStore):
+    """Keeps the chats of LlamaIndex's `Memory` as operations: `Memory.from_defaults(chat_store=…)`.
+
+    What is deleted or set anew leaves the chat, not the event log.
+
+    Args:
+        memory: where they are kept; an agent's view has chats of its own.
+    """
+
+    _memory: OrchestratorContextManager | AgentMemory = PrivateAttr()
+
+    def __init__(self, memory: OrchestratorContextManager | AgentMemory) -> None:
+        super().__init__()
+        self._memory = memory
+
+    async def get_messages(
+        self, key: str, status: MessageStatus | None = _ACTIVE, limit: int | None = None, offset: int | None = None
+    ) -> list[ChatMessage]:
+        """Return a chat's messages, oldest first: of those with the status `limit` behind the first `offset`."""
+        kept = await in_thread(Conversation(self._memory, key).messages)
+        found = [each.given for each in kept if status in (None, each.status)]
+        return _read(found[offset or 0 :][:limit])
+
+    async def count_messages(self, key: str, status: MessageStatus | None = _ACTIVE) -> int:
+        """Count a chat's messages."""
+        return len(await self.get_messages(key, status))
+
+    async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = _ACTIVE) -> None:
+        """Add a message; when this returns it is kept for good."""
+        await self.add_messages(key, [message], status)
+
+    async def add_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
+        """Add messages, all or none."""
+        await in_thread(Conversation(self._memory, key).add, _written(messages), status.value)
+
+    async def set_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
+        """Put messages in the place of all that the chat has."""
+        await in_thread(Conversation(self._memory, key).add, _written(messages), status.value, True)
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Take out the message at a place, counted from 0 over all of the chat, and return it."""
+        return next(iter(await self._change(key, "remove", None, idx, idx + 1)), None)
+
+    async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
+        """Take out all messages, or those with a status."""
+        await self._change(key, "remove", status)
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Take out the oldest active messages, and return them."""
+        return await self._change(key, "remove", _ACTIVE, 0, max(0, n))
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        """Archive the oldest active messages, and return them."""
+        return await self._change(key, "archive", _ACTIVE, 0, max(0, n))
+
+    async def get_keys(self) -> list[str]:
+        """Return the keys of all chats that have messages."""
+        return await in_thread(Conversation.names, self._memory)
+
+    async def _change(
+        self, key: str, change: str, status: MessageStatus | None, first: int | None = None, last: int | None = None
+    ) -> list[ChatMessage]:
+        chat = Conversation(self._memory, key)
+        return _read(await in_thread(chat.change, change, first, last, status and status.value))
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the class's name."""
+        return "OrchestraMemChatStore"
+
+
+class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
+    """Recalls what answers the user's last message: `Memory.from_defaults(memory_blocks=[OrchestraMemBlock(…)])`.
+
+    It is looked for in all that the memory has. What the chat itself still says is left out, the rest is fenced as data
+    with its source.
+
+    Args:
+        memory: what is searched; an agent's view gives what the agent may see.
+        max_tokens: the most that is recalled, by LlamaIndex's tokenizer.
+        accept_short_term_memory: whether to record what leaves the chat; False by default, as `OrchestraMemChatStore`
+            has recorded it already. True where the chat is kept elsewhere.
+    """
+
+    name: str = "orchestra_mem"
+    priority: int = 1  # at 0 it would stay where the prompt is too long
+    accept_short_term_memory: bool = False
+    max_tokens: int = Field(default=500, ge=0)
+    memory: OrchestratorContextManager | AgentMemory = Field(exclude=True)
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **more: Any) -> list[ContentBlock]:
+        asked = [each.content or "" for each in messages or () if each.role == "user"]
+        return await in_thread(self._recalled, asked[-1], messages) if asked and asked[-1].strip() else []
+
+    def _recalled(self, question: str, messages: Sequence[ChatMessage]) -> list[ContentBlock]:
+        said = plain_words("\n".join(each.content or "" for each in messages))
+        recalled: list[ContentBlock] = []
+        left, count = self.max_tokens, get_tokenizer()
+        try:
+            hits = self.memory.search(question, limit=_MOST_HITS).hits
+        except (SearchError, EmbedderError, StorageError):
+            logger.warning("nothing is recalled into a chat, as search cannot be used", exc_info=True)
+            return []
+        for hit in hits:
+            text = fenced(hit.chunk.text, hit.chunk.source)
+            tokens = len(count(text))
+            if not hit.perhaps and tokens <= left and plain_words(hit.chunk.text) not in said:
+                left -= tokens
+                recalled.append(TextBlock(text=text))
+        return recalled
+
+    async def atruncate(self, content: list[ContentBlock], tokens_to_truncate: int) -> list[ContentBlock] | None:
+        """Leave out as much of what answers least as makes so many tokens."""
+        kept, count = list(content), get_tokenizer()
+        while kept and tokens_to_truncate > 0:
+            tokens_to_truncate -= len(count(getattr(kept.pop(), "text", "")))
+        return kept or None
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        record = self.memory.record_operation
+        await in_thread(lambda: [record(kind, data) for kind, data, _ in _written(messages)])
+
+
+def _written(messages: Sequence[ChatMessage]) -> list[NewMessage]:
+    return [spoken(each.role.value, each.content or "", each.model_dump(mode="json")) for each in messages]
+
+
+def _read(given: Sequence[Any]) -> list[ChatMessage]:
+    return [ChatMessage.model_validate(each) for each in given]

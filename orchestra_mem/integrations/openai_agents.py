@@ -1,0 +1,85 @@
+"""A session of the OpenAI Agents SDK whose items are kept in the memory, and found by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.integrations.conversations import Conversation, NewMessage, spoken
+
+try:
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+except ImportError as error:
+    raise ImportError(f"a session needs `pip install 'orchestra-mem[openai-agents]'`: {error}") from error
+
+if TYPE_CHECKING:
+    from agents import TResponseInputItem
+
+    from orchestra_mem.memory.agent_view import AgentMemory
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+
+
+class OrchestraMemSession:
+    """A conversation as operations: `Runner.run(agent, line, session=OrchestraMemSession("ann", memory))`.
+
+    Safe to share between threads and processes. What is popped or cleared leaves the session, not the event log.
+
+    Args:
+        session_id: which conversation; the same name goes on with it.
+        memory: where it is kept; an agent's view has conversations of its own.
+        session_settings: as the SDK's sessions take them.
+    """
+
+    def __init__(
+        self, session_id: str, memory: OrchestratorContextManager | AgentMemory, *,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
+        self._conversation = Conversation(memory, session_id)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the items, or the newest `limit`, oldest first. Below 0 there is no limit."""
+        most = resolve_session_limit(limit, self.session_settings)
+        items: list[Any] = [each.given for each in await in_thread(self._conversation.messages)]
+        return items if most is None or most < 0 else items[max(0, len(items) - most) :]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Add items, all or none; when this returns they are kept for good.
+
+        Raises:
+            InvalidOperationError: an item is no JSON.
+            StorageError: they could not be stored.
+        """
+        await in_thread(self._conversation.add, [_as_message(each) for each in items])
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the newest item out of the session and return it; None where there is none."""
+        taken: list[Any] = await in_thread(self._conversation.change, "remove", -1)
+        return taken[0] if taken else None
+
+    async def clear_session(self) -> None:
+        """Take all items out of the session."""
+        await in_thread(self._conversation.change, "remove")
+
+
+def _as_message(item: Mapping[str, Any]) -> NewMessage:
+    given: Any = item
+    kind = str(item.get("type"))
+    if "role" in item:
+        return spoken(str(item["role"]), _text(item.get("content")), given)
+    if kind.endswith("_call"):
+        return NewMessage("tool_call", {"tool": item.get("name") or kind, "arguments": item.get("arguments")}, given)
+    if kind.endswith("_output"):
+        return spoken("tool", _text(item.get("output")), given)
+    return spoken("assistant", _text(item.get("summary")), given)
+
+
+def _text(content: object) -> str:
+    """What content says: a text, or parts of which some are no text."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    parts = [part for part in content if isinstance(part, dict)]
+    return "\n".join(str(part.get("text") or part.get("refusal") or f"[{part.get('type')}]") for part in parts)

@@ -1,0 +1,195 @@
+"""`orchestra-mem import`: a second time only what is new or changed, whatever ended the first; no secret is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem.build import open_memory
+from orchestra_mem.types import MustKeepStatus
+from tests.faces.conftest import start
+
+SAMPLES = Path(__file__).parents[1] / "adapters" / "samples"
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder with one file of each kind."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name, place in (("claude_code.jsonl", "a.jsonl"), ("codex.jsonl", "b.jsonl"), ("rules.md", "CLAUDE.md"),
+                        ("basic_memory.md", "store.md"), ("conversations.json", "conversations.json")):  # fmt: skip
+        shutil.copy(SAMPLES / name, folder / place)
+    conversations = json.loads((SAMPLES / "conversations.json").read_text())
+    (folder / "conversations.json").write_text(json.dumps(conversations[:2]))
+    return folder
+
+
+def _transcript(file: Path, messages: int, text: str = "The oven of bakery {} is hot.") -> Path:
+    lines = (
+        {"type": "user", "sessionId": "s", "uuid": f"u{number}", "timestamp": "2026-01-05T09:00:00Z",
+         "message": {"content": text.format(number)}}
+        for number in range(messages)
+    )  # fmt: skip
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
+    """Whether the word `from` is there or not; what was left out is told on stderr."""
+    assert run("import", source) == f"recorded 23 operations of {source}\n"
+    assert run.errors.endswith(
+        "left out: 1 file-history-snapshot, 1 line of the program's own, 1 thinking, 1 image, 1 message of role "
+        "developer, 1 preamble, 1 reasoning, 1 world_state, 1 message of another branch, 1 thoughts, 1 "
+        "image_asset_pointer\n"
+    )
+    done = run.json("import", "from", source, "--as", "transcripts")
+    assert (done["recorded"], done["known"], done["faults"]) == (0, 14, [])
+    assert run("import", source) == f"recorded 0 operations of {source}; 23 had been recorded before\n"
+    assert len(run.json("ops", "--limit", "0")) == 23
+
+
+@pytest.mark.parametrize("name", ["claude_code.jsonl", "codex.jsonl"])
+def test_of_a_session_that_goes_on_the_rest_is_recorded_later(run: Any, tmp_path: Path, name: str) -> None:
+    """A call that was recorded without its output is there again with it; nothing else is there twice."""
+    lines = (SAMPLES / name).read_bytes().splitlines(keepends=True)
+    file = tmp_path / "s.jsonl"
+    for count in range(1, len(lines) + 1):
+        file.write_bytes(b"".join(lines[:count]))
+        run("import", file, "--as", "transcripts")
+    found = [json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0")]
+    assert len(set(found)) == len(found)
+    run("import", file, "-C", _empty(tmp_path / "other"))
+    at_once = {
+        json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0", "-C", tmp_path / "other")
+    }
+    assert at_once <= set(found)
+    assert all('"input"' in each for each in set(found) - at_once)
+
+
+def _empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Path) -> None:
+    """No memory is made for it; where there is one, what is known does not count."""
+    done = run.json("import", source, "--dry-run")
+    assert (done["dry_run"], done["recorded"], done["known"]) == (True, 23, 0)
+    assert done["types"] == {"message": 12, "tool_use": 7, "session_summary": 2, "rules": 1, "note": 1}
+    assert not (run.folder / ".obra").exists()
+    run("import", source / "CLAUDE.md")
+    assert run("import", source, "--dry-run") == (
+        f"would have recorded 22 operations of {source}; 1 had been recorded before\n"
+        "12 message, 7 tool_use, 2 session_summary, 1 note\n"
+    )
+    assert len(run.json("ops")) == 1
+
+
+def test_what_was_imported_can_be_searched_and_its_facts_are_known(run: Any, source: Path) -> None:
+    """Rules are constraints, a decision is one wherever it stood, and each leads to its file and line."""
+    run("import", source)
+    run("refresh")
+    facts = {(fact["kind"], fact["text"]): f"K{fact['id']}" for fact in run.json("facts")}
+    rule = facts["constraint", "Never push to main"]
+    assert {
+        ("constraint", "Never round before the tax is added."),
+        ("decision", "Use SQLite as the one store of orders #db (simple)"),
+        ("constraint", "Commit messages are in the imperative mood"),
+    } <= facts.keys()
+    (behind,) = run.json("expand", rule)["operations"]
+    assert behind["data"]["file"] == str(source / "CLAUDE.md")
+    assert "Never push to main" in behind["data"]["line 9"]
+    assert "the hut is booked by Ana" in run("search", "who booked the hut in the hills", "--mode", "keyword")
+    assert "Never push to main" in run("context")
+
+
+def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
+    """What the older said is superseded, also where it comes back to that, and stays to be looked up."""
+    rules = source / "CLAUDE.md"
+    first = rules.read_text()
+    run("import", rules)
+    rules.write_text(first.replace("Never push to main", "Push to main only after a review"))
+    assert run.json("import", source, "--as", "rules")["recorded"] == 1
+    run("refresh")
+    rules.write_text(first)
+    assert run("import", rules) == f"recorded 1 operation of {rules}\n"
+    assert run("import", rules) == f"recorded 0 operations of {rules}; 1 had been recorded before\n"
+    run("refresh")
+    versions = run.json("ops", "--type", "rules")
+    assert [op["data"].get("replaces") for op in versions] == [None, "op 1", "op 2"]
+    with open_memory(run.folder) as memory:
+        standing = [(fact.text, fact.operation) for fact in memory.facts()]
+        gone = {(fact.text, fact.operation, fact.status) for fact in memory.facts(standing=False)} - {
+            (*fact, MustKeepStatus.STANDING) for fact in standing
+        }
+    commits = "Commit messages are in the imperative mood"
+    assert standing == [("Never push to main", 3), (commits, 3)]
+    assert gone == {
+        ("Never push to main", 1, MustKeepStatus.SUPERSEDED), (commits, 1, MustKeepStatus.SUPERSEDED),
+        ("Push to main only after a review", 2, MustKeepStatus.SUPERSEDED), (commits, 2, MustKeepStatus.SUPERSEDED),
+    }  # fmt: skip
+
+
+def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, source: Path) -> None:
+    """Then the exit code is 1."""
+    with (source / "a.jsonl").open("a") as file:
+        file.write("{damaged\n")
+    done = run.json("import", source, exit_code=1)
+    assert done["recorded"] == 23
+    assert [fault["place"] for fault in done["faults"]] == [f"{source / 'a.jsonl'}:10"]
+    assert f"skipped: {source / 'a.jsonl'}:10: is no JSON" in run.errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (("nowhere",), 1, "nothing in nowhere can be imported"),
+        ((".", "--as", "poems"), 2, "'poems' is not one of"),
+        (("from",), 2, "Missing argument"),
+        (("a", "b"), 2, "unexpected extra argument"),
+    ],
+)
+def test_what_cannot_be_imported_is_told(run: Any, arguments: tuple[str, ...], code: int, problem: str) -> None:
+    """By its exit code, too; no memory is made."""
+    run("import", *arguments, exit_code=code)
+    assert problem in run.errors
+    assert not (run.folder / ".obra").exists()
+
+
+def test_a_secret_in_a_transcript_is_not_kept(run: Any, tmp_path: Path) -> None:
+    """Neither in the database nor in a document."""
+    run("import", _transcript(tmp_path / "s.jsonl", 3, f"Use {TOKEN} for upload {{}}."))
+    run("flush")
+    assert "[redacted:" in run.json("ops")[0]["data"]["text"]
+    files = [path for path in (run.folder / ".obra").rglob("*") if path.is_file()]
+    assert [path for path in files if TOKEN.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path, how: signal.Signals) -> None:
+    """By `kill -9` or Ctrl-C: what was recorded stays, each thing once; nothing is printed for a bar in a pipe."""
+    file = _transcript(tmp_path / "s.jsonl", 1_500)
+    run("init")
+    process = start("import", file, cwd=run.folder)
+    with open_memory(run.folder) as memory:
+        while memory.count_operations() < 100 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=60)
+        begun = memory.count_operations()
+    assert 100 <= begun < 1_500
+    assert process.returncode == (-how if how is signal.SIGKILL else 130)
+    assert "importing" not in errors
+    done = run.json("import", file)
+    assert (done["recorded"], done["known"]) == (1_500 - begun, begun)
+    texts = [op["data"]["text"] for op in run.json("ops", "--limit", "0")]
+    assert texts == [f"The oven of bakery {number} is hot." for number in range(1_500)]
+    run("check")

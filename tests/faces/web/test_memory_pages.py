@@ -1,0 +1,252 @@
+"""The pages of what is remembered, in a real browser: documents, facts, catalog, work, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.faces.web.conftest import NARROW, WIDE, Site, browsing, fits, no_serious_fault
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+LOG = "decision_log"
+HOSTILE = (
+    "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>{{ 7*7 }} [x](javascript:go())"
+)
+DANGEROUS = "main :is(script, img, iframe, [onerror], a[href^='javascript'])"
+VIEWS = (
+    "/documents", f"/documents/{LOG}", "/documents/catalog/reviewer", f"/edit/{LOG}", f"/versions/{LOG}",
+    "/facts?every=true", "/original?of=K1", "/catalog", "/catalog/M1", "/work?every=true", "/work/2", "/audit",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The memory's folder."""
+    return tmp_path_factory.mktemp("shop")
+
+
+@pytest.fixture(scope="module")
+def memory(project: Path) -> Iterator[OrchestratorContextManager]:
+    """The memory as the machine has it, in another process than the server, with hostile text of every kind in it."""
+    with open_memory(project) as memory:
+        for said in ("We decided to use SQLite.", "We must never deploy on Fridays.", f"We decided: {HOSTILE}"):
+            memory.record_operation("decision", {"text": said}, agent="builder")
+        epic = memory.state.create(WorkKind.EPIC, "Sign in")
+        story = memory.state.create(WorkKind.STORY, f"By mail {HOSTILE}", parent=epic.id, description=HOSTILE)
+        task = memory.state.create(WorkKind.TASK, "Send the mail", parent=story.id, assignee=HOSTILE)
+        memory.state.set_status(task.id, WorkStatus.DONE, reason=HOSTILE)
+        told = {"content": f"We deploy on Tuesdays. {HOSTILE}", "type": "decision", "tags": [HOSTILE[:70]]}
+        memory.catalog.store(told, agent="reviewer")
+        memory.catalog.store({"content": "The parser fails.", "type": "error", "expires": None}, agent="builder")
+        memory.refresh()
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def site(browser: Browser, memory: OrchestratorContextManager, project: Path) -> Iterator[Site]:
+    """That memory, served; what is looked for is there within five seconds."""
+    with browsing(browser, project) as opened:
+        opened.page.set_default_timeout(5_000)
+        yield opened
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_every_view_is_sound_and_shows_hostile_text_as_text(
+    site: Site, path: str, screenshot: Callable[[Page, str], None]
+) -> None:
+    """Light and dark, narrow and wide: no fault of access, nothing to scroll sideways, nothing that runs."""
+    page = site.open(path)
+    for width in (NARROW, WIDE):
+        for dark in (False, True):
+            site.show(width=width, dark=dark)
+            no_serious_fault(page)
+            fits(page)
+            screenshot(page, f"{path} {width} {'dark' if dark else 'light'}")
+    assert page.locator(DANGEROUS).count() == 0
+    assert "orchestra-mem" in page.title()
+    assert site.problems == []
+    if path not in ("/documents", "/catalog/M2", "/audit"):
+        assert "{{ 7*7 }}" in page.inner_text("main") or "{{ 7*7 }}" in page.input_value("#text")
+
+
+def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
+    site: Site, memory: OrchestratorContextManager
+) -> None:
+    """The edit is previewed as it was typed, and saved into the text that is there by then."""
+    page = site.open(f"/edit/{LOG}")
+    page.locator("#text").press("Control+End")
+    page.locator("#text").type("\n### We use **ruff**\n")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.once("dialog", stay)
+    page.click("text=Leave without saving", no_wait_after=True)
+    assert (asked, page.url) == (["beforeunload"], f"{site.url}/edit/{LOG}")
+    memory.record_operation("decision", {"text": "We decided to log in JSON."}, agent="builder")
+    memory.refresh()
+    page.click("text=Preview")
+    assert page.inner_text(".document strong >> nth=-1") == "ruff"
+    no_serious_fault(page)
+    page.click("button:text-is('Save')")
+    assert page.url == f"{site.url}/documents/{LOG}?done=merged"
+    assert "together with what was written meanwhile" in page.inner_text("[role=status]")
+    text = memory.documents.text(LOG)
+    assert "### We use **ruff**\n" in text
+    assert "We decided to log in JSON." in text
+    blame = page.locator("h4:has-text('We use ruff') + .blame")
+    assert blame.inner_text() == "person"
+
+
+def test_an_edit_of_lines_that_others_have_changed_is_not_lost(
+    site: Site, memory: OrchestratorContextManager, screenshot: Callable[[Page, str], None]
+) -> None:
+    """It is told (412) with what is there now; the text to go on with has both, and saving it takes nothing back."""
+    documents = memory.documents
+    before = documents.text(LOG)
+    documents.save(LOG, f"{before}\nAsk Ann first.\n", expected=before)
+    page = site.open(f"/edit/{LOG}")
+    page.fill("#text", page.input_value("#text").replace("Ask Ann first.", "Ask Bob first.") + "\nMine too.\n")
+    now = documents.text(LOG)
+    documents.save(LOG, now.replace("Ask Ann first.", "Ask Carl first."), expected=now)
+    with page.expect_navigation() as told:
+        page.click("button:text-is('Save')")
+    assert told.value.status == 412
+    assert "Not saved yet." in page.inner_text("[role=alert]")
+    assert "+Ask Carl first." in page.inner_text(".changes ins")
+    assert "Ask Bob first." in page.input_value("#mine")
+    site.show(width=NARROW)
+    no_serious_fault(page)
+    fits(page)
+    screenshot(page, "edit collides")
+    assert "Ask Bob first." not in documents.text(LOG)
+    page.click("button:text-is('Save')")
+    assert page.url == f"{site.url}/documents/{LOG}?done=saved"
+    for line in ("Ask Bob first.", "Ask Carl first.", "Mine too."):
+        assert documents.text(LOG).count(line) == 1
+    site.problems.clear()  # the browser tells of the 412
+
+
+def test_an_edit_that_is_refused_is_there_again(site: Site, memory: OrchestratorContextManager) -> None:
+    """The way back brings what was typed and the text that it was made of, so that it is merged all the same."""
+    page = site.open(f"/edit/{LOG}")
+    page.fill("#text", page.input_value("#text") + "Typed once.\n")
+    page.route("**/edit/*", lambda route: route.fulfill(status=429, body="too many"))
+    page.click("button:text-is('Save')")
+    page.unroute("**/edit/*")
+    now = memory.documents.text(LOG)
+    then = now.replace("## Decisions\n", "Meanwhile.\n\n## Decisions\n")
+    memory.documents.save(LOG, then, expected=now)
+    page.go_back()
+    page.click("button:text-is('Save')")
+    assert page.url == f"{site.url}/documents/{LOG}?done=merged"
+    assert memory.documents.text(LOG) == f"{then}Typed once.\n"
+    site.problems.clear()  # the browser tells of the 429
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [("Keep mine", "Mine.\n"), ("Take the machine’s", "The machine's.\n"), ("Keep both", "Mine.\nThe machine's.\n")],
+)
+def test_a_conflict_is_decided_with_a_click(
+    site: Site, memory: OrchestratorContextManager, screenshot: Callable[[Page, str], None], choice: str, left: str
+) -> None:
+    """Both sides stand beside each other, and afterwards what was chosen."""
+    before = memory.documents.text(LOG).partition("\n# Lunch\n")[0]
+    base, person, machine = (f"{before}\n# Lunch\n\n{line}\n" for line in ("At one.", "Mine.", "The machine's."))
+    memory.documents.save(LOG, mark(merge(base, machine, person)), expected=memory.documents.text(LOG))
+    page = site.open("/documents")
+    page.click("text=1 conflict to decide")
+    assert page.locator(".sides pre").all_inner_texts() == ["Mine.", "The machine's."]
+    for width in (NARROW, WIDE):
+        site.show(width=width)
+        no_serious_fault(page)
+        fits(page)
+        screenshot(page, f"conflict {width}")
+    page.click(f"text={choice}")
+    assert page.url == f"{site.url}/documents/{LOG}?done=decided"
+    assert page.locator(".conflict").count() == 0
+    assert memory.documents.text(LOG) == f"{before}\n# Lunch\n\n{left}"
+    assert site.problems == []
+
+
+def test_versions_are_compared_and_one_is_put_back(site: Site, memory: OrchestratorContextManager) -> None:
+    """What came has a plus and what went a minus; the earlier text stands again, the later one is a version."""
+    documents = memory.documents
+    for line in ("one", "two", "three"):
+        now = documents.text("project_state")
+        documents.save("project_state", f"{now.partition('Note: ')[0]}Note: {line}\n", expected=now)
+    one, two = [each.sequence for each in documents.history("project_state") if each.author == "person"][-2:]
+    page = site.open("/documents")
+    assert page.inner_text(".rows li >> nth=0 >> p >> nth=0") == "project_state edited, not read yet"
+    page.click("text=project_state")
+    page.click("text=Versions")
+    page.check(f"[name=from][value='{one}']")
+    page.check(f"[name=to][value='{two}']")
+    page.click("text=Compare")
+    assert page.inner_text(".changes del") == "-Note: one"
+    assert page.inner_text(".changes ins") == "+Note: two"
+    page.click(f"[aria-label='Put version {two} back']")
+    assert page.url == f"{site.url}/documents/project_state?done=restored"
+    assert documents.text("project_state").endswith("Note: two\n")
+    assert documents.history("project_state")[-1].reason == "restore"
+
+
+def test_work_is_added_and_moved(site: Site, memory: OrchestratorContextManager) -> None:
+    """By forms, below an item and at the top; the tree counts what is done."""
+    page = site.open("/work/1")
+    page.click("text=Add below it")
+    page.fill("#new-title", "By phone")
+    page.click("button:text-is('Add')")
+    assert page.url == f"{site.url}/work/1"
+    page.click("text=By phone")
+    page.select_option("#status", "blocked")
+    page.fill("#reason", "no phone yet")
+    page.click("text=Change")
+    assert "no phone yet" in page.inner_text("ol.rows li >> nth=0")
+    made = memory.state.items()[-1]
+    assert (made.title, made.kind, made.parent, made.status) == ("By phone", WorkKind.STORY, 1, WorkStatus.BLOCKED)
+    page.goto(f"{site.url}/work")
+    row = page.locator(".branch:has-text('Sign in')")
+    assert "1 of 2" in row.inner_text()
+    assert page.locator(".branch .status-blocked").count() == 1
+    assert "By phone" in memory.documents.text("work_plan")
+
+
+def test_an_item_is_stored_found_forgotten_and_brought_back(site: Site, memory: OrchestratorContextManager) -> None:
+    """As one types the list is narrowed; what is forgotten is hidden from everybody."""
+    page = site.open("/catalog")
+    page.click("text=Store an item")
+    page.fill("#content", "Ann likes tea.")
+    page.select_option("#new-type", "insight")
+    page.fill("#new-of", "reviewer")
+    page.fill("#new-tags", "tea, ann")
+    page.fill("#new-priority", "7")
+    page.check("[name=stays]")
+    page.click("button:text-is('Store')")
+    item = memory.catalog.get("M3")
+    assert (item.content, item.type, item.ci_source, item.tags, item.priority, item.expires, item.author) == (
+        "Ann likes tea.", "insight", "reviewer", ("tea", "ann"), 7, None, "person",
+    )  # fmt: skip
+    page.goto(f"{site.url}/catalog?kept=expiring")
+    assert page.locator(".rows li").count() == 1
+    page.goto(f"{site.url}/catalog/M3")
+    page.click("text=Forget")
+    assert "It is deleted" in page.inner_text(".note")
+    page.click("text=Bring back")
+    assert memory.catalog.get("M3").status == "live"
+    page.goto(f"{site.url}/catalog")
+    page.locator("#search").type("tea")
+    page.locator(".rows li >> nth=1").wait_for(state="detached")
+    assert "Ann likes tea." in page.inner_text(".rows")
+    assert site.problems == []

@@ -1,0 +1,88 @@
+"""What all adapters have in common: nothing is loaded without them, what is missing is named, their examples run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.integrations.blocking import in_thread
+
+CHECKOUT = Path(__file__).parents[2]
+PAGE = (CHECKOUT / "docs/integrations.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+ADAPTERS = {"langgraph": "langgraph", "openai-agents": "agents", "llama-index": "llama_index"}
+
+
+def run(program: str, cwd: Path, *, status: int = 0) -> str:
+    """Run a program by a Python of its own; give what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=cwd, timeout=120, check=False, capture_output=True, text=True,
+        env=environment | {"PYTHONPATH": str(CHECKOUT)},
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("program", "printed"), EXAMPLES, ids=ADAPTERS)
+def test_the_examples_run_as_printed(tmp_path: Path, program: str, printed: str) -> None:
+    """In an empty folder; what each prints is what stands below it."""
+    assert run(program, tmp_path) == printed
+
+
+@pytest.mark.parametrize(("extra", "package"), ADAPTERS.items())
+def test_a_missing_package_is_named_with_the_line_that_installs_it(tmp_path: Path, extra: str, package: str) -> None:
+    """The adapter's import fails, and says how it would not."""
+    adapter = f"orchestra_mem.integrations.{extra.replace('-', '_')}"
+    program = f"import sys; sys.modules[{package!r}] = None\ntry: import {adapter}\nexcept ImportError as e: print(e)"
+    assert f"needs `pip install 'orchestra-mem[{extra}]'`" in run(program, tmp_path)
+
+
+def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
+    """Neither with its name nor when it is opened, used and searched."""
+    program = (
+        "import sys, orchestra_mem\n"
+        "with orchestra_mem.open_memory('.') as memory:\n"
+        "    memory.record_operation('x', {'text': 'y'}); memory.search('y')\n"
+        f"print(sorted({{*sys.modules}} & {set(ADAPTERS.values())}))"
+    )
+    assert run(program, tmp_path) == "[]\n"
+
+
+def test_the_loop_goes_on_and_a_cancelled_call_comes_to_its_end() -> None:
+    """While a call waits for the disk others run; who cancels it hears of that when it is over, whatever came of it."""
+    done: list[str] = []
+
+    def slow(name: str, fails: bool = False) -> str:
+        time.sleep(0.2)
+        done.append(name)
+        if fails:
+            raise OSError(name)
+        return name
+
+    async def scenario() -> int:
+        ticks = 0
+        waiting = asyncio.ensure_future(in_thread(slow, "first"))
+        while not waiting.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        assert await waiting == "first"
+        for fails in (False, True):
+            cancelled = asyncio.ensure_future(in_thread(slow, f"cancelled {fails}", fails))
+            await asyncio.sleep(0.05)
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+        with pytest.raises(OSError, match="last"):
+            await in_thread(slow, "last", True)
+        return ticks
+
+    assert asyncio.run(scenario()) >= 5
+    assert done == ["first", "cancelled False", "cancelled True", "last"]
