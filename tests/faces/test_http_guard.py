@@ -20,7 +20,7 @@ from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
 ASKED = "the codename in production"  # what leads to it; some answers repeat the question
-API = ("/api/memory/", "/v1/")
+API = ("/api/memory/", "/v1/", "/mcp")
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
