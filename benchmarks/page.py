@@ -2,7 +2,7 @@
 
 `first_view`: from the address to the loaded page, in a new window of the browser and right after the server was
 started, on a memory of 5,000 operations; `view`: the same of other views. `typed`: a question typed letter by letter
-into the search of a memory of 100,000 chunks, of each letter the time until its hits stand in the page.
+into the search of a memory of 100,000 passages, of each letter the time until its hits stand in the page.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, run, say, stopwatch
 from benchmarks._operations import Generator, WorkClock
-from benchmarks._search_texts import Texts
 from benchmarks.server import served
 from orchestra_mem.build import open_memory
+from orchestra_mem.doctor import inspect_index
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,6 +41,7 @@ _TYPE = """([text]) => new Promise((done) => {
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 })"""
+_LETTERS = 40  # of each question
 
 
 @contextmanager
@@ -61,14 +62,22 @@ def _opened(browser: Browser, url: str, token: str) -> Page:
     return page
 
 
-def views(project: Path, browser: Browser, report: Report) -> None:
-    """Measure how soon a view is there, after some starts of the server."""
-    clock = WorkClock()
+def fill(project: Path, operations: int) -> int:
+    """Record work, and give the number of passages that search has of it."""
+    clock, begun = WorkClock(), time.monotonic()
     with open_memory(project, clock=clock) as memory:
-        for work in islice(Generator(5).works(), _OPERATIONS):
+        for number, work in enumerate(islice(Generator(5).works(), operations)):
             clock.advance(work.seconds)
             memory.record_operation(work.type, work.data, agent=work.agent)
+            if number % 5_000 == 0:
+                say(f"{number:,} of {operations:,} operations, {time.monotonic() - begun:.0f} s")
         memory.update_index()
+    return inspect_index(project).chunks
+
+
+def views(project: Path, browser: Browser, report: Report) -> None:
+    """Measure how soon a view is there, after some starts of the server."""
+    fill(project, _OPERATIONS)
     first: list[float] = []
     others: list[float] = []
     for _ in range(_STARTS):
@@ -84,22 +93,17 @@ def views(project: Path, browser: Browser, report: Report) -> None:
     report.percentiles("view", others, (50, 95), note=f"{len(_VIEWS)} views, each after {_STARTS} starts")
 
 
-def typing(project: Path, browser: Browser, chunks: int, name: str, report: Report) -> None:
+def typing(project: Path, browser: Browser, operations: int, name: str, report: Report) -> None:
     """Measure how soon hits follow what is typed."""
-    texts, begun = Texts(), time.monotonic()
-    config = {"orchestrator": {"auto_refresh_enabled": False}}
-    with open_memory(project, config=config) as memory:
-        for first in range(1, chunks, 1_000):
-            for chunk in texts.chunks(first, 1_000):
-                memory.record_operation(chunk.kind, {"text": chunk.text}, 1, agent=chunk.agent, critical=False)
-            if first % 10_000 == 1:
-                say(f"{first - 1:,} of {chunks:,} operations, {time.monotonic() - begun:.0f} s")
-        memory.update_index()
+    report.add(f"passages_{name}", fill(project, operations), note=f"of {operations:,} operations")
+    asked = (work.data for work in Generator(6).works() if work.type == "nl_command")
     typed: list[float] = []
     with served(project) as (_process, url, token, _start_s):
         page = _opened(browser, url, token)
         page.goto(f"{url}/search?q=where+did+we+stop", wait_until="load")
-        for question, _ in texts.questions(_QUESTIONS, chunks):
+        for data in islice(asked, _QUESTIONS):
+            assert isinstance(data, dict)
+            question = str(data["user_input"])[:_LETTERS]
             typed += [page.evaluate(_TYPE, [question[:end]]) for end in range(1, len(question) + 1)]
         page.context.close()
     report.percentiles(f"typed_{name}", typed, (50, 95), note=f"letters of {_QUESTIONS} questions")
@@ -116,10 +120,10 @@ def measure(options: Options, report: Report) -> None:
         for each in ("views", "typing"):
             Path(folder, each).mkdir()
         views(Path(folder, "views"), browser, report)
-        chunks, name = (10_000, "10k") if options.quick else (100_000, "100k")
+        operations, name = (3_000, "10k") if options.quick else (30_000, "100k")
         if options.quick:
             report.unmeasured("typed_100k_p95_ms", "full run only")
-        typing(Path(folder, "typing"), browser, chunks, name, report)
+        typing(Path(folder, "typing"), browser, operations, name, report)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from orchestra_mem.settings import ServerSettings
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # requests under way are waited for so long, and then cut off
 _CUTTING_S = 20  # what came of them is recorded meanwhile
+_PAGE_FIRST_S = 1  # the address is opened as soon as it is printed: that page is not to share the processor
 _MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
 _Tell: TypeAlias = "Callable[[], None]"
 
@@ -101,6 +103,7 @@ def run_server(
 def _prepare(memory: OrchestratorContextManager) -> None:
     """Load the pages, find the facts, load what search is made of, so that the first who asks does not wait for it."""
     load_templates()
+    time.sleep(_PAGE_FIRST_S)
     with suppress(OrchestraMemError):  # whoever asks is told
         memory.facts(limit=1)
         memory.search("where did we stop", limit=1)
