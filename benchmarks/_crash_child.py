@@ -188,8 +188,7 @@ class Worker:
                 memory.close()
                 memory = open_here(self.project, clock, write_point=self.point)
             elif step == "edit":
-                # As the command does it: the memory is closed while the editor is open.
-                memory.facts(standing=False)
+                # As the command does it: the memory is closed while the editor is open. What was saved is taken in.
                 memory.close()
                 self.ask("edit")
                 memory = open_here(self.project, clock, write_point=self.point)

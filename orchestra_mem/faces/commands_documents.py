@@ -28,42 +28,34 @@ ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` an
 
 @command("Documents")
 def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
-    """Open a document in your editor; then show which facts changed and what is wrong. Exits with 1 if something is.
+    """Open a document in your editor; then count the lines changed and say what is wrong. Exits with 1 if something is.
 
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import check_document
-    from orchestra_mem.faces.editing import changed_facts, differing_lines, run_editor
+    from orchestra_mem.faces.editing import differing_lines, run_editor
 
     with run.open() as memory:  # closed again before the editor opens, so that other processes are not blocked
         path = _path(memory, document)
-        facts = memory.facts(standing=False)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    # Before the memory is opened, which would make a missing document again.
     problems = check_document(path, run.project, load_settings(run.project, os.environ))
     after = _text(path) if path.is_file() else ""
-    with run.open() as memory:
-        changes = changed_facts(facts, memory.facts(standing=False))
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
     record = {
         "document": path.stem, "path": str(path), "editor_exit_code": code, "changed": before != after,
-        "lines_added": added, "lines_removed": len(lines) - added,
-        "facts": {
-            "added": changes.added, "changed": [{"before": was, "after": now} for was, now in changes.changed],
-            "removed": changes.removed,
-        },
-        "problems": problems,
+        "lines_added": added, "lines_removed": len(lines) - added, "problems": problems,
     }  # fmt: skip
     notes = []
     if code:
         notes = [f"the editor ended with exit code {code}; what it had saved is kept"]
     elif before == after:
         notes = ["an editor that opens a window of its own may return at once: what you save there is read as well"]
+    counts = f"lines added: {added:,}, removed: {len(lines) - added:,}" if before != after else "not changed"
     return CommandResult(
-        record, lambda: views.edit_view(path, lines, changes, problems, changed=before != after),
+        record, lambda: f"{path}: {counts}\n{views.problems_text(problems)}",
         exit_code=FAILED if code or problems else 0, notes=notes,
     )  # fmt: skip
 

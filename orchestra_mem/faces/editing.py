@@ -1,4 +1,4 @@
-"""Documents that a person edits: running the editor, which facts an edit changed, which documents have changed."""
+"""Documents that a person edits: running the editor, and which documents have changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.errors import ConfigError, ConfigFault
 from orchestra_mem.memory.epochs import changed_lines
-from orchestra_mem.types import Author, FileState, MustKeep, MustKeepStatus
+from orchestra_mem.types import FileState
 
 _STDERR = 2
 # Larger documents are said to have changed, and no more.
@@ -71,31 +71,6 @@ def _left_to_the_editor() -> Iterator[None]:
 
 def _fault(source: str, problem: str) -> ConfigError:
     return ConfigError((ConfigFault(source=source, key="", problem=problem),))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFacts:
-    """The facts that a person's edit has changed; `changed` holds each as it was and as it is."""
-
-    added: list[MustKeep]
-    changed: list[tuple[MustKeep, MustKeep]]
-    removed: list[MustKeep]
-
-
-def changed_facts(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> ChangedFacts:
-    """Compare all facts from before an edit with those after it; what the machine did meanwhile is left out."""
-    known = {fact.id: fact for fact in before}
-    new = {fact.id for fact in after if fact.id not in known and fact.author is Author.PERSON}
-    found = ChangedFacts(added=[fact for fact in after if fact.id in new], changed=[], removed=[])
-    for now in after:
-        was = known.get(now.id)
-        if was is None or was.status is MustKeepStatus.REMOVED:
-            continue
-        if now.status is MustKeepStatus.REMOVED:
-            found.removed.append(now)
-        elif now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text):
-            found.changed.append((was, now))
-    return found
 
 
 class DocumentEvent(StrEnum):
