@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import sys
 import time
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory
+from orchestra_mem.faces.editing import SeenTexts
 from orchestra_mem.types import Author, DocumentName, VersionReason
 from tests.faces.conftest import CHECKOUT, start
 
@@ -203,7 +206,10 @@ def _watching(folder: Path, *options: str) -> Iterator[tuple[Any, str]]:
         assert process.stdout
         assert process.stderr
         try:
-            yield process.stdout, process.stderr.readline()
+            told = process.stderr.readline()
+            while told and "Ctrl-C ends it" not in told:
+                told += process.stderr.readline()
+            yield process.stdout, told
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
             assert process.stderr.read() == "\n"
@@ -220,8 +226,7 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
     session = Path(run.json("status")["documents"]["session"])
     with _watching(run.folder) as (output, told):
         catalog = plan.parent / "catalog" / "ada.md"
-        assert told.startswith(f"watching {plan.parent} and {session.parent} and {catalog.parent} (")
-        assert told.endswith("); Ctrl-C ends it\n")
+        assert told == f"watching {plan.parent} and {session.parent} and {catalog.parent}; Ctrl-C ends it\n"
         began = time.monotonic()
         new = plan.with_name("x.tmp")
         new.write_text(plan.read_text().replace("## Backlog", "- [bold]paint\x1b[31m\n- red\n\n## Backlog"))
@@ -249,14 +254,14 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
         assert output.readline() == "  + tea\n"
 
 
-def test_watch_gives_one_json_object_a_line_and_can_poll(run: Any) -> None:
-    """`--poll` goes above the setting, also where that is off."""
+def test_watch_gives_one_json_object_a_line(run: Any) -> None:
+    """Where a setting of an earlier time says how to watch, that is told, and the answer is the same."""
     run("init")
     (run.folder / ".obra" / "config.yaml").write_text("documents:\n  watch: off\n")
     plan = _document(run, "work_plan")
     text = plan.read_text()
-    with _watching(run.folder, "--json", "--poll") as (output, told):
-        assert "(poll)" in told
+    with _watching(run.folder, "--json") as (output, told):
+        assert "documents.watch has no effect since " in told
         plan.write_text(text.replace("# Work Plan", "# Our Plan"))
         record = json.loads(output.readline())
     assert record.pop("time").endswith("+00:00")
@@ -266,18 +271,91 @@ def test_watch_gives_one_json_object_a_line_and_can_poll(run: Any) -> None:
     }  # fmt: skip
 
 
-def test_watch_says_where_it_is_switched_off(run: Any) -> None:
-    """A bare `off`, which YAML reads as false; with file and line and what to do."""
-    run("init")
-    config = run.folder / ".obra" / "config.yaml"
-    config.write_text("documents:\n  watch: off\n")
-    assert run.json("config", "show")["documents.watch"] == {"value": "off", "origin": f"{config}:2"}
-    run("watch", exit_code=3)
-    told = f"{config}:2: documents.watch: is off, so nothing is watched; set it to auto, or give --poll"
-    assert told in run.errors
-    config.write_text("documents:\n  watch: on\n")
-    run("watch", exit_code=3)
-    assert "documents.watch: must be one of auto, poll, off, not true" in run.errors
+def _looks(texts: SeenTexts, most: int = 2) -> list[tuple[str, str, list[str]]]:
+    """Look as often as a save takes at most to be told of, and give all that was told."""
+    told = [change for _ in range(most) for change in texts.look()]
+    return [(change.path.name, change.event.value, change.lines) for change in told]
+
+
+def _rename_over(path: Path, text: str) -> None:
+    path.with_name("x.md.tmp.4711").write_text(text)
+    path.with_name("x.md.tmp.4711").replace(path)
+
+
+def _backup_and_new(path: Path, text: str) -> None:
+    path.rename(path.with_name("x.md~"))
+    path.write_text(text)
+
+
+def _delete_and_make(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("save", [Path.write_text, _rename_over, _backup_and_new, _delete_and_make])
+def test_each_way_to_save_is_told_once(tmp_path: Path, save: Callable[[Path, str], None]) -> None:
+    """And nothing of what editors leave beside a document."""
+    document = tmp_path / "x.md"
+    document.write_text("old\n")
+    texts = SeenTexts([tmp_path])
+    for name in (".x.md.swp", "#x.md#", ".#x.md", "4913", "~$x.md", ".md", "note.txt"):
+        (tmp_path / name).write_text("1")
+    save(document, "new text\n")
+    assert _looks(texts, 9) == [("x.md", "changed", ["-old", "+new text"])]
+
+
+def test_a_document_is_told_of_when_two_looks_agree_or_at_the_third(tmp_path: Path) -> None:
+    """A half-written text is not told, but one that is saved without end is; what is as before is not."""
+    document = tmp_path / "x.md"
+    document.write_text("0\n")
+    texts = SeenTexts([tmp_path])
+    told = []
+    for number in range(1, 5):
+        document.write_text("9" * number)
+        told.append([change.lines[-1] for change in texts.look()])
+    assert told == [[], [], ["+999"], []]
+    assert _looks(texts) == [("x.md", "changed", ["-999", "+9999"])]
+    document.rename(tmp_path / "away")
+    assert texts.look() == []
+    (tmp_path / "away").rename(document)
+    assert _looks(texts) == []
+
+
+def test_folders_may_go_come_back_and_be_replaced(tmp_path: Path) -> None:
+    """As when another branch is checked out: what differs is told of, and what is saved there."""
+    folder, other, late = (tmp_path / name for name in ("memory", "other", "late"))
+    for each in (folder, other):
+        each.mkdir()
+        (each / "same.md").write_text("same\n")
+        (each / "x.md").write_text(f"of {each.name}\n")
+    texts = SeenTexts([folder, late])
+    folder.rename(tmp_path / "away")
+    other.rename(folder)
+    assert _looks(texts) == [("x.md", "changed", ["-of memory", "+of other"])]
+    folder.rename(other)
+    late.mkdir()
+    (late / "y.md").write_text("new\n")
+    assert _looks(texts) == [
+        ("y.md", "new", ["+new"]), ("same.md", "gone", ["-same"]), ("x.md", "gone", ["-of other"]),
+    ]  # fmt: skip
+    other.rename(folder)
+    assert _looks(texts) == [("same.md", "new", ["+same"]), ("x.md", "new", ["+of other"])]
+
+
+def test_what_cannot_be_seen_counts_as_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is taken for deleted because the system refuses to list a folder or to look at a file."""
+    (tmp_path / "x.md").write_text("old\n")
+    texts = SeenTexts([tmp_path])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(os, "listdir", refuse)
+        refusing.setattr(Path, "stat", refuse)
+        assert _looks(texts) == []
+    (tmp_path / "x.md").write_text("new text\n")
+    assert _looks(texts) == [("x.md", "changed", ["-old", "+new text"])]
 
 
 # Checking
