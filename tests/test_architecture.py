@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 48_010,
+    "orchestra_mem": 47_930,
     "orchestra_mem/core": 12_280,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_220,
@@ -57,7 +57,7 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 6_370,
+    "orchestra_mem/faces": 6_300,
     "tests": 34_300,
     "benchmarks": 9_090,
 }
