@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 47_930,
+    "orchestra_mem": 47_890,
     "orchestra_mem/core": 12_280,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_220,
@@ -52,8 +52,8 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 4_940,
-    "orchestra_mem/adapters": 8_820,
+    "orchestra_mem/tiers": 4_930,
+    "orchestra_mem/adapters": 8_845,
     "orchestra_mem/memory": 2_960,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_910,

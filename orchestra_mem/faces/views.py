@@ -14,11 +14,11 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.doctor import DocumentProblem, Finding, Health
+from orchestra_mem.doctor import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine
-from orchestra_mem.types import Author, MustKeep, MustKeepStatus, Operation, Session, Version
+from orchestra_mem.types import Author, DocumentFault, MustKeep, MustKeepStatus, Operation, Session, Version
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 
 _Row = TypeVar("_Row")
@@ -217,7 +217,7 @@ def _side(text: str) -> Text:
     return said if said.plain.strip() else Text("(deleted)", style="dim")
 
 
-def problems_text(problems: Sequence[DocumentProblem]) -> str:
+def problems_text(problems: Sequence[DocumentFault]) -> str:
     """Show the answer of `check`, where something is wrong: unfolded, for programs that look for file:line."""
     return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
 
