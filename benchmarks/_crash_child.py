@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from typing import NoReturn
 
 from benchmarks._survival import ENTRY_CHARS, NOTE, WORK, draft_for
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.build import open_memory, open_watcher
+from orchestra_mem.build import open_memory
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -49,7 +48,6 @@ CONFIG = {
 }
 # Steps that leave the live document with an end that must be mended.
 SPOILING = ("tear", "section", "line")
-_LONGEST_WATCH_S = 1.0
 START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
 _COUNTER = open_counter("estimate")
 
@@ -188,38 +186,18 @@ class Worker:
                 memory.close()
                 memory = open_here(self.project, clock, write_point=self.point)
             elif step == "edit":
-                # As the command does it: the memory is closed while the editor is open.
-                memory.facts(standing=False)
+                # As the command does it: the memory is closed while the editor is open. What was saved is taken in.
                 memory.close()
                 self.ask("edit")
                 memory = open_here(self.project, clock, write_point=self.point)
                 memory.facts(standing=False)
             elif step in ("item", "collide"):
                 self.ask(step)
-            elif step == "watch":
-                self._watch(memory)
             elif step in ("accept", "reject", "restore"):
                 self._command(memory, step)
             else:
                 self.tell(f"{step} {take(memory, step, f'{self.life}-{number}')}")
         memory.close()
-
-    def _watch(self, memory: OrchestratorContextManager) -> None:
-        """Have a watcher at work while a person saves, and look at once at what it tells of."""
-        seen = threading.Event()
-
-        def look(_: frozenset[Path]) -> None:
-            try:
-                memory.get_orchestrator_context("watch")
-            except BaseException as error:
-                self.tell(f"error watching: {type(error).__name__}: {error}")
-            seen.set()
-
-        watcher = open_watcher(self.project, look, config=CONFIG)
-        assert watcher is not None
-        with watcher:
-            self.ask("item")
-            seen.wait(_LONGEST_WATCH_S)
 
     def _command(self, memory: OrchestratorContextManager, step: str) -> None:
         """Do for the person what writes a whole document; refused where somebody has saved it at that instant."""

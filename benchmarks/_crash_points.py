@@ -34,8 +34,8 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "work": (("work",),),
     # A summary that a model has bettered takes the place of the extract: of a segment, and of an ended session.
     "improve": ((*_RECORDS * 3, "refresh", "better", *_RECORDS, "refresh", "flush", "better", *_RECORDS, "refresh"),),
-    # A person's words, taken in; by the command that opens an editor, and by a watcher.
-    "edit": (("item", "context"), ("refresh", "edit", "item", "context"), ("watch",)),
+    # A person's words, taken in; and by the command that opens an editor.
+    "edit": (("item", "context"), ("refresh", "edit", "item", "context")),
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }

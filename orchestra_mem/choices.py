@@ -31,14 +31,6 @@ class EmbedderChoice(StrEnum):
     OFF = "off"
 
 
-class WatchChoice(StrEnum):
-    """How changed documents are seen at once: by the system's events, by looking again and again, or not at all."""
-
-    AUTO = "auto"
-    POLL = "poll"
-    OFF = "off"
-
-
 class RedactionChoice(StrEnum):
     """What is left of a secret: its kind and a short digest (`mask`), that there was one (`drop`), or all (`off`)."""
 

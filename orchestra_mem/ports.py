@@ -10,6 +10,7 @@ from typing import Protocol
 
 from orchestra_mem.types import (
     Author,
+    DocumentFault,
     FileState,
     MustKeep,
     MustKeepKind,
@@ -222,8 +223,8 @@ class DocumentStore(Protocol):
     def read_shown(self, path: Path) -> str | None:
         """Give as much of a document as can be shown, decoded and clipped; None where there is none."""
 
-    def faults(self, path: Path) -> list[tuple[int, str]]:
-        """List the faults of a document on disk: line (from 1, 0 for the whole file) and problem."""
+    def faults(self, path: Path) -> list[DocumentFault]:
+        """List the faults of a document as it lies on the disk, none where there is no document."""
 
     def state(self, path: Path) -> FileState | None:
         """Give what shows cheaply whether a document has changed, None where there is none."""

@@ -145,7 +145,7 @@ _SHOWN = {
     "BlamedLine": "line text writer=origin.writer operations=origin.operations time=origin.time",
     "Compressed": "verdict fault? method tokens source_tokens ratio:4 put_back dropped seconds=talk.seconds:3 text",
     "ConfigFault": "source line key problem",
-    "DocumentProblem": "path line? problem meanwhile",
+    "DocumentFault": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
     "Expansion": "reference operations summary fact around place item events memory_item",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "

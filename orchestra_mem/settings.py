@@ -14,14 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.fields import FieldInfo
 
-from orchestra_mem.choices import (
-    CounterChoice,
-    Durability,
-    EmbedderChoice,
-    IsolationChoice,
-    RedactionChoice,
-    WatchChoice,
-)
+from orchestra_mem.choices import CounterChoice, Durability, EmbedderChoice, IsolationChoice, RedactionChoice
 from orchestra_mem.core.addresses import address_fault, without_user
 
 DEFAULT_ORIGIN = "default"
@@ -163,12 +156,11 @@ class EntriesSettings(_Section):
 
 
 class DocumentsSettings(_Section):
-    """How much of each kind the episodic documents hold, and how it is seen that somebody has saved one."""
+    """How much of each kind the episodic documents hold."""
 
     decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
     progress_items: Annotated[int, _between(1, 100_000)] = 30
-    watch: Annotated[WatchChoice, _Choice, _OffChoice] = WatchChoice.AUTO
 
 
 class SearchSettings(_Section):

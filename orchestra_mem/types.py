@@ -290,16 +290,18 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFault:
-    """What is wrong with a document on disk; `line` counts from 1, 0 where it concerns the whole file."""
+    """What is wrong with a document on disk, and what happens until it is mended.
+
+    `line` counts from 1 and is 0 where the whole file is meant.
+    """
 
     path: str
     line: int
     problem: str
+    meanwhile: str
 
     def __str__(self) -> str:
-        if self.line:
-            return f"{self.path}:{self.line}: {self.problem}"
-        return self.problem if self.problem.startswith(self.path) else f"{self.path} {self.problem}"
+        return f"{self.path}:{self.line}: {self.problem}" if self.line else f"{self.path} {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ import pytest
 
 from orchestra_mem import ItemFilter
 from orchestra_mem.build import load_settings, open_memory
-from orchestra_mem.doctor import DocumentProblem, check_documents
+from orchestra_mem.doctor import check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.types import DocumentName, MustKeep
+from orchestra_mem.types import DocumentFault, DocumentName, MustKeep
 from tests.conftest import Clock
 from tests.memories import everywhere, flushed, live, session_of
 from tests.timing import assert_quick
@@ -221,7 +221,7 @@ def _holds(path: Path) -> object:
     return link, path.stat().st_mode, path.read_bytes()
 
 
-def _check(project: Path) -> list[DocumentProblem]:
+def _check(project: Path) -> list[DocumentFault]:
     return check_documents(project, load_settings(project, os.environ))
 
 

@@ -165,7 +165,7 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
         for number in range(6):
             memory.record_operation("message", {"role": "user", "text": f"Please look at part {number} of the plan."})
         memory.get_orchestrator_context("task_execution")
-    names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "watchdog", "orchestra_mem.retrieval.search",
+    names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "orchestra_mem.retrieval.search",
              "orchestra_mem.core.facts.extraction", "orchestra_mem.adapters.llama")  # fmt: skip
     asked = f"['status', '-C', {str(tmp_path)!r}]"
     shown = _loaded_after(f"from orchestra_mem.faces.cli import app; app({asked}, standalone_mode=False)", names)

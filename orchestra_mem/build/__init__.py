@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,23 +18,19 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.openai_http.relay import Relay
     from orchestra_mem.adapters.prompted_model import language_model
-    from orchestra_mem.adapters.watcher import DocumentWatcher
-    from orchestra_mem.choices import WatchChoice
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
-    "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "Relay", "default_config_text", "find_project",
+    "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "find_project",
     "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
-    "open_memory",
-    "open_relay", "open_watcher", "utc_now",
+    "open_memory", "open_relay", "utc_now",
 ]  # fmt: skip
 
 # Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
 _ON_FIRST_USE = {
-    "DocumentWatcher": "orchestra_mem.adapters.watcher",
     "CONFIG_PATH": "orchestra_mem.adapters.config_files",
     "default_config_text": "orchestra_mem.adapters.config_files",
     "language_model": "orchestra_mem.adapters.prompted_model",
@@ -179,39 +175,3 @@ def open_relay(project: str | Path, *, config: Mapping[str, object] | None = Non
     from orchestra_mem.adapters.openai_http.relay import Relay
 
     return Relay(server)
-
-
-def open_watcher(
-    project: str | Path,
-    on_change: Callable[[frozenset[Path]], None],
-    *,
-    config: Mapping[str, object] | None = None,
-    mode: WatchChoice | None = None,
-) -> DocumentWatcher | None:
-    """Make a watcher of a project's documents, those of running sessions too; None where settings have it off.
-
-    It watches from `start()` (or `with`) to `close()`. Nothing else starts one: every context sees what was saved
-    before it without.
-
-    Args:
-        project: the project's folder.
-        on_change: is called, on a thread of the watcher's, with the documents that were saved or taken away.
-        config: settings as `open_memory` takes them.
-        mode: in place of `documents.watch`.
-
-    Raises:
-        ConfigError: settings that cannot be used; all faults are named.
-    """
-    from orchestra_mem.adapters import watcher
-    from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.build.wiring import Place
-    from orchestra_mem.choices import WatchChoice
-
-    folder = Path(project).resolve()
-    settings = load_settings(folder, os.environ, config or {})
-    wanted = mode or settings.documents.watch
-    if wanted is WatchChoice.OFF:
-        return None
-    return watcher.DocumentWatcher(
-        Place.of(folder, settings).folders, on_change=on_change, mode="poll" if wanted is WatchChoice.POLL else "auto"
-    )

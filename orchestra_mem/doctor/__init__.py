@@ -1,7 +1,6 @@
 """Looking for what is wrong with a memory, part by part (`memory.py`): its documents, its search index, its model."""
 
 from orchestra_mem.doctor.documents import (
-    DocumentProblem,
     check_document,
     check_documents,
     check_index,
@@ -12,6 +11,6 @@ from orchestra_mem.doctor.documents import (
 from orchestra_mem.doctor.memory import Finding, Health, diagnose, why_unusable
 
 __all__ = [
-    "DocumentProblem", "Finding", "Health", "check_document", "check_documents", "check_index", "diagnose",
+    "Finding", "Health", "check_document", "check_documents", "check_index", "diagnose",
     "disk_sizes", "index_words", "inspect_index", "why_unusable",
 ]  # fmt: skip

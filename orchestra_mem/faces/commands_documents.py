@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument
 
-from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
+from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, views
 
 if TYPE_CHECKING:
-    from orchestra_mem.build import DocumentWatcher
     from orchestra_mem.faces.editing import DocumentChange
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
@@ -24,46 +23,40 @@ _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}.")]
 AnyDocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}, or session for the running one.")]
 ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
+# Seconds between two looks of `watch`; a save is told of at the third look after it at the latest, so within a second.
+_LOOK_S = 0.25
 
 
 @command("Documents")
 def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
-    """Open a document in your editor; then show which facts changed and what is wrong. Exits with 1 if something is.
+    """Open a document in your editor; then count the lines changed and say what is wrong. Exits with 1 if something is.
 
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import check_document
-    from orchestra_mem.faces.editing import changed_facts, differing_lines, run_editor
+    from orchestra_mem.faces.editing import differing_lines, run_editor
 
     with run.open() as memory:  # closed again before the editor opens, so that other processes are not blocked
         path = _path(memory, document)
-        facts = memory.facts(standing=False)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    # Before the memory is opened, which would make a missing document again.
     problems = check_document(path, run.project, load_settings(run.project, os.environ))
     after = _text(path) if path.is_file() else ""
-    with run.open() as memory:
-        changes = changed_facts(facts, memory.facts(standing=False))
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
     record = {
         "document": path.stem, "path": str(path), "editor_exit_code": code, "changed": before != after,
-        "lines_added": added, "lines_removed": len(lines) - added,
-        "facts": {
-            "added": changes.added, "changed": [{"before": was, "after": now} for was, now in changes.changed],
-            "removed": changes.removed,
-        },
-        "problems": problems,
+        "lines_added": added, "lines_removed": len(lines) - added, "problems": problems,
     }  # fmt: skip
     notes = []
     if code:
         notes = [f"the editor ended with exit code {code}; what it had saved is kept"]
     elif before == after:
         notes = ["an editor that opens a window of its own may return at once: what you save there is read as well"]
+    counts = f"lines added: {added:,}, removed: {len(lines) - added:,}" if before != after else "not changed"
     return CommandResult(
-        record, lambda: views.edit_view(path, lines, changes, problems, changed=before != after),
+        record, lambda: f"{path}: {counts}\n{views.problems_text(problems)}",
         exit_code=FAILED if code or problems else 0, notes=notes,
     )  # fmt: skip
 
@@ -122,56 +115,39 @@ def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: boo
 
 
 @command("Documents", json_lines=True)
-def watch(
-    run: Invocation,
-    poll: Annotated[bool, flag("--poll", "Look once a second, for network folders. See documents.watch.")] = False,
-) -> None:
+def watch(run: Invocation) -> None:
     """Show changes to the documents as they are saved, line by line, until Ctrl-C.
 
     Example: orchestra-mem watch
     """
-    from orchestra_mem.build import load_settings, open_watcher
-    from orchestra_mem.choices import WatchChoice
-
-    run.require_memory()
-    settings = load_settings(run.project, os.environ)
-    changed: SimpleQueue[frozenset[Path]] = SimpleQueue()
-    watcher = open_watcher(run.project, changed.put, mode=WatchChoice.POLL if poll else None)
-    if watcher is None:
-        key, problem = "documents.watch", "is off, so nothing is watched; set it to auto, or give --poll"
-        raise ConfigError((ConfigFault(source=settings.origin_of(key), key=key, problem=problem),))
-    try:
-        _show_changes(run, watcher, changed)
-    except KeyboardInterrupt:
-        run.tell("")  # the end that is meant, and not in the terminal's line of ^C
-
-
-def _show_changes(run: Invocation, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]]) -> None:
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.build.wiring import Place
     from orchestra_mem.faces.editing import SeenTexts
 
-    texts = SeenTexts(watcher.folders)
-    for path, state in texts.states.items():
-        watcher.expect(path, state)  # so that nothing is missed between reading and watching
-    with watcher:
-        run.tell(f"watching {' and '.join(map(str, watcher.folders))} ({watcher.mode}); Ctrl-C ends it")
+    run.require_memory()
+    folders = Place.of(run.project, load_settings(run.project, os.environ)).folders
+    try:
+        texts = SeenTexts(folders)
+        run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
         while True:
-            for path in sorted(changed.get()):
-                found = texts.look(path)
-                if found is not None:
-                    _show_change(run, found)
+            for found in texts.look():
+                _show_change(run, found)
+            time.sleep(_LOOK_S)
+    except KeyboardInterrupt:
+        run.tell("")  # the end that is meant, and not in the terminal's line of ^C
 
 
 def _show_change(run: Invocation, found: DocumentChange) -> None:
     from orchestra_mem.build import utc_now
 
-    time = utc_now()
+    now = utc_now()
     if run.as_json:
         record = {
-            "time": time.isoformat(), "document": found.path.stem, "path": str(found.path),
+            "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
             "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
         }  # fmt: skip
         return typer.echo(json.dumps(record))
-    return run.show(views.change_view(time, found))
+    return run.show(views.change_view(now, found))
 
 
 @command("Documents")

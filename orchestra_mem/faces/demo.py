@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -19,13 +20,11 @@ from orchestra_mem.faces.command import CommandResult, Invocation, command, reca
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from orchestra_mem.core.context.rendered import OrchestratorContext
-    from orchestra_mem.core.context.window import UsagePoint
     from orchestra_mem.core.histories import History, HistoryOperation
     from orchestra_mem.memory.importing import Imported
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.recall import Expansion
-    from orchestra_mem.types import Json, Operation, Summary
+    from orchestra_mem.types import Json, Summary
 
 WINDOW_TOKENS = 8_192
 # Entries so short that several make a segment in so small a window, and a document so large that it is compacted as
@@ -42,34 +41,8 @@ _SHOWN_CONTEXT_TOKENS = 1_000
 # An example of a summary covers no more operations than a screen holds.
 _MOST_EXPANDED = 8
 _MOST_SUMMARIES = 10
-_PLOT_COLUMNS = 70
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    """What a recorded history came to.
-
-    `points` tell how full the window was. `originals_equal` is whether the operations behind `expansion` are those that
-    were read from the repository, value for value; None where nothing was compacted.
-    """
-
-    folder: Path
-    operations: list[Operation]
-    seconds: float
-    refreshes: int
-    asked_refresh: bool
-    points: Sequence[UsagePoint]
-    context: OrchestratorContext
-    summaries: list[Summary]
-    expansion: Expansion | None
-    originals_equal: bool | None
-    documents: dict[str, Path]
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all operations."""
-        return sum(operation.tokens for operation in self.operations)
+# How many figures tell how full the window was, each the highest of its time; they fit into a line.
+_FIGURES = 16
 
 
 @command("Begin")
@@ -99,21 +72,8 @@ def demo(
         run.show(*_opening(history, limit, folder, patches=patches))
     config = _SMALL_CONFIG | {"project": {"name": source.resolve().name or "project"}}
     with open_memory(folder, config=config) as memory:
-        found = _replay(run, memory, history, folder)
-    record = {
-        "folder": found.folder, "recorded": len(found.operations), "recorded_tokens": found.tokens,
-        "seconds": round(found.seconds, 3), "window_tokens": WINDOW_TOKENS, "refreshes": found.refreshes,
-        "asked_refresh": found.asked_refresh,
-        "usage": [(point.sequence, point.used_tokens, point.event) for point in found.points],
-        "summaries": found.summaries, "expanded": found.expansion.reference if found.expansion else None,
-        "originals_equal": found.originals_equal,
-        "context": {
-            "budget_tokens": found.context.budget_tokens, "tokens": found.context.tokens,
-            "text": found.context.render(),
-        },
-        "documents": found.documents,
-    }  # fmt: skip
-    return CommandResult(record, lambda: _view(found))
+        record, expansion = _replay(run, memory, history, folder)
+    return CommandResult(record, lambda: _view(record, expansion))
 
 
 def _folder(keep: Path | None) -> Path:
@@ -145,8 +105,10 @@ def thinned(history: History, most: int) -> History:
     return replace(history, operations=some())
 
 
-def _replay(run: Invocation, memory: OrchestratorContextManager, history: History, folder: Path) -> Replayed:
-    """Record a history, look at what has become of it, and flush the session."""
+def _replay(
+    run: Invocation, memory: OrchestratorContextManager, history: History, folder: Path
+) -> tuple[dict[str, Any], Expansion | None]:
+    """Record a history, look at what it came to, and flush the session; with the originals of one of its summaries."""
     from orchestra_mem.memory.importing import import_history
     from orchestra_mem.types import DocumentName
 
@@ -166,20 +128,25 @@ def _replay(run: Invocation, memory: OrchestratorContextManager, history: Histor
     if asked:
         memory.refresh()
     seconds = time.perf_counter() - begun
-    summaries = memory.losses()
+    summaries, operations = memory.losses(), memory.operations()
     short = [each for each in summaries if each.level == 1 and each.operation_count <= _MOST_EXPANDED] or summaries
     best = max(reversed(short), key=lambda summary: summary.operation_count, default=None)
     expansion = memory.expand(f"S{best.id}") if best else None
     context = memory.get_orchestrator_context("the next prompt", _SHOWN_CONTEXT_TOKENS)
     archive = memory.flush_session()
     documents = {name.value: memory.episodic_memory.path(name) for name in DocumentName}
-    return Replayed(
-        folder=folder, operations=memory.operations(), seconds=seconds, refreshes=tracker.refresh_count,
-        asked_refresh=asked, points=tracker.history(), context=context, summaries=summaries, expansion=expansion,
-        originals_equal=all(op.data == originals[op.idempotency_key] for op in expansion.operations)
+    record = {
+        "folder": folder, "recorded": len(operations), "recorded_tokens": sum(each.tokens for each in operations),
+        "seconds": round(seconds, 3), "window_tokens": WINDOW_TOKENS, "refreshes": tracker.refresh_count,
+        "asked_refresh": asked,
+        "usage": [(point.sequence, point.used_tokens, point.event) for point in tracker.history()],
+        "summaries": summaries, "expanded": expansion.reference if expansion else None,
+        "originals_equal": all(op.data == originals[op.idempotency_key] for op in expansion.operations)
         if expansion else None,
-        documents=documents | ({"session": archive} if archive else {}),
-    )  # fmt: skip
+        "context": {"budget_tokens": context.budget_tokens, "tokens": context.tokens, "text": context.render()},
+        "documents": documents | ({"session": archive} if archive else {}),
+    }  # fmt: skip
+    return record, expansion
 
 
 def _opening(history: History, limit: int, folder: Path, *, patches: bool) -> Iterator[RenderableType]:
@@ -190,101 +157,74 @@ def _opening(history: History, limit: int, folder: Path, *, patches: bool) -> It
     if history.total >= limit:
         much = f"The newest {history.total:,} of its commits are taken (--limit)."
     if patches:
-        much += (
-            " That is little, so each file that they changed is an operation as well, with its patch "
-            f"(at most {_MOST_OPERATIONS:,} in all)."
-        )
-    yield Text("orchestra-mem: a git history replayed", style="bold")
+        much += f" That is little, so each file that they changed is an operation too ({_MOST_OPERATIONS:,} at most)."
     yield Text(
-        f"Each commit of {history.source} is recorded as an operation, as an orchestrator would record it, and "
-        f"followed by a context for a model with a window of only {WINDOW_TOKENS:,} tokens. {much} Documents show each "
-        "operation in a few lines and are compacted at once, so that so small a window has much to show."
+        f"Each commit of {history.source} is recorded as an operation, and followed by a context for a model with a "
+        f"window of only {WINDOW_TOKENS:,} tokens. {much}"
     )
     yield Text(f"The memory is made in {folder} and stays there.", overflow="fold")
     if history.note:
         yield Text(f"Note: {history.note}.", style="yellow")
 
 
-def _view(found: Replayed) -> Iterator[RenderableType]:
+def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
     """Show what a history came to, section by section."""
     from rich.rule import Rule
     from rich.text import Text
 
     sections = {
-        "What was recorded": _recorded(found), "The window over time": _window(found),
-        "What was compacted": _compacted(found), "What the model would be given": _context(found),
-        "The documents": _documents(found),
+        "What was recorded": [_recorded(record)], "The window over time": _window(record),
+        "What was compacted": _compacted(record, expansion),
+        "What the model would be given": [_boxed(record["context"]["text"])], "The documents": _documents(record),
     }  # fmt: skip
     for number, (title, parts) in enumerate(sections.items(), 1):
         yield Text("")
         yield Rule(Text(f"{number}. {title}", style="bold"), align="left", style="dim")
         for part in parts:
             yield Text(part) if isinstance(part, str) else part
-    yield Text("")
-    yield Rule(style="dim")
-    yield Text("Look around:")
-    for line in ("status", "context --explain", "losses", "history project_state", "ops --limit 5"):
-        yield Text(f"  orchestra-mem {line} -C {found.folder}", no_wrap=True, overflow="ignore")
 
 
-def _recorded(found: Replayed) -> Iterator[RenderableType]:
-    count, tokens = len(found.operations), found.tokens
-    yield (
-        f"{views.counted(count, 'operation')} of {tokens:,} tokens in {found.seconds:.1f} s "
-        f"({count / max(found.seconds, 0.001):,.0f} a second, refreshes included). "
+def _recorded(record: Mapping[str, Any]) -> str:
+    count, tokens, seconds = record["recorded"], record["recorded_tokens"], record["seconds"]
+    return (
+        f"{views.counted(count, 'operation')} of {tokens:,} tokens in {seconds:.1f} s "
+        f"({count / max(seconds, 0.001):,.0f} a second, refreshes included). "
         f"They would fill the window {tokens / WINDOW_TOKENS:.1f} times over."
     )
 
 
-def _window(found: Replayed) -> Iterator[RenderableType]:
-    yield plot([point.used_tokens / WINDOW_TOKENS for point in found.points])
-    if found.asked_refresh:
+def _window(record: Mapping[str, Any]) -> Iterator[str]:
+    shares = [used / WINDOW_TOKENS for _, used, _ in record["usage"]]
+    step = -(-len(shares) // _FIGURES)
+    yield " ".join(f"{max(shares[first : first + step]):.0%}" for first in range(0, len(shares), step))
+    if record["asked_refresh"]:
         yield "The history is too short to fill the window, so one refresh was asked for at the end (`refresh()`)."
-        return
-    resets = [point for point in found.points if point.event == "reset"]
-    before = max(point.before_tokens for point in resets)
-    after = sum(point.used_tokens for point in resets) / len(resets)
-    yield (
-        "At 80% of the window, or when the session document outgrows its share of it, the memory is refreshed: older "
-        "operations go to that document, it is compacted, and the next context begins anew. Here that happened "
-        f"{views.counted(found.refreshes, 'time')}; from at most {before:,} tokens ({before / WINDOW_TOKENS:.0%}) "
-        f"down to {after:,.0f} ({after / WINDOW_TOKENS:.0%}) on average."
-    )
+    else:
+        yield (
+            "At 80% of the window, or when the session document outgrows its share of it, the memory is refreshed: "
+            "older operations go to that document, it is compacted, and the next context begins anew. Here that "
+            f"happened {views.counted(record['refreshes'], 'time')}."
+        )
 
 
-def plot(shares: Sequence[float], columns: int = _PLOT_COLUMNS) -> str:
-    """Draw shares of 1 over time in a line; where they are more than columns, each shows the highest of its own."""
-    edges = [len(shares) * column // columns for column in range(columns + 1)]
-    shown = shares if len(shares) <= columns else [max(shares[start:end]) for start, end in pairwise(edges)]
-    return "".join(_EIGHTHS[max(0, min(8, round(share * 8)))] for share in shown)
-
-
-def _compacted(found: Replayed) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    expansion = found.expansion
+def _compacted(record: Mapping[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
+    summaries: list[Summary] = record["summaries"]
     if expansion is None or expansion.summary is None:
         yield "Nothing: all of it fits into the session document word for word."
         return
-    first = [summary for summary in found.summaries if summary.level == 1]
+    first = [summary for summary in summaries if summary.level == 1]
     source, tokens = sum(each.source_tokens for each in first), sum(each.tokens for each in first)
-    newest = found.summaries[-_MOST_SUMMARIES:]
-    levels = max(summary.level for summary in found.summaries)
     yield (
         f"{views.counted(sum(each.operation_count for each in first), 'operation')} of {source:,} tokens became "
-        f"{tokens:,} tokens of summaries, {tokens / source:.0%}, without a model. There are {len(found.summaries):,} "
-        f"summaries on {views.counted(levels, 'level')}; the newest {len(newest)}:"
+        f"{tokens:,} tokens of summaries, {tokens / source:.0%}, without a model. The newest:"
     )
-    yield from recall_views.losses_view(newest, hint=False)
-    summary = expansion.summary
-    yield from ("", f"S{summary.id} reads:", _boxed(summary.text.strip()))
-    yield f"and `expand S{summary.id}` gives {views.counted(len(expansion.operations), 'operation')}:"
-    for operation in expansion.operations[:_MOST_SUMMARIES]:
-        line = Text(f"  op{operation.id}  ", no_wrap=True, overflow="ellipsis")
-        yield line.append_text(views.operation_words(operation))
-    equal = found.originals_equal
-    words = "They equal, value for value, what git told" if equal else "They do NOT equal what git told: this is a bug"
-    yield Text(f"{words}.", style="green" if equal else "bold red")
+    yield from recall_views.losses_view(summaries[-_MOST_SUMMARIES:], hint=False)
+    yield f"{expansion.reference} reads:"
+    yield _boxed(expansion.summary.text)
+    yield f"`expand {expansion.reference}` gives the operations as they were recorded:"
+    yield from views.operations_view(expansion.operations[:_MOST_SUMMARIES])
+    equal = record["originals_equal"]
+    yield "They equal, value for value, what git told." if equal else "They do NOT equal what git told: this is a bug."
 
 
 def _boxed(text: str) -> RenderableType:
@@ -294,24 +234,11 @@ def _boxed(text: str) -> RenderableType:
 
     from orchestra_mem.core.text import visible
 
-    return Panel(Text(visible(text)), box=box.SQUARE, border_style="dim")
+    return Panel(Text(visible(text.strip())), box=box.SQUARE, border_style="dim")
 
 
-def _context(found: Replayed) -> Iterator[RenderableType]:
-    context = found.context
-    whose = "the model's own" if context.exact else "not the model's own"
-    yield (
-        f"So that it can be read here, this is a context for a budget of {context.budget_tokens:,} tokens: "
-        f"{context.tokens:,}, counted by {context.counter} ({whose})."
-    )
-    yield _boxed(context.render().rstrip())
-
-
-def _documents(found: Replayed) -> Iterator[RenderableType]:
-    yield (
-        "The session was flushed. These files are what the next run of the program remembers. "
-        "Edit them at any time, also while the program runs."
-    )
-    for name, path in found.documents.items():
-        shown = path.relative_to(found.folder) if path.is_relative_to(found.folder) else path
-        yield f"{name:<14} {shown}  ({path.stat().st_size:,} bytes)"
+def _documents(record: Mapping[str, Any]) -> Iterator[str]:
+    yield "The session was flushed. These files are what the next run of the program remembers:"
+    for name, path in record["documents"].items():
+        yield f"{name:<14} {os.path.relpath(path, record['folder'])}  ({path.stat().st_size:,} bytes)"
+    yield f"Look around: orchestra-mem status -C {record['folder']}"

@@ -1,14 +1,15 @@
-"""Documents that a person edits: running the editor, which facts an edit changed, which documents have changed."""
+"""Documents that a person edits: running the editor, and which documents have changed."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,11 +17,15 @@ from pathlib import Path
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.errors import ConfigError, ConfigFault
 from orchestra_mem.memory.epochs import changed_lines
-from orchestra_mem.types import Author, FileState, MustKeep, MustKeepStatus
+from orchestra_mem.types import FileState
 
 _STDERR = 2
 # Larger documents are said to have changed, and no more.
 _MOST_BYTES = 50_000_000
+# A document that is saved over and over is told of at this look, still or not.
+_MOST_LOOKS = 3
+# What says that a file is not there. Any other error says nothing of it.
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -> int:
@@ -73,31 +78,6 @@ def _fault(source: str, problem: str) -> ConfigError:
     return ConfigError((ConfigFault(source=source, key="", problem=problem),))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFacts:
-    """The facts that a person's edit has changed; `changed` holds each as it was and as it is."""
-
-    added: list[MustKeep]
-    changed: list[tuple[MustKeep, MustKeep]]
-    removed: list[MustKeep]
-
-
-def changed_facts(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> ChangedFacts:
-    """Compare all facts from before an edit with those after it; what the machine did meanwhile is left out."""
-    known = {fact.id: fact for fact in before}
-    new = {fact.id for fact in after if fact.id not in known and fact.author is Author.PERSON}
-    found = ChangedFacts(added=[fact for fact in after if fact.id in new], changed=[], removed=[])
-    for now in after:
-        was = known.get(now.id)
-        if was is None or was.status is MustKeepStatus.REMOVED:
-            continue
-        if now.status is MustKeepStatus.REMOVED:
-            found.removed.append(now)
-        elif now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text):
-            found.changed.append((was, now))
-    return found
-
-
 class DocumentEvent(StrEnum):
     """What has happened to a document."""
 
@@ -132,21 +112,53 @@ def differing_lines(before: str, after: str) -> list[str]:
 
 
 class SeenTexts:
-    """The texts of the documents in some folders, as they were when they were last read."""
+    """The documents in some folders as they were last told of. The folders may come, go and be replaced meanwhile."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
+        self._folders = tuple(folders)
         self._texts: dict[Path, str | None] = {}
-        self.states: dict[Path, FileState] = {}
-        for path in (path for folder in folders for path in folder.glob("[!.~]*.md")):
-            try:
-                # Before it is read: a save meanwhile is seen, if need be twice.
-                status = path.stat()
-                self.states[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+        # Of the latest look, and as last told of (None: gone); before the texts are read, so that no save is missed.
+        self._looked: dict[Path, FileState] = {}
+        self._looked = self._states()
+        self._told: dict[Path, FileState | None] = {**self._looked}
+        self._waits: dict[Path, int] = {}
+        for path in self._looked:
+            with suppress(FileNotFoundError):
                 self._texts[path] = _read(path)
-            except OSError:
-                continue
 
-    def look(self, path: Path) -> DocumentChange | None:
+    def look(self) -> list[DocumentChange]:
+        """Look at the files, and tell of those that have changed once two looks in a row find the same."""
+        before, now = self._looked, self._states()
+        self._looked = now
+        changed = sorted(path for path in self._told.keys() | now if self._told.get(path) != now.get(path))
+        self._waits = {path: self._waits.get(path, 0) + 1 for path in changed}
+        found = []
+        for path in changed:
+            if now.get(path) == before.get(path) or self._waits[path] >= _MOST_LOOKS:
+                self._told[path] = now.get(path)
+                del self._waits[path]
+                found.append(self._change(path))
+        return [change for change in found if change]
+
+    def _states(self) -> dict[Path, FileState]:
+        """Find the documents and their states; what cannot be seen now counts as it was at the look before."""
+        found = {}
+        for folder in self._folders:
+            try:
+                paths = [folder / name for name in os.listdir(folder)]
+            except OSError:
+                paths = [path for path in self._looked if path.parent == folder]
+            for path in paths:
+                if path.suffix == ".md" and not path.name.startswith((".", "~$")):  # no lock file of an office program
+                    try:
+                        status = path.stat()
+                        found[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+                    except OSError as error:
+                        if error.errno not in _ABSENT and path in self._looked:
+                            found[path] = self._looked[path]
+        return found
+
+    def _change(self, path: Path) -> DocumentChange | None:
         """Read a document again; None where it has not changed."""
         is_known, before = path in self._texts, self._texts.get(path)
         try:

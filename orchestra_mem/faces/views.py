@@ -14,11 +14,11 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.doctor import DocumentProblem, Finding, Health
-from orchestra_mem.faces.editing import ChangedFacts, DocumentChange, DocumentEvent
+from orchestra_mem.doctor import Finding, Health
+from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine
-from orchestra_mem.types import Author, MustKeep, MustKeepStatus, Operation, Session, Version
+from orchestra_mem.types import Author, DocumentFault, MustKeep, MustKeepStatus, Operation, Session, Version
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 
 _Row = TypeVar("_Row")
@@ -217,46 +217,9 @@ def _side(text: str) -> Text:
     return said if said.plain.strip() else Text("(deleted)", style="dim")
 
 
-def problems_text(problems: Sequence[DocumentProblem]) -> str:
+def problems_text(problems: Sequence[DocumentFault]) -> str:
     """Show the answer of `check`, where something is wrong: unfolded, for programs that look for file:line."""
     return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
-
-
-def edit_view(
-    path: Path, lines: Sequence[str], changes: ChangedFacts, problems: Sequence[DocumentProblem], *, changed: bool
-) -> Iterator[RenderableType]:
-    """Show the answer of `edit`; `lines` are those that came and went."""
-    if not changed:
-        yield Text(f"{path} was not changed")
-    else:
-        added = sum(line.startswith("+") for line in lines)
-        yield Text(f"{path}: {counted(added, 'line')} added, {len(lines) - added:,} removed")
-    table = Table.grid(padding=(0, 1))
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for word, style, facts in (
-        ("added", "green", changes.added),
-        ("changed", "yellow", [now for _, now in changes.changed]),
-        ("removed", "red", changes.removed),
-    ):
-        for fact in facts:
-            table.add_row(Text(word, style=style), f"K{fact.id}", fact.kind.value, _fact(fact))
-    if table.row_count:
-        yield Text("facts:")
-        yield table
-    elif changed:
-        yield Text("no fact was added, changed or removed; contexts show the text as it is")
-    if problems:
-        yield Text(problems_text(problems).rstrip("\n"), overflow="fold")
-
-
-def _fact(fact: MustKeep) -> Text:
-    said = clipped(fact.text)
-    said.no_wrap, said.overflow = False, "fold"
-    if fact.status in (MustKeepStatus.SUPERSEDED, MustKeepStatus.DONE):
-        said.append(f" ({fact.status.value})", style="dim")
-    return said
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:

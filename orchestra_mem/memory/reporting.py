@@ -153,7 +153,7 @@ class Reporter:
             # By its words: what the machine writes above it moves the line.
             key = fault.path, fault.problem
             if key not in known:
-                logger.warning("%s", fault)
+                logger.warning("%s: %s", fault, fault.meanwhile)
             since = known[key][0] if key in known else self._now()
             self._faults[key] = since, fault
         for path in {path for path, _ in known} - {fault.path for fault in faults}:
@@ -195,7 +195,10 @@ class Reporter:
         """Return what is off, since when, and in what words."""
         told = [
             *((subject, since, problem) for subject, (since, problem) in self._failed.items()),
-            *((PurePath(fault.path).stem, since, str(fault)) for since, fault in self._faults.values()),
+            *(
+                (PurePath(fault.path).stem, since, f"{fault}: {fault.meanwhile}")
+                for since, fault in self._faults.values()
+            ),
             *((each.subject, each.time.isoformat(timespec="seconds"), each.text) for each in self.ledger.notices()),
         ]
         return [{"subject": subject, "since": since, "problem": problem} for subject, since, problem in told]

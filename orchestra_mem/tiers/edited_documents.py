@@ -190,11 +190,7 @@ class EditedDocuments:
 
     def faults(self) -> list[DocumentFault]:
         """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""
-        return [
-            DocumentFault(path=str(path), line=line, problem=problem)
-            for path in map(self.path, self.names())
-            for line, problem in self._store.faults(path)
-        ]
+        return [fault for path in map(self.path, self.names()) for fault in self._store.faults(path)]
 
     def states(self) -> Mapping[str, FileState | None]:
         """What tells whether the documents have changed, without reading them."""

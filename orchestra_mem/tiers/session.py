@@ -305,9 +305,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def faults(self) -> list[DocumentFault]:
         """What is wrong with the live document on disk; it is served as far as it can be meanwhile."""
-        path = self.path
-        found = self._store.faults(path) if path else []
-        return [DocumentFault(path=str(path), line=line, problem=problem) for line, problem in found]
+        return self._store.faults(self.path) if self.path else []
 
     def token_count(self) -> int:
         """Tokens of the live document, 0 where there is none."""

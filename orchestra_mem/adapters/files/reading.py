@@ -10,8 +10,14 @@ from pathlib import Path
 
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
-from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError, storage_error
-from orchestra_mem.types import FileState
+from orchestra_mem.errors import DocumentError, StorageReadOnlyError, storage_error
+from orchestra_mem.types import DocumentFault, FileState
+
+_MARKED = (
+    "is marked as read-only",
+    "it is served, and left as it is; for the machine to go on with it, give this user the right to write there (chmod "
+    "u+w)",
+)
 
 
 class DocumentReader:
@@ -19,10 +25,12 @@ class DocumentReader:
 
     Args:
         homes: the folders that a link may lead to, besides the one that it stands in.
+        read_only: nothing of the memory may be written.
     """
 
-    def __init__(self, *, homes: Sequence[Path]) -> None:
+    def __init__(self, *, homes: Sequence[Path], read_only: bool = False) -> None:
         self._homes = tuple(homes)
+        self._read_only = read_only
 
     def homes(self, path: Path) -> tuple[Path, ...]:
         """Return the folders that a document at `path` may lie in."""
@@ -77,17 +85,26 @@ class DocumentReader:
                 return shown(file.read(SHOWN_BYTES if size > MOST_BYTES else -1), size)
         return None
 
-    def faults(self, path: Path) -> list[tuple[int, str]]:
-        """Return what is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
-        found: list[tuple[int, str]] = []
+    def faults(self, path: Path) -> list[DocumentFault]:
+        """Find what is wrong with a document as it lies there, nothing where there is none."""
+        found: list[tuple[int, str, str]] = []
         try:
-            data = self._read_bytes(path)
-            if data is not None and (status := _status(path)) is not None:
-                found += [(line, problem) for line, problem, _ in text_faults(data)]
-                check_rights(path, status)
-        except (OSError, StorageError) as error:
-            found.insert(0, (0, str(error)))
-        return found
+            if (place := _place_fault(path, self.homes(path))) is not None:
+                found.append((0, *place))
+            else:
+                status = path.stat()
+                # Where nothing of the memory may be written that is told once, and not of each document.
+                if not self._read_only and _is_marked(status):
+                    found.append((0, *_MARKED))
+                elif not self._read_only and not os.access(path, os.W_OK):
+                    found.append((0, "cannot be written to", "it is served; what the machine would write waits"))
+                size = _size_fault(status.st_size)
+                found += [(0, *size)] if size else text_faults(path.read_bytes())
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            found.append((0, f"cannot be read: {error.strerror or error}", "nothing of it is served"))
+        return [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
 
     def _read_bytes(self, path: Path) -> bytes | None:
         with telling("reading", path), suppress(FileNotFoundError):
@@ -177,6 +194,35 @@ def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
     return None if any(target.is_relative_to(os.path.realpath(home)) for home in homes) else target
 
 
+def _place_fault(path: Path, homes: Iterable[Path]) -> tuple[str, str] | None:
+    """Say what stands in a document's place that is none of this memory's, and what follows; None for a file.
+
+    Raises:
+        OSError: nothing stands there, or it cannot be seen.
+    """
+    ending = "nothing is read or written there; put the document itself in its place"
+    target = outside_target(path, homes)
+    if target is not None:
+        return f"is a symbolic link that leads out of the memory, to {target}", ending
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or not path.is_symlink():
+            raise
+        return f"is a symbolic link that leads nowhere ({error.strerror})", ending
+    if stat.S_ISREG(mode):
+        return None
+    what = "a folder" if stat.S_ISDIR(mode) else "no file"
+    return f"is {what}", "nothing is read or written there; move it away"
+
+
+def _size_fault(size_bytes: int) -> tuple[str, str] | None:
+    if size_bytes <= MOST_BYTES:
+        return None
+    served = "its beginning is served, and it is left as it is; take out what was pasted"
+    return f"is of {size_bytes / 1e6:,.1f} MB, over {MOST_BYTES / 1e6:,.0f} MB", served
+
+
 def check_place(path: Path, homes: Iterable[Path]) -> os.stat_result:
     """Make sure that a file stands in a document's place, and that it is this memory's.
 
@@ -184,21 +230,9 @@ def check_place(path: Path, homes: Iterable[Path]) -> os.stat_result:
         DocumentError: something else does.
         OSError: nothing does, or it cannot be seen.
     """
-    ending = "nothing is read or written there; put the document itself in its place"
-    target = outside_target(path, homes)
-    if target is not None:
-        raise DocumentError(f"{path} is a symbolic link that leads out of the memory, to {target}: {ending}")
-    try:
-        status = path.stat()
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) or not path.is_symlink():
-            raise
-        raise DocumentError(f"{path} is a symbolic link that leads nowhere ({error.strerror}): {ending}") from error
-    if stat.S_ISDIR(status.st_mode):
-        raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away")
-    if not stat.S_ISREG(status.st_mode):
-        raise DocumentError(f"{path} is no file, a document is expected there; move it away")
-    return status
+    if (fault := _place_fault(path, homes)) is not None:
+        raise DocumentError(f"{path} {': '.join(fault)}")
+    return path.stat()
 
 
 def check_size(path: Path, size_bytes: int) -> None:
@@ -207,12 +241,13 @@ def check_size(path: Path, size_bytes: int) -> None:
     Raises:
         DocumentError: it is.
     """
-    if size_bytes > MOST_BYTES:
-        size, most = f"{size_bytes / 1e6:,.1f} MB", f"{MOST_BYTES / 1e6:,.0f} MB"
-        raise DocumentError(
-            f"{path} is of {size}, over {most}: its beginning is served, and it is left as it is; take out what was "
-            "pasted"
-        )
+    if (fault := _size_fault(size_bytes)) is not None:
+        raise DocumentError(f"{path} {': '.join(fault)}")
+
+
+def _is_marked(status: os.stat_result) -> bool:
+    """Whether nobody may write to a file: root, who may do everything, is to leave it as well."""
+    return not status.st_mode & 0o222
 
 
 def check_rights(path: Path, status: os.stat_result) -> None:
@@ -221,8 +256,5 @@ def check_rights(path: Path, status: os.stat_result) -> None:
     Raises:
         StorageReadOnlyError: it is marked so.
     """
-    if not status.st_mode & 0o222:
-        raise StorageReadOnlyError(
-            f"{path} is marked as read-only: it is served, and left as it is; for the machine to go on with it, give "
-            "this user the right to write there (chmod u+w)"
-        )
+    if _is_marked(status):
+        raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")

@@ -65,13 +65,12 @@ class FileDocumentStore(DocumentReader):
         write_point: WritePoint | None = None,
         read_only: bool = False,
     ) -> None:
-        super().__init__(homes=(versions.parent, lock_file.parent))
+        super().__init__(homes=(versions.parent, lock_file.parent), read_only=read_only)
         self._versions = versions
         self._lock_file = lock_file
         self._lock_timeout_s = lock_timeout_s
         self._full_sync = full_sync
         self._tell: WritePoint = write_point or (lambda point: None)
-        self._read_only = read_only
         self._process_lock = FileLock(
             str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
         )
