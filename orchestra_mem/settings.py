@@ -183,7 +183,6 @@ class RetrievalSettings(_Section):
     context_share: _Share = 0.80
     cache_entries: Annotated[int, _between(0, 1_000_000)] = 100
     cache_ttl_s: Annotated[float, _between(0, 31_536_000)] = 3_600.0
-    prefetch_tasks: Annotated[int, _between(0, 100)] = 3
 
 
 class ResponsesSettings(_Section):

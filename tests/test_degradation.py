@@ -71,7 +71,7 @@ def server() -> Iterator[Server]:
 def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
     """Settings with this server's embeddings."""
     search = {"embedder": "http", "base_url": server.url, "model": "m", "breaker_reset_s": reset_s}
-    return {"search": search, "retrieval": {"prefetch_tasks": 0}}
+    return {"search": search}
 
 
 # The vector store

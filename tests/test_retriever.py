@@ -17,7 +17,6 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
 from tests.memories import say
-from tests.timing import until
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -121,28 +120,13 @@ def test_an_answer_is_kept_while_the_memory_is_the_same(memory: OrchestratorCont
 def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: Path, clock: Clock) -> None:
     """No more than so many are kept; with none the retriever works as well."""
     for entries, hits in ((2, 1), (0, 0)):
-        config = {**CONFIG, "retrieval": {"cache_entries": entries, "prefetch_tasks": 0}}
+        config = {**CONFIG, "retrieval": {"cache_entries": entries}}
         with open_memory(tmp_path, config=config, clock=clock) as memory:
             memory.record_operation("note", {"text": "The amber lamp was lit."})
             time.sleep(0.06)
             for task in ("one", "two", "one", "three", "two"):
                 memory.retriever.retrieve_context(task)
             assert (memory.retriever.get_stats()["hits"], memory.retriever.get_stats()["cached"]) == (hits, entries)
-
-
-def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorContextManager) -> None:
-    """When another is asked for the first time after it; what is seldom asked for is not."""
-    retriever = memory.retriever
-    for _ in range(3):
-        retriever.retrieve_context("deploy the shop")
-    retriever.retrieve_context("seldom asked")
-    memory.record_operation("note", {"text": "The shop has a blue door now, to be deployed with care."})
-    time.sleep(0.06)
-    retriever.retrieve_context("something else")
-    until(lambda: retriever.get_stats()["prefetched"] == 1)
-    hits = retriever.get_stats()["hits"]
-    assert "blue door" in retriever.retrieve_context("deploy the shop").text
-    assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]
 
 
 def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:

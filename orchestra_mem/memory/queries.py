@@ -203,5 +203,5 @@ class MemoryRetriever:
         self._retriever.clear_cache(pattern)
 
     def get_stats(self) -> dict[str, Json]:
-        """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        """Return figures of the cache: `hits` and `misses` since the start."""
         return self._retriever.get_stats()

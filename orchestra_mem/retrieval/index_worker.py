@@ -1,10 +1,9 @@
-"""Bring the search index up in a thread of its own, and do what else may wait."""
+"""Bring the search index up in a thread of its own."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 
 from orchestra_mem.errors import ClosedError, EmbedderError, StorageError
@@ -27,7 +26,6 @@ class IndexWorker:
         self._catch_up = catch_up
         self._guard = guard
         self.closing, self.rested, self._wanted = threading.Event(), threading.Event(), threading.Event()
-        self._jobs: deque[Callable[[], object]] = deque()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -39,11 +37,6 @@ class IndexWorker:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name="orchestra-mem index", daemon=True)
                 self._thread.start()
-
-    def do(self, job: Callable[[], object]) -> None:
-        """Do something when the index is up; not after the end."""
-        self._jobs.append(job)
-        self.follow()
 
     def end(self) -> None:
         """Let the thread end after the step that it is at."""
@@ -84,10 +77,3 @@ class IndexWorker:
         except Exception:
             # The next search tries again, and tells what is left.
             logger.exception("the search index could not be brought up to the memory")
-        while self._jobs and not self.closing.is_set():
-            try:
-                self._jobs.popleft()()
-            except ClosedError:
-                pass
-            except Exception:
-                logger.exception("what was to be done behind a search has failed")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from threading import Lock
 
 from cachetools import TTLCache
@@ -21,9 +19,6 @@ from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
 
-# What has been asked for less often is not popular, and so many tasks are counted.
-_POPULAR_FROM = 3
-_COUNTED_TASKS = 256
 # An entry takes about so much with its line in the index; more than so many are not looked at one by one.
 _ENTRY_TOKENS = 100
 _FEWEST_ENTRIES, _MOST_ENTRIES = 6, 40
@@ -86,7 +81,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
     Args:
         search, log, ledger: what is retrieved from.
         counter: counts tokens.
-        settings: how many answers are kept, for how long, and how many popular ones are made anew in the background.
+        settings: how many answers are kept, and for how long.
     """
 
     def __init__(
@@ -97,20 +92,16 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         counter: TokenCounter,
         settings: RetrievalSettings,
     ) -> None:
-        self._search = search
         self._passages = PassageRetriever(search, log)
         self._ledger = ledger
         self._counter = counter
-        self._prefetch_tasks = settings.prefetch_tasks
         # An answer is kept under the version that the memory had before it was looked for, so none is older than its
         # version.
         self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
             settings.cache_entries, settings.cache_ttl_s
         )
-        self._asked: Counter[_Request] = Counter()
         self._lock = Lock()
-        self._prefetching = False
-        self._hits = self._misses = self._prefetched = 0
+        self._hits = self._misses = 0
 
     def retrieve_context(
         self, task: str, moment: Moment, *, agents: Sequence[str] = (), pattern: str | None = None,
@@ -140,13 +131,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             found = self._cache.get((moment, request))
             self._hits += found is not None
             self._misses += found is None
-            self._asked[request] += 1
-            if len(self._asked) > _COUNTED_TASKS:
-                self._asked = Counter({each: count // 2 for each, count in self._asked.items() if count > 1})
-        if found is None:
-            found = self._retrieve(request, moment)
-            self._prefetch(moment)
-        return found
+        return self._retrieve(request, moment) if found is None else found
 
     def _retrieve(self, request: _Request, moment: Moment) -> RetrievedContext:
         recalled = self._passages.recall(
@@ -173,32 +158,6 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             with self._lock:
                 self._cache[moment, request] = found
         return found
-
-    def _prefetch(self, moment: Moment) -> None:
-        """Retrieve in the background what is asked for most often, as the memory has changed since the last time."""
-        search = self._search.opened
-        with self._lock:
-            most = self._asked.most_common(self._prefetch_tasks)
-            popular = [request for request, count in most if count >= _POPULAR_FROM]
-            if not popular or search is None or moment.version is None or self._prefetching:
-                return
-            self._prefetching = True
-        try:
-            search.behind(partial(self._prefetch_now, popular, moment))
-        except BaseException:
-            self._prefetching = False
-            raise
-
-    def _prefetch_now(self, popular: Sequence[_Request], moment: Moment) -> None:
-        try:
-            for request in popular:
-                with self._lock:
-                    known = (moment, request) in self._cache
-                if not known:
-                    self._retrieve(request, moment)
-                    self._prefetched += 1
-        finally:
-            self._prefetching = False
 
     def get_recommendations(
         self, task: str, moment: Moment, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
@@ -236,12 +195,11 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
                     self._cache.pop((moment, request), None)
 
     def get_stats(self) -> dict[str, Json]:
-        """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        """Return figures of the cache: `hits` and `misses` since the start."""
         with self._lock:
             return {
                 "cached": len(self._cache),
                 "max_cached": int(self._cache.maxsize),
                 "hits": self._hits,
                 "misses": self._misses,
-                "prefetched": self._prefetched,
             }

@@ -230,10 +230,6 @@ class MemorySearch:
         """Take note of passages that are given to a model: recorded again, they are no new memory."""
         self._indexer.note_recalled(passages)
 
-    def behind(self, job: Callable[[], object]) -> None:
-        """Do something in the thread that keeps the index up, when it has nothing else to do; not after `close`."""
-        self._worker.do(job)
-
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
         """Of the models that are known the first that has embedded most."""
         known = []
