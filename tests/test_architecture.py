@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_210,
+    "orchestra_mem": 51_160,
     "orchestra_mem/core": 12_340,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
@@ -56,10 +56,10 @@ MAX_LINES = {
     "orchestra_mem/tiers": 5_020,
     "orchestra_mem/adapters": 9_500,
     "orchestra_mem/memory": 3_030,
-    "orchestra_mem/retrieval": 1_820,
+    "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 8_030,
-    "tests": 36_950,
+    "tests": 36_930,
     "benchmarks": 9_220,
 }
 MAX_MODULE_LINES = 400
