@@ -154,27 +154,6 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
 # Context
 
 
-def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
-    """As a dictionary, newest operation first; as one text and as messages it says the same."""
-    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
-    record(memory, 12)
-    memory.refresh()
-    context = memory.get_orchestrator_context("nl_command")
-    found = context.as_dict()
-    assert list(found) == [
-        "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
-    ]  # fmt: skip
-    operations = found["working_memory"]
-    assert isinstance(operations, list)
-    assert [op["id"] for op in operations if isinstance(op, dict)] == ids(
-        memory.query_recent_operations(limit=len(operations))
-    )
-    assert "SQLite" in str(found["recent_decisions"])
-    assert "## Active Work" in str(found["project_state"])
-    assert context.for_operation == "nl_command"
-    assert context.exact is memory.get_stats()["context_window"]["exact"]  # type: ignore[index, call-overload]
-
-
 def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
     """It is a mistake of the caller."""
     with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):

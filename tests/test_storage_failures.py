@@ -12,8 +12,6 @@ import os
 import re
 import resource
 import shutil
-import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -26,7 +24,6 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.catalog_types import AuditFilter, ItemFilter
-from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -437,19 +434,6 @@ def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
 # Documents
 
 
-def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> None:
-    """From log and ledger, as it was: each operation stands in one place, as an entry or in a summary."""
-    with _open(tmp_path) as memory:
-        told = {f"m{number}": _record(memory, f"m{number}") for number in range(60)}
-        path = live(memory)
-        before = path.read_text()
-        assert SessionDocument.parse(before).summaries()
-    path.unlink()
-    with _open(tmp_path) as memory:
-        assert path.read_text() == before
-        assert everywhere(memory) == sorted(told.values())
-
-
 # The database
 
 
@@ -642,17 +626,6 @@ def test_clock_that_jumps_back_changes_no_order(tmp_path: Path) -> None:
         assert current["duration_seconds"] >= 0
         assert memory.flush_session() is not None
         assert _record(memory, "next") == 61
-
-
-def test_lock_of_a_dead_process_holds_nobody_up(tmp_path: Path) -> None:
-    """A process that was killed while it held the lock leaves the file behind, and no lock."""
-    ended = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=False, timeout=60)
-    assert ended.returncode == -signal.SIGKILL
-    assert stat.S_ISREG((tmp_path / ".obra" / "obra.lock").stat().st_mode)
-    with _open(tmp_path) as memory:
-        assert _recorded(memory) == {"last": 1}
-        assert _record(memory, "next") == 2
-        memory.refresh()
 
 
 if __name__ == "__main__":

@@ -227,13 +227,6 @@ def test_version_is_listed_as_it_was_kept(
     assert store.read_version(kept) == text
 
 
-def test_clock_that_jumps_back_does_not_disturb_the_order(store: FileDocumentStore) -> None:
-    """Versions are in the order of their keeping, whatever the time was said to be."""
-    first = _keep(store, "a", "first")
-    second = _keep(store, "a", "second", time=NOON - timedelta(days=400))
-    assert store.versions("a") == [first, second]
-
-
 def test_pruning_keeps_what_a_person_wrote(store: FileDocumentStore) -> None:
     """Of the machine's the newest stay; a person's stay all, however many and however old."""
     kept = [_keep(store, "a", str(n), Author.PERSON if n % 3 == 0 else Author.MACHINE) for n in range(9)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
+from tests.memories import everywhere
 from tests.promises.conftest import Open, work
 
 QUESTIONS = ["where do we keep batch 14?", "what failed in the mail queue?", "rate limiter", "table t25"]
@@ -36,14 +37,18 @@ def test_search_answers_the_same_without_its_index(tmp_path: Path, open_project:
 
 
 def test_a_session_document_is_made_again(tmp_path: Path, open_project: Open) -> None:
-    """The running session's document was deleted: what was recorded is in the context of the next start."""
+    """The running session's document was deleted: it is as it was, entries and summaries, at the next start."""
     with open_project() as memory:
-        work(memory, 30)
+        work(memory, 90)
+        memory.refresh()
         memory.get_orchestrator_context("next prompt")
+        assert memory.losses()
     (live,) = (tmp_path / ".obra" / "sessions").glob("*.md")
+    before = live.read_text(encoding="utf-8")
     live.unlink()
     with open_project() as memory:
+        assert live.read_text(encoding="utf-8") == before
+        assert everywhere(memory) == list(range(1, 91))
         context = memory.get_orchestrator_context("next prompt").render()
-        assert [op.id for op in memory.operations()] == list(range(1, 31))
-    assert "part_30.py" in context
+    assert "part_90.py" in context
     assert "table t25" in context

@@ -140,11 +140,12 @@ def test_an_operation_is_read_by_its_keys(memory: OrchestratorContextManager) ->
 
 
 def test_a_context_is_read_by_its_keys(memory: OrchestratorContextManager) -> None:
-    """Those of the design, with the design's dictionaries below them."""
+    """Those of the design, with the design's dictionaries below them, operations newest first."""
+    memory.record_operation("step", {"text": "heated the oven"})
     memory.record_operation("decision", {"text": "We decided to bake rye bread."})
     memory.refresh()
     context = memory.get_orchestrator_context("nl_command")
-    assert context["working_memory"][0]["type"] == "decision"
+    assert [operation["type"] for operation in context["working_memory"]] == ["decision", "step"]
     assert "rye bread" in "".join(context["recent_decisions"])
     assert set(context) == {
         "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",

@@ -77,16 +77,6 @@ def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
     assert any(rule.text in text for text in kept)
 
 
-def test_a_fact_that_is_reworded_says_what_the_person_says(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """In the ledger, the document and the context, also after the machine has written anew."""
-    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Friday or a Monday.")
-    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Friday or a Monday."]
-    _go_on(memory, clock, "We decided to cache tokens.")
-    text = _path(memory, STATE).read_text(encoding="utf-8")
-    assert text.count("Never deploy on a Friday") == text.count("Never deploy on a Friday or a Monday.") == 1
-    assert "Friday or a Monday" in memory.get_orchestrator_context("task_execution").render()
-
-
 @pytest.mark.parametrize(
     "written", ["### Use bcrypt for passwords\n\nBecause it is slow.\n", "- Use bcrypt for passwords\n"]
 )
@@ -144,23 +134,6 @@ def test_a_document_that_is_taken_away_says_nothing_of_its_facts(
     _path(memory, STATE).unlink()
     _go_on(memory, clock)
     assert "Never deploy on a Friday." in _path(memory, STATE).read_text(encoding="utf-8")
-
-
-def test_an_editor_that_was_open_before_a_refresh_takes_nothing_out(
-    memory: OrchestratorContextManager, clock: Clock
-) -> None:
-    """What it saves is what the person did to the text that was opened; what came since stands."""
-    opened = _path(memory, LOG).read_text(encoding="utf-8")
-    _go_on(memory, clock, "We decided to log in JSON.")
-    assert "log in JSON" in _path(memory, LOG).read_text(encoding="utf-8")
-    own = "### Ask the team before a release\n"
-    _path(memory, LOG).write_text(f"{opened.rstrip()}\n\n{own}", encoding="utf-8")
-    assert "We decided to log in JSON." in _says(memory, MustKeepKind.DECISION)
-    _go_on(memory, clock, "We decided to drop the cron job.")
-    text = _path(memory, LOG).read_text(encoding="utf-8")
-    for said in ("log in JSON", "Ask the team before a release", "drop the cron job", "sessions in Postgres"):
-        assert text.count(said) == 1, text
-    assert find_conflicts(text) == ()
 
 
 @pytest.mark.parametrize("back_s", [0, 60, 86_400])
