@@ -44,6 +44,8 @@ def open_import(
         HistoryError: there is nothing that can be imported.
     """
     root, left_out = Path(path), Counter[str]()
+    if not root.exists():
+        raise HistoryError(f"there is no {root}")
     files: list[tuple[float, Path, int, ImportKind]] = []
     for file in _files(root, on_fault, left_out) if root.is_dir() else [root]:
         try:
