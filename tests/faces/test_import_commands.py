@@ -151,7 +151,8 @@ def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, sou
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (("nowhere",), 1, "there is no nowhere"),
+        (("nowhere",), 1, "nowhere: cannot be read: No such file or directory"),
+        (("x" * 300,), 1, "cannot be read: File name too long"),
         ((".", "--as", "poems"), 2, "'poems' is not one of"),
         (("from",), 2, "Missing argument"),
         (("a", "b"), 2, "unexpected extra argument"),
