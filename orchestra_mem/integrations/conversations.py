@@ -100,10 +100,10 @@ class Conversation:
             first, last: which, as a slice has it.
             status: of those with it alone.
         """
-        which: dict[str, Json] = {"first": first, "last": last, "status": status}
+        which: dict[str, Json] = {"change": change, "first": first, "last": last, "status": status}
         if not _chosen(self.messages(), which):
             return []
-        done = self._record(_CHANGE, {"change": change}, which, uuid4().hex)
+        done = self._record(_CHANGE, {}, which, uuid4().hex)
         # Another process may have been faster: what stood there right before is what was taken.
         before = self.messages(done.id - 1)
         return [before[place].given for place in _chosen(before, which)]
@@ -124,11 +124,10 @@ def _replayed(operations: Iterable[Operation]) -> list[KeptMessage]:
         given = _given(each)
         if each.type == _CHANGE:
             chosen = set(_chosen(live, given))
-            archives = isinstance(each.data, dict) and each.data["change"] == "archive"
             live = [
                 message._replace(status=ARCHIVED) if place in chosen else message
                 for place, message in enumerate(live)
-                if archives or place not in chosen
+                if given["change"] == "archive" or place not in chosen
             ]
             continue
         *_, batch, status, replaces, count, place = (each.idempotency_key or "").split(" ")

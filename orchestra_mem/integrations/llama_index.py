@@ -134,7 +134,9 @@ class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
         for hit in hits:
             text = fenced(hit.chunk.text, hit.chunk.source)
             tokens = len(count(text))
-            if not hit.perhaps and tokens <= left and plain_words(hit.chunk.text) not in said:
+            words = plain_words(hit.chunk.text)
+            if not hit.perhaps and tokens <= left and words not in said:
+                said += f"\n{words}"
                 left -= tokens
                 recalled.append(TextBlock(text=text))
         return recalled

@@ -38,7 +38,7 @@ from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session_place import SessionPlace
-from orchestra_mem.types import STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import AS_GIVEN, STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 logger = logging.getLogger(__name__)
@@ -206,8 +206,8 @@ class Indexer:
         )
 
     def _own(self, operation: Operation) -> Operation | None:
-        """An operation without what it only repeats of the memory; None where that is all it has."""
-        if _is_stored(operation):
+        """An operation without what it only repeats of the memory; None where nothing is left for people."""
+        if _is_stored(operation) or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:

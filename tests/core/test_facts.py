@@ -32,9 +32,7 @@ def _found(text: str, *, operation: int = 1, speaker: str = "") -> tuple[MustKee
 
 
 def _operation(operation_type: str, data: Json, number: int = 1) -> Operation:
-    return Operation(
-        id=number, session="s", type=operation_type, data=data, timestamp=START, tokens=1, entry_tokens=1
-    )  # fmt: skip
+    return Operation(id=number, session="s", type=operation_type, data=data, timestamp=START, tokens=1, entry_tokens=1)
 
 
 def _facts(operation_type: str, data: Json) -> list[tuple[str, str]]:
@@ -189,11 +187,9 @@ def test_the_telling_line_of_a_failing_command_is_kept() -> None:
 def test_state_fields_are_read() -> None:
     """Outcome, error and next steps are facts by their names, at any depth and in any case."""
     data: Json = {
-        "task_id": 15,
-        "task_title": "Password hashing",
-        "Decision": "bcrypt",
+        "task_id": 15, "task_title": "Password hashing", "Decision": "bcrypt",
         "review": {"result": "completed", "error": None, "next_steps": ["Write the migration for old users"]},
-    }
+    }  # fmt: skip
     assert _facts("task_execution", data) == [
         ("decision", "decision: bcrypt (Password hashing)"),
         ("completion", "result: completed (Password hashing)"),
@@ -201,9 +197,9 @@ def test_state_fields_are_read() -> None:
     ]
     assert _facts("task", {"name": "Import", "success": False}) == [("failure", "success: false (Import)")]
     assert _facts("task", {"error": "Disk is full on node 7"}) == [("failure", "Disk is full on node 7")]
-    assert _facts("decision", {"text": "SQLite over Postgres for the start"}) == [
-        ("decision", "SQLite over Postgres for the start")
-    ]
+    assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
+    assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
+    assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]
 
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])

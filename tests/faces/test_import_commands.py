@@ -47,7 +47,7 @@ def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
     assert run("import", source) == f"recorded 23 operations of {source}\n"
     assert run.errors.endswith(
         "left out: 1 file-history-snapshot, 1 line of the program's own, 1 thinking, 1 image, 1 message of role "
-        "developer, 1 preamble, 1 reasoning, 1 world_state, 1 message of another branch, 1 thoughts, 1 "
+        "developer, 1 preamble, 1 reasoning, 1 world_state, 1 compacted, 1 message of another branch, 1 thoughts, 1 "
         "image_asset_pointer\n"
     )
     done = run.json("import", "from", source, "--as", "transcripts")
@@ -151,7 +151,8 @@ def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, sou
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (("nowhere",), 1, "nothing in nowhere can be imported"),
+        (("nowhere",), 1, "nowhere: cannot be read: No such file or directory"),
+        (("x" * 300,), 1, "cannot be read: File name too long"),
         ((".", "--as", "poems"), 2, "'poems' is not one of"),
         (("from",), 2, "Missing argument"),
         (("a", "b"), 2, "unexpected extra argument"),

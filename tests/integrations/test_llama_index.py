@@ -128,6 +128,7 @@ def test_what_leaves_a_chat_that_grows_too_long_is_recalled(memory: Orchestrator
     assert "The flour is stored in cellar 0" in (first.content or "")
     assert not any("flour is stored in" in (each.content or "") for each in chat)
     recalled = _text(asyncio.run(block.aget(chat)))
+    assert "conversation_change" not in {hit.chunk.kind for hit in memory.search("conversation change").hits}
     assert 0 < len(get_tokenizer()(recalled)) <= 200
     assert recalled.startswith("```recalled ")
 
@@ -141,7 +142,7 @@ def test_the_block_recalls_what_the_chat_does_not_say(memory: OrchestratorContex
     def recalled(*chat: ChatMessage, of: Any = memory, max_tokens: int = 300) -> str:
         return _text(asyncio.run(OrchestraMemBlock(memory=of, max_tokens=max_tokens).aget(list(chat))))
 
-    assert "on Tuesdays" in recalled(asked)
+    assert len(memory.facts()) == recalled(asked).count("on Tuesdays") == 1
     assert recalled(told, asked) == recalled() == recalled(told) == recalled(asked, max_tokens=0) == ""
     assert "on Tuesdays" in recalled(asked, of=memory.as_agent("ann"))
 

@@ -109,7 +109,7 @@ def _conversation(source: SourceFile, item: dict[str, Json]) -> Iterator[History
     mapping, title = item["mapping"], text_or(item.get("title"), "")
     assert isinstance(mapping, dict)
     begun = time_or(item.get("create_time"), source.modified)
-    own = text_or(item.get("conversation_id"), text_or(item.get("id"), f"{title} {begun}"))
+    own = text_or(item.get("conversation_id"), text_or(item.get("id"), f"{title} {item.get('create_time')}"))
     branch = _branch(mapping, item.get("current_node"))
     source.left_out["message of another branch"] += len(mapping.keys() - branch.keys())
     for node, message in reversed(branch.items()):

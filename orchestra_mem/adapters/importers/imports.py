@@ -1,7 +1,6 @@
 """The one door to the importers: what a file is, by its name and its first lines, and who reads it.
 
-In a folder each file is looked at by itself. Links in it are not followed: they may lead round in a circle, or out of
-it.
+In a folder each file is looked at by itself. Links in it are not followed: they may lead in a circle, or out of it.
 """
 
 from __future__ import annotations
@@ -44,6 +43,10 @@ def open_import(
         HistoryError: there is nothing that can be imported.
     """
     root, left_out = Path(path), Counter[str]()
+    try:
+        root.stat()
+    except OSError as error:
+        raise HistoryError(str(_unreadable(root, error))) from error
     files: list[tuple[float, Path, int, ImportKind]] = []
     for file in _files(root, on_fault, left_out) if root.is_dir() else [root]:
         try:
@@ -58,8 +61,7 @@ def open_import(
             f"nothing in {root} can be imported{f' as {kind}' if kind else ''}: it takes transcripts of Claude Code or "
             "Codex, a ChatGPT export, markdown; `import jsonl` reads other JSON lines, `import git` a repository"
         )
-    operations = _read(sorted(files), agent, on_fault, left_out)
-    total = sum(size for _, _, size, _ in files)
+    operations, total = _read(sorted(files), agent, on_fault, left_out), sum(size for _, _, size, _ in files)
     return History(source=str(root), operations=operations, total=total, unit="bytes", left_out=left_out)
 
 

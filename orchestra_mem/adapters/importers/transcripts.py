@@ -109,7 +109,7 @@ def _of_claude_code(line: dict[str, Json], session: _Session) -> Iterator[_Step]
     """Give what a line of `~/.claude/projects/*/*.jsonl` says; a tool's output stands in one of the user's."""
     kind, message = kind_of(line), line.get("message")
     session.note(line.get("sessionId"), line.get("cwd"))
-    if kind == "summary":
+    if kind == "summary" and line.get("summary"):
         yield _Step(session.key, {"role": "assistant", "summary": line.get("summary")}, "session_summary")
     elif kind not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
         session.source.left_out[kind if kind not in ("user", "assistant") else "line of the program's own"] += 1
@@ -149,7 +149,7 @@ def _of_codex(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
     elif kind in ("session_meta", "turn_context") or "instructions" in line:
         # A session that was forked has the head of the other one behind its own.
         session.note("" if session.folder else item.get("id"), item.get("cwd"))
-    elif kind == "compacted":
+    elif kind == "compacted" and item.get("message"):
         yield _Step(session.key, {"role": "assistant", "summary": item.get("message")}, "session_summary")
     elif kind == "response_item" or item is line:
         yield from _item(item, session.key, session.source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -76,9 +76,7 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
     results = []
     for operation, parts in zip(operations, read, strict=True):
-        finds: list[Find] = []
-        for part in parts:
-            finds.extend(next(found) if isinstance(part, _Text) else [part])
+        finds = [find for part in parts for find in (next(found) if isinstance(part, _Text) else [part])]
         results.append(_must_keeps(_of_whole(finds, operation), operation.id, operation.timestamp))
     return results
 
@@ -235,12 +233,13 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     """Weigh the finds of one operation against each other: what is done is open no more, one outcome is told once."""
-    outcome = next(filter(_is_outcome, finds), None)
-    if outcome is not None:
+    if outcome := next(filter(_is_outcome, finds), None):
         about = " (" in outcome.text
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
     if is_commit(operation):
         finds = _told_once(finds)
+    if operation.type == "rules":  # whatever a rule file states is one
+        finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
         finds[:0] = _of_decision(operation)
     return finds

@@ -89,6 +89,7 @@ _READING = re.compile(
 _TITLES = ("task_title", "title", "subject", "name", "task", "task_name", "story", "epic", "milestone", "item", "goal")
 # A title names a piece of work; it says neither that it is to be done nor that it is.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
+_ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
 _SPEAKERS = ("speaker", "author", "user", "from", "sender", "name", "who")
 _TITLE_CHARS = 100
@@ -177,7 +178,7 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
         text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
         about = "" if around.about == text else around.about
         return (Field(Source.STATE, label, text, about, around.speaker, around.voice),)
-    if not isinstance(value, str) or (key in _TITLES_ONLY and len(value) <= _TITLE_CHARS):
+    if not isinstance(value, str) or key in _ORIGINS or (key in _TITLES_ONLY and len(value) <= _TITLE_CHARS):
         return ()
     if key in _OUTPUT or (tool and key not in _SPEECH_OF_TOOLS):
         return (Field(Source.OUTPUT, label, value, around.about),)
