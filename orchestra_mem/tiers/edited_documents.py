@@ -127,7 +127,8 @@ class EditedDocuments:
             DocumentConflictError: it no longer holds `expected`.
         """
         writer, name = self.find(document)
-        writer.put(name, text, expected=expected, reason=VersionReason.EDIT, point="restore")
+        there = expected or (None if self._store.read(self.path(document)) is None else "")  # deleted, read as empty
+        writer.put(name, text, expected=there, reason=VersionReason.EDIT, point="restore")
 
     def save_edit(self, document: str, text: str, *, opened: str) -> SavedEdit:
         """Save what a person has made of the text that was `opened`, merged with what has come since.

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.context.window import UsageEvent, UsagePoint
+from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.faces.http.web.window_chart import window_chart
 from orchestra_mem.types import DocumentName, Json, VersionReason
 from tests.conftest import record
@@ -37,8 +38,11 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
     log = memory.episodic_memory.path("decision_log")
     log.write_bytes(log.read_bytes() + b"\n- caf\xe9\n")
     page = served.client.get("/").text
-    assert "A conflict in work_plan, line" in page
-    assert '<a href="/documents/work_plan">Decide it</a>' in page
+    assert page.count("onflict in work_plan, line") == 1
+    assert "waits for you" not in page
+    conflict = memory.conflicts()[0][1].id
+    assert f'<a href="/documents/work_plan#conflict-{conflict}">Decide it</a>' in page
+    assert f'id="conflict-{conflict}"' in served.client.get("/documents/work_plan").text
     assert page.index("decision_log") < page.index("The model’s window")
     assert "Nothing: no conflicts" not in page
 
@@ -100,3 +104,39 @@ def test_long_lists_come_in_pages(served: Served) -> None:
     assert 'rel="next"' not in last
     assert served.client.get(f"/sessions/{session}", params={"page": 9}).status_code == 200
     assert served.client.get("/sessions/none").status_code == 404
+
+
+def test_the_original_of_an_item_is_shown_with_its_tags(served: Served) -> None:
+    """By its number and by its id, as hits name it."""
+    item = served.memory.catalog.store({"content": "We deploy on Tuesdays.", "tags": ["deploy"]}, agent="reviewer")
+    for name in (f"M{item.number}", item.id):
+        page = served.client.get("/original", params={"of": name})
+        assert (page.status_code, "Tags: deploy" in page.text) == (200, True)
+
+
+def test_what_was_refused_is_told_in_plain_words(served: Served) -> None:
+    """No name of a status; after a form also that nothing was changed."""
+    for path, told in (("/nothing", "There is nothing at this address."), ("/documents/session", "no document")):
+        page = served.client.get(path)
+        assert page.status_code == 404
+        assert "<h1>Not found</h1>" in page.text
+        assert told in page.text
+        assert "Nothing was changed." not in page.text
+    page = served.client.post("/work", data={"kind": "epic", "title": "x" * 501})
+    assert page.status_code == 409
+    assert "<h1>Refused</h1>" in page.text
+    assert "Nothing was changed." in page.text
+
+
+def test_a_document_that_was_deleted_is_written_anew(served: Served) -> None:
+    """By a form; what somebody else wrote meanwhile is not overwritten."""
+    memory, name = served.memory, "decision_log"
+    record(memory, 1)
+    path = memory.documents.path(name)
+    path.unlink()
+    answer = served.client.post(f"/edit/{name}", data={"text": "One.\n", "opened": ""}, follow_redirects=False)
+    assert answer.headers["location"] == f"/documents/{name}?done=saved"
+    assert path.read_text() == "One.\n"
+    with pytest.raises(DocumentConflictError, match="was changed by someone else"):
+        memory.documents.save(name, "Two.\n", expected="")
+    assert path.read_text() == "One.\n"

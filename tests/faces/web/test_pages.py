@@ -109,6 +109,42 @@ def test_a_search_is_answered_as_it_is_typed(site: Site) -> None:
     assert site.problems == []
 
 
+def test_no_hits_of_other_words_stand_below_a_refusal(site: Site) -> None:
+    """Where a filter is refused, or the server gone, that is said in their place; the next answer takes its place."""
+    page = site.open("/search?q=zephyrberg")
+    expect(page.locator("#hits .rows > li").first).to_be_visible()
+    page.fill("#worker", "x" * 201)
+    expect(page.get_by_role("alert")).to_contain_text("at most 200 characters")
+    expect(page.locator("#hits .rows")).to_have_count(0)
+    expect(page.locator("#count")).to_be_empty()
+    page.context.set_offline(True)
+    page.fill("#worker", "")
+    expect(page.get_by_role("alert")).to_have_text("The server does not answer.")
+    page.context.set_offline(False)
+    page.fill("#q", "zephyr")
+    expect(page.locator("#hits .rows > li").first).to_be_visible()
+    assert [each for each in site.problems if "Failed to load resource" not in each] == []
+    site.problems.clear()  # the browser tells of both
+
+
+def test_what_somebody_wrote_turns_nothing_around_it_and_takes_no_page_for_itself(site: Site) -> None:
+    """Marks that turn the direction of writing, and a line of 100 KB: the list shows its beginning."""
+    headers = {"Authorization": f"Bearer {site.token}"}
+    for path, said in (
+        ("operations", {"type": "note", "data": {"text": "x" * 100_000}}),
+        ("work", {"kind": "epic", "title": "\u202eturned"}),
+    ):
+        httpx2.post(f"{site.url}/api/memory/{path}", json=said, headers=headers).raise_for_status()
+    page = site.open("/work")
+    title, kind = page.locator(".branch a", has_text="turned"), page.locator(".branch span").first
+    ends = title.evaluate("of => of.getBoundingClientRect().right")
+    assert ends <= kind.evaluate("of => of.getBoundingClientRect().left")
+    shown = site.open("/").locator("#newest li", has_text="xxxx")
+    assert shown.evaluate("of => of.clientHeight") < 500
+    shown.get_by_role("link").click()
+    assert site.page.evaluate("document.body.scrollHeight") > 5_000
+
+
 def test_a_summary_opens_down_to_the_original_words(site: Site) -> None:
     """From the session's tree, one level after the other."""
     page = site.open("/sessions")

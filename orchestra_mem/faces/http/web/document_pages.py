@@ -46,8 +46,9 @@ def list_documents(request: Request, memory: OwnMemory) -> Response:
 @router.get("/documents/{name:path}")
 def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = True, done: str = "") -> Response:
     """Show a document with who wrote what in its margin."""
+    text = memory.documents.text(name)
     lines = memory.blame(name) if blame else []
-    text = "\n".join(line.text for line in lines) if blame else memory.documents.text(name)
+    text = "\n".join(line.text for line in lines) if blame else text
     pieces = pieces_of(text, lines)
     return render(request, "document.html", name=name, pieces=pieces, blame=blame, done=_DONE.get(done, ""))
 

@@ -56,7 +56,8 @@ def _page_of(refusal: Message, body: bytes, scope: Scope) -> bytes:
     problem = json.loads(body)
     style = (static_file("page.css") or b"").decode()
     tried = b"token=" in scope["query_string"]
-    page = page_text("refusal.html", scope.get("caller"), problem=problem, style=style, tried=tried)
+    sent = scope["method"] == "POST"
+    page = page_text("refusal.html", scope.get("caller"), problem=problem, style=style, tried=tried, was_sent=sent)
     headers = MutableHeaders(scope=refusal)
     headers["content-type"], headers["content-length"] = "text/html; charset=utf-8", str(len(page))
     # Whoever has no token gets no other file, so the page brings its style along: this one style and no other.

@@ -14,9 +14,22 @@ const swap = (text, regions) => {
   }
 };
 
+// Refusals come as JSON, as no page is asked for in their place; they are raised with their words.
 const page = async (address, signal) => {
-  const answer = await fetch(address, { signal, headers: { Accept: "text/html" } });
+  const answer = await fetch(address, { signal, headers: { Accept: "*/*" } });
+  if (!answer.ok) throw new Error((await answer.json()).detail);
   return answer.text();
+};
+
+// Shows why there is no answer, in its place: the one before belongs to other words.
+const refuse = (error) => {
+  const told = document.createElement("p");
+  told.className = "problem";
+  told.setAttribute("role", "alert");
+  told.textContent = error instanceof TypeError ? "The server does not answer." : error.message;
+  const places = [...document.querySelectorAll("[data-typed-answer]")];
+  for (const place of places) place.replaceChildren();
+  places.at(-1).append(told);
 };
 
 for (const form of document.querySelectorAll("form[data-typed]")) {
@@ -30,7 +43,7 @@ for (const form of document.querySelectorAll("form[data-typed]")) {
       swap(await page(address, asked.signal), "[data-typed-answer]");
       history.replaceState(null, "", address);
     } catch (error) {
-      if (error.name !== "AbortError") form.submit();  // the browser says what is wrong
+      if (error.name !== "AbortError") refuse(error);
     }
   };
   const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, TYPING_MS); };
@@ -61,8 +74,9 @@ if (document.querySelector("[data-live]")) {
 // What was summarised is fetched when it is opened; without this there is a link to it.
 for (const details of document.querySelectorAll("details[data-load]")) {
   details.addEventListener("toggle", async () => {
-    const found = new DOMParser().parseFromString(await page(details.dataset.load), "text/html");
-    const part = found.getElementById(`part-${details.dataset.part}`);
+    let text;
+    try { text = await page(details.dataset.load); } catch { return; }  // the link stays
+    const part = new DOMParser().parseFromString(text, "text/html").getElementById(`part-${details.dataset.part}`);
     if (part) details.querySelector("p").replaceWith(part.querySelector("ul"));
   }, { once: true });
 }
