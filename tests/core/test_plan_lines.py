@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.agreement import brought_forward, merged
-from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits
+from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     item_line,
     parse_row,
@@ -227,6 +227,13 @@ def test_a_line_without_its_title_or_brackets_keeps_them() -> None:
     assert "- [x] #12 Sweep up (task)\n" in person
     text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
     assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
+
+
+def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:
+    """Behind the box, whatever the bullet, in the document's own line ends."""
+    text = PLAN.replace("- [ ] #12", "*  []  Buy a bell <!-- pin -->\n- [ ] #12").replace("\n", "\r\n")
+    now = with_item_numbers(text, lambda line: 14)
+    assert now == text.replace("*  []  Buy", "*  []  #14 Buy")
 
 
 def test_a_remark_is_known_again() -> None:
