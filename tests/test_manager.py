@@ -154,27 +154,6 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
 # Context
 
 
-def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
-    """As a dictionary, newest operation first; as one text and as messages it says the same."""
-    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
-    record(memory, 12)
-    memory.refresh()
-    context = memory.get_orchestrator_context("nl_command")
-    found = context.as_dict()
-    assert list(found) == [
-        "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
-    ]  # fmt: skip
-    operations = found["working_memory"]
-    assert isinstance(operations, list)
-    assert [op["id"] for op in operations if isinstance(op, dict)] == ids(
-        memory.query_recent_operations(limit=len(operations))
-    )
-    assert "SQLite" in str(found["recent_decisions"])
-    assert "## Active Work" in str(found["project_state"])
-    assert context.for_operation == "nl_command"
-    assert context.exact is memory.get_stats()["context_window"]["exact"]  # type: ignore[index, call-overload]
-
-
 def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
     """It is a mistake of the caller."""
     with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
@@ -441,23 +420,6 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
         record(memory, 60, 7)
         assert memory.get_stats()["problems"] == []
         assert_whole(memory)
-
-
-@pytest.mark.parametrize("odd", ["\ud800 \udc80", "\x00", "<!-- pin -->", "\n## Operations Log\n", "\n```\n"])
-def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextManager, odd: str) -> None:
-    """Recorded, kept as facts, summarised, flushed, and given back as they were; nothing pins itself."""
-    data = {"decision": f"We decided to use {odd} SQLite because it is embedded.", "title": f"T{odd}"}
-    memory.record_operation("decision", data)
-    memory.record_operation("note", {"text": f"Never deploy {odd} on Fridays.", odd: odd})
-    record(memory, 40, 3)
-    memory.refresh()
-    context = memory.get_orchestrator_context("x")
-    assert not any(placement.pinned for placement in context.placements)
-    path = flushed(memory)
-    document = SessionDocument.parse(path.read_text(encoding="utf-8"))
-    assert not any(part.block.pinned for part in document.parts)
-    assert memory.expand("op 1").operations[0].data == data
-    assert_whole(memory)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
