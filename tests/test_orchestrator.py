@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,20 +19,9 @@ from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome,
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+from tests.conftest import Clock
 
-
-class _Clock:
-    """Ten seconds go by between two looks."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 2, 9, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=10)
-        return self.now
-
-
-_CLOCK = _Clock()
+_CLOCK = Clock(datetime(2026, 3, 2, 9, tzinfo=UTC), step_s=10)
 
 
 def _opened(folder: Path) -> OrchestratorContextManager:
