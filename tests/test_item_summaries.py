@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +30,7 @@ from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import problems_of
 from tests.test_bad_models import BAD, _model
+from tests.timing import until
 
 CONFIG = {"compression": {"auto": False}}
 TALK = (
@@ -174,6 +176,20 @@ def test_a_kill_loses_no_job(tmp_path: Path, clock: Clock) -> None:
         assert (item.summary_method, TOLD in item.summary) == ("extractive + faithful", True)
         assert len(memory.audit(AuditFilter(call="better"))) == 1
         assert problems_of(memory) == []
+
+
+def test_the_foreground_comes_first(tmp_path: Path, clock: Clock) -> None:
+    """A generation under way ends within a token, and is done later."""
+    model = FaithfulModel(tokens_per_s=50)
+    with open_memory(tmp_path, clock=clock, model=model) as memory:
+        item = _store(memory)
+        until(lambda: len(model.prompts) > 0)
+        with memory.foreground():
+            start = time.monotonic()
+            assert model.generate([model.prompts[0][0]], max_tokens=1).answer_tokens <= 1
+            assert time.monotonic() - start < 1.0
+            assert memory.catalog.get(item.id).summary_method == "extractive"
+        until(lambda: memory.catalog.get(item.id).summary_method == "extractive + faithful")
 
 
 def test_an_item_whose_model_never_answers_is_given_up(tmp_path: Path, clock: Clock) -> None:

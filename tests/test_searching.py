@@ -113,6 +113,16 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     assert f"op {number}" in _sources(memory, "saffron")
 
 
+def test_a_model_that_is_not_there_is_told(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """Words answer meanwhile."""
+    memory.close()
+    config = {**CONFIG, "search": {"embedder": "onnx", "model_path": str(tmp_path / "none")}}
+    with open_memory(tmp_path, config=config) as again:
+        found = again.search("bcrypt")
+        assert found.hits
+        assert any("model.onnx" in note for note in found.notes)
+
+
 def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
     """Ranks and scores of both searches, and shares and priors that make its score."""
     for hit in memory.search("why did we choose bcrypt?").hits:
