@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from orchestra_mem.types import Json, Operation, Summary
 from tests.conftest import START
+
+
+def cases(name: str) -> list[Any]:
+    """Read a table of cases, a JSON value a line, from `tests/data`."""
+    lines = (Path(__file__).parent / "data" / f"{name}.jsonl").read_text("utf-8").split("\n")
+    return [json.loads(line) for line in lines if line]
 
 
 class Counter:

@@ -17,7 +17,6 @@ budgets in `core/test_disclosure.py`, rules without a model in the tests of fact
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -175,32 +174,6 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
 
 
 # The index
-
-
-@pytest.mark.parametrize("harm", ["damaged", "deleted", "deleted while open", "vectors damaged"])
-def test_a_broken_index_is_made_again(tmp_path: Path, harm: str) -> None:
-    """It answers as before; damage is told until all is there again."""
-    folder = tmp_path / HOME / "index"
-    with open_memory(tmp_path) as memory:
-        fill(memory)
-        before = {query: sources(memory, query) for query in ("bcrypt", "doctor", "#1")}
-        if harm == "deleted while open":
-            shutil.rmtree(folder)
-            assert {query: sources(memory, query) for query in before} == before
-    if harm == "damaged":
-        (folder / "search.db").write_bytes(b"no database" * 1_000)
-    elif harm == "vectors damaged":
-        for path in folder.glob("vectors-*"):
-            path.write_bytes(b"\xff" * path.stat().st_size)
-    elif folder.exists():
-        shutil.rmtree(folder)
-    with open_memory(tmp_path) as memory:
-        told = " ".join(memory.search("bcrypt").notes)
-        assert ("made anew" in told) is (harm in ("damaged", "vectors damaged"))
-        assert {query: sources(memory, query) for query in before} == before
-        assert notes(memory) == ()  # what has been made anew is no news
-        found = memory.retriever.retrieve_context("bcrypt")
-        assert SAID[0] in found.text
 
 
 @pytest.mark.parametrize("column", ["chunk tokens", "chunk record", "page data", "words_data block"])

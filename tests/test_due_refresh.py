@@ -8,12 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
+from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.work_types import WorkKind
@@ -39,14 +38,6 @@ def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindow
             return tracker
         memory.record_operation("note", {"text": f"We decided to keep part {number}."}, tokens)
     raise AssertionError("the window never filled up")
-
-
-def test_a_record_does_not_wait_for_a_refresh_that_can_wait(memory: OrchestratorContextManager) -> None:
-    """At 80 % it is due, and the next operations are recorded before it."""
-    tracker = fill(memory)
-    memory.record_operation("note", {"text": "more"}, 200)
-    assert tracker.refresh_count == 0
-    assert DUE <= tracker.used_tokens() < CRITICAL
 
 
 def test_in_a_loop_that_never_reads_it_comes_soon_after_it_is_due(memory: OrchestratorContextManager) -> None:
@@ -93,22 +84,6 @@ def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end:
     if end != "close":
         memory.get_stats()
         assert tracker.refresh_count == 1
-
-
-def test_where_nobody_reads_the_window_is_never_critical(memory: OrchestratorContextManager) -> None:
-    """Then a record refreshes after all, before the next ones could make the window overflow."""
-    crossed: list[Threshold] = []
-
-    def told(sender: object, crossing: Any) -> None:
-        crossed.append(crossing.threshold)
-
-    memory.events.window_filled.connect(told)
-    tracker = memory.context_tracker
-    for number in range(300):
-        memory.record_operation("note", {"text": f"part {number}"}, 120 + number % 5 * 40)
-        assert tracker.used_tokens() < CRITICAL
-    assert tracker.refresh_count >= 3
-    assert Threshold.CRITICAL not in crossed
 
 
 def test_where_nobody_reads_the_document_stays_bounded(tmp_path: Path) -> None:

@@ -27,13 +27,6 @@ def standing(memory: OrchestratorContextManager) -> list[int]:
     return [] if not documents else list(SessionDocument.parse(documents[0].read_text(encoding="utf-8")).entries())
 
 
-def test_a_record_does_not_wait_for_a_spill(memory: OrchestratorContextManager) -> None:
-    """What working memory cannot hold is in the event log, and stays with the rest for now."""
-    record(memory, OVER)
-    assert standing(memory) == []
-    assert len(memory.operations()) == OVER
-
-
 @pytest.mark.parametrize(
     "reading",
     [
@@ -44,6 +37,7 @@ def test_a_record_does_not_wait_for_a_spill(memory: OrchestratorContextManager) 
 def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, reading: str) -> None:
     """An operation stands in one tier, and who looks into a file after a reading finds there what has left."""
     record(memory, OVER)
+    assert standing(memory) == []
     eval(f"memory.{reading}")  # one of those above
     assert standing(memory) == [1, 2, 3, 4]
     if reading != "close()":

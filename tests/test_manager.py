@@ -422,23 +422,6 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
         assert_whole(memory)
 
 
-@pytest.mark.parametrize("odd", ["\ud800 \udc80", "\x00", "<!-- pin -->", "\n## Operations Log\n", "\n```\n"])
-def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextManager, odd: str) -> None:
-    """Recorded, kept as facts, summarised, flushed, and given back as they were; nothing pins itself."""
-    data = {"decision": f"We decided to use {odd} SQLite because it is embedded.", "title": f"T{odd}"}
-    memory.record_operation("decision", data)
-    memory.record_operation("note", {"text": f"Never deploy {odd} on Fridays.", odd: odd})
-    record(memory, 40, 3)
-    memory.refresh()
-    context = memory.get_orchestrator_context("x")
-    assert not any(placement.pinned for placement in context.placements)
-    path = flushed(memory)
-    document = SessionDocument.parse(path.read_text(encoding="utf-8"))
-    assert not any(part.block.pinned for part in document.parts)
-    assert memory.expand("op 1").operations[0].data == data
-    assert_whole(memory)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) -> None:
     """Forked while another thread held the memory, a child is told at once, and leaves it open to its parent."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -22,20 +19,9 @@ from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome,
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+from tests.conftest import Clock
 
-
-class _Clock:
-    """Ten seconds go by between two looks."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 2, 9, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=10)
-        return self.now
-
-
-_CLOCK = _Clock()
+_CLOCK = Clock(datetime(2026, 3, 2, 9, tzinfo=UTC), step_s=10)
 
 
 def _opened(folder: Path) -> OrchestratorContextManager:
@@ -83,20 +69,6 @@ def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
     assert "slow on purpose" in _done(orchestrator, "why did we choose bcrypt?")
 
 
-def test_the_next_day_it_is_all_known(tmp_path: Path) -> None:
-    """After a shutdown another process goes on with the epic, and tells how far it is."""
-    with _opened(tmp_path) as memory, Orchestrator(memory) as orchestrator:
-        _done(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup and MFA")
-        _done(orchestrator, "start the first one", "finish it")
-    with _opened(tmp_path) as memory:
-        orchestrator = Orchestrator(memory)
-        assert len(memory.sessions()) == 1
-        answer = _done(orchestrator, "continue with the epic")
-        assert "1 of 3 done" in answer
-        assert "Next: Story #3" in answer
-        assert "1 of 3 done" in _done(orchestrator, "what's the status of Epic 1?")
-
-
 def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) -> None:
     """As the source design has it: type, input, intent and result; and the changes of work point back to it."""
     reply = orchestrator.execute("create an epic for billing")
@@ -108,21 +80,6 @@ def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) 
     assert operation.data["user_input"] == "create an epic for billing"
     assert "Epic #1" in str(operation.data["result"])
     assert [event.operation for event in orchestrator.tracker.events(1)] == [operation.id]
-
-
-def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
-    """Cancelling and undoing wait for a yes; a no or another line leaves everything as it was."""
-    _done(orchestrator, "create an epic for billing")
-    assert orchestrator.execute("cancel #1").outcome is Outcome.ASKED
-    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
-    assert orchestrator.execute("no").text == "Left as it is."
-    assert orchestrator.execute("cancel it").outcome is Outcome.ASKED
-    _done(orchestrator, "create an epic for search")
-    assert orchestrator.execute("yes").outcome is Outcome.NOT_UNDERSTOOD
-    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
-    assert orchestrator.execute("cancel #1").outcome is Outcome.ASKED
-    assert orchestrator.execute("yes").outcome is Outcome.DONE
-    assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
 
 
 def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
@@ -361,32 +318,6 @@ def test_long_sessions_refresh_and_go_on(tmp_path: Path) -> None:
         assert len(memory.operations()) == 120
         assert orchestrator.tracker.item(60).status is WorkStatus.IN_PROGRESS
         assert "#60" in _done(orchestrator, "what did we just do?")
-
-
-CHILD = """
-import sys
-from orchestra_mem import open_memory
-from orchestra_mem.orchestrator import Orchestrator
-with open_memory(sys.argv[1]) as memory, Orchestrator(memory) as orchestrator:
-    orchestrator.end_on_signals()
-    orchestrator.execute("create an epic for billing")
-    print("ready", flush=True)
-    import time
-    time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
-def test_signals_flush_the_session(tmp_path: Path, kind: signal.Signals) -> None:
-    """SIGINT and SIGTERM end the process after the session was archived."""
-    with subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
-        child.send_signal(kind)
-        child.wait(30)
-    assert list((tmp_path / ".obra/sessions/archive").glob("session_*.md"))
-    assert "billing" in (tmp_path / ".obra/memory/work_plan.md").read_text(encoding="utf-8").lower()
 
 
 # With a model

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -82,22 +80,3 @@ def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypa
             until(lambda: "no space" in str(memory.get_stats()["problems"]))
         memory.refresh()
         assert len(memory.facts()) >= 20
-
-
-def test_a_memory_that_is_closed_or_forgotten_leaves_no_thread(tmp_path: Path, clock: Clock) -> None:
-    """The helper keeps no memory alive, and ends with it."""
-    others = set(threading.enumerate())
-
-    def helpers() -> list[threading.Thread]:
-        gc.collect()
-        return [each for each in threading.enumerate() if each.name == "orchestra-mem pauses" and each not in others]
-
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        fill(memory, clock, 4)
-        assert helpers()
-    until(lambda: not helpers())
-    forgotten = open_memory(tmp_path, config=CONFIG, clock=clock)
-    fill(forgotten, clock, 4)
-    forgotten._parts.close()
-    del forgotten
-    until(lambda: not helpers())

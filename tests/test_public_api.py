@@ -14,6 +14,7 @@ import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.history import HistoryCalls
+from tests.builders import cases
 
 PACKAGE = Path(orchestra_mem.__file__).parent
 
@@ -41,69 +42,6 @@ def test_every_error_can_be_caught_by_its_public_name() -> None:
     assert found == {name: getattr(orchestra_mem, name) for name in orchestra_mem.__all__ if name.endswith("Error")}
 
 
-SIGNATURES = {
-    "clean_up": "(self, *, agent: 'str' = '') -> 'CleanedUp'",
-    "blame": "(self, document: 'str') -> 'list[BlamedLine]'",
-    "conflicts": "(self) -> 'list[tuple[str, ConflictBlock]]'",
-    "resolve_conflict": ("(self, conflict: 'str', *, accept: 'bool') -> 'tuple[str, Resolved]'"),
-    "record_operation": (
-        "(self, operation_type: 'str', operation_data: 'object', tokens_used: 'int | None' = None, *, "
-        "agent: 'str | None' = None, critical: 'bool | None' = None, timestamp: 'datetime | None' = None, "
-        "idempotency_key: 'str | None' = None) -> 'Operation'"
-    ),
-    "get_orchestrator_context": (
-        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None, "
-        "where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, item=None, pattern=None, "
-        "since=None, until=None, readable=None, strict=False), measure_turns: 'bool' = True) -> 'OrchestratorContext'"
-    ),
-    "explain": (
-        "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
-        "-> 'str'"
-    ),
-    "refresh": "(self) -> 'Refreshed | None'",
-    "flush_session": "(self) -> 'Path | None'",
-    "query_recent_operations": "(self, operation_type: 'str | None' = None, limit: 'int' = 10) -> 'list[Operation]'",
-    "operations": "(self, where: 'OperationFilter | None' = None) -> 'list[Operation]'",
-    "count_operations": "(self, where: 'OperationFilter | None' = None) -> 'int'",
-    "sessions": "(self) -> 'list[Session]'",
-    "session_agents": "(self, session: 'str') -> 'list[str]'",
-    "session_summary": "(self, session: 'str') -> 'Summary | None'",
-    "session_document": "(self, session: 'str') -> 'str'",
-    "summaries": "(self, session: 'str') -> 'list[Summary]'",
-    "window_history": "(self, limit: 'int' = 10000) -> 'list[UsagePoint]'",
-    "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
-    "search": (
-        "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "
-        "item=None, pattern=None, since=None, until=None, readable=None, strict=False), "
-        "mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, limit: 'int' = 10) -> 'Answer'"
-    ),
-    "update_index": ("(self, told: 'Callable[[Backlog], None] | None' = None, *, anew: 'bool' = False) -> 'None'"),
-    "hit_lines": "(self, hits: 'Sequence[Hit]') -> 'list[int]'",
-    "expand": "(self, reference: 'str | int') -> 'Expansion'",
-    "facts": (
-        "(self, kind: 'MustKeepKind | None' = None, *, standing: 'bool' = True, limit: 'int | None' = None) "
-        "-> 'list[MustKeep]'"
-    ),
-    "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
-    "count_losses": "(self, session: 'str | None' = None) -> 'int'",
-    "get_stats": "(self) -> 'dict[str, Json]'",
-    "foreground": "(self) -> 'AbstractContextManager[None]'",
-    "close": "(self) -> 'None'",
-    "as_agent": "(self, agent: 'str') -> 'AgentMemory'",
-    "inject": (
-        "(self, message: 'str', *, agent: 'str', max_tokens: 'int | None' = None, use_memory: 'bool' = True) "
-        "-> 'InjectedMessage'"
-    ),
-    "relevant": (
-        "(self, message: 'str', *, agent: 'str', max_tokens: 'int | None' = None, call: 'str' = 'get_relevant') "
-        "-> 'Injection'"
-    ),
-    "learn": "(self, message: 'str', answer: 'str', *, agent: 'str') -> 'None'",
-    "write_catalog": "(self) -> 'None'",
-    "audit": "(self, where: 'AuditFilter | None' = None) -> 'list[AuditEntry]'",
-}
-
-
 def test_the_managers_methods_are_called_like_this() -> None:
     """Its public methods are these and no others, each with a docstring."""
     manager = orchestra_mem.OrchestratorContextManager
@@ -112,7 +50,9 @@ def test_the_managers_methods_are_called_like_this() -> None:
         for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(manager)).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
-    assert {name: str(inspect.signature(method)) for name, method in methods.items()} == SIGNATURES
+    assert {name: str(inspect.signature(method)) for name, method in methods.items()} == dict(
+        cases("manager_signatures")
+    )
     assert all(method.__doc__ for method in methods.values())
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.responses import ResponseKind, difference
+from tests.builders import cases
 from tests.conftest import Clock
 
 QUESTION = "Why did we choose bcrypt for passwords?"
@@ -173,27 +174,7 @@ def test_near_misses_are_told_to_who_tunes_the_threshold(
     assert "near miss of the response cache: cosine 0.8" in caplog.text
 
 
-DIFFERENT = [
-    ("Who deployed the shop?", "When was the shop deployed?"),
-    ("What is the status of task 12?", "What is the status of task 13?"),
-    ("What happened before the migration?", "What happened after the migration?"),
-    ("Is the build green?", "Is the build not green?"),
-    ("Is the build green?", "Isn't the build green?"),
-    ("Can users delete orders?", "Can orders delete users?"),
-    ("What did Anna say in the long meeting on Monday?", "What did Boris say in the long meeting on Monday?"),
-    ("Is src/app.py tested?", "Is src/apps.py tested?"),
-    ("What was the first decision?", "What was the last decision?"),
-    ("How do I compile C?", "How do I compile C#?"),
-    ("Is a < b in the loop?", "Is a > b in the loop?"),
-    ("Is the temperature 5 degrees?", "Is the temperature -5 degrees?"),
-    ("Should I open the left valve of the reactor pump?", "Should I open the right valve of the reactor pump?"),
-    ("Did the build pass with the new compiler flags?", "Did the build fail with the new compiler flags?"),
-    ("Is the build of the shop green?", "Is the nightly build of the shop green?"),
-    ("Soll ich die Datenbank löschen?", "Soll ich die Datenbank nicht löschen?"),
-]
-
-
-@pytest.mark.parametrize(("asked", "known"), DIFFERENT)
+@pytest.mark.parametrize(("asked", "known"), cases("questions_that_turn_on_a_word"))
 def test_questions_that_turn_on_a_word_are_not_the_same(
     memory: OrchestratorContextManager, asked: str, known: str
 ) -> None:

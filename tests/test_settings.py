@@ -17,6 +17,7 @@ from orchestra_mem.choices import Durability
 from orchestra_mem.errors import ConfigError
 from orchestra_mem.settings import Settings, schema, sections
 from orchestra_mem.settings_check import RETIRED
+from tests.builders import cases
 
 Load = Callable[..., Settings]
 
@@ -221,8 +222,6 @@ def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytes
 
 # Faults of values
 
-_SECONDS = "must be a number from 0 to 86400"
-
 
 @pytest.mark.parametrize(
     ("written", "found"),
@@ -238,35 +237,7 @@ def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        ("storage: {lock_timeout_s: 1:30}\n", f"storage.lock_timeout_s: {_SECONDS}, not the text '1:30'"),
-        ("storage: {durability: fast}\n", "storage.durability: must be one of normal, full, not the text 'fast'"),
-        ("storage: {durability: off}\n", "storage.durability: must be one of normal, full, not false"),
-        ("orchestrator: {auto_refresh_enabled: 1}", "orchestrator.auto_refresh_enabled: must be true or false, not 1"),
-        ("project: {name: 2024}\n", "project.name: must be text, not 2024; put it in quotes"),
-        ("project: {name: ' '}\n", "project.name: must not be blank"),
-        ("orchestrator: {session_dir: ''}\n", "orchestrator.session_dir: must not be empty"),
-        ("storage: full\n", "storage: must be a section with keys below it, not the text 'full'"),
-        ("- storage\n", "must be a section with keys below it, not a list"),
-        ("project: {name: !!python/object/apply:os.getcwd []}\n", "project.name: must be text, not a list"),
-        ("storage: &s\n  again: *s\n", "storage.again: unknown key"),
-        ("storage.durabilty: full\n", "storage.durabilty: unknown key; did you mean storage.durability?"),
-        ("keep_versions: 5\n", "keep_versions: unknown key; did you mean orchestrator.keep_versions?"),
-        ("max_tokens: 5\n", "max_tokens: unknown key; did you mean categorization.max_tokens or "
-         "orchestrator.context_window.max_tokens or orchestrator.working_memory.max_tokens?"),
-        ("orchestrator: {storage: {}}\n", "orchestrator.storage: unknown key; did you mean storage?"),
-        ("colour: red\n", "colour: unknown key"),
-        ("catalog.permissions: {ada: {read: 5}}\n",
-         "catalog.permissions: ada.read: must be a list"),
-        ("catalog.permissions: {ada: {reed: []}}\n",
-         "catalog.permissions: ada.reed: unknown key"),
-        ("catalog.permissions: &a {ada: *a}\n", "catalog.permissions: ada.ada: unknown key"),
-        ("catalog.permissions: [ada]\n", "catalog.permissions: must be a mapping, not a list"),
-        ('&a {"": *a}', "unknown key"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "fault"), cases("wrong_settings"))
 def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     load: Load, content: str, fault: str
 ) -> None:
@@ -372,39 +343,8 @@ def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, conten
 
 # Impossible combinations
 
-_LIMIT = "must be below session_compression_threshold 1500: nothing could be compacted"
 
-
-@pytest.mark.parametrize(
-    ("content", "faults"),
-    [
-        ("orchestrator:\n  context_window:\n    refresh_threshold: 0.70\n",
-         ["3: orchestrator.context_window.refresh_threshold: thresholds must ascend: warning_threshold 0.7 < "
-          "refresh_threshold 0.7 < critical_threshold 0.95 does not hold"]),
-        ("context:\n  shares:\n    work_plan: 0.2\n",
-         ["3: context.shares.work_plan: the shares must sum to 1, not 1.05 (project_state 0.25, work_plan 0.2, "
-          "decision_history 0.1, session_summary 0.2, working_memory 0.3)"]),
-        ("orchestrator: {session_compression_threshold: 1500}\n",
-         [f"1: orchestrator.session_compression_threshold: compaction.verbatim_floor_tokens 2000 {_LIMIT}",
-          f"1: orchestrator.session_compression_threshold: compaction.segment_tokens 2000 {_LIMIT}"]),
-        ("orchestrator: {memory_dir: .obra//./sessions/}\n",
-         ["1: orchestrator.memory_dir: session_dir and memory_dir must be two folders, not both '.obra/sessions'"]),
-        ("tokens: {counter: gguf}\n",
-         ["1: tokens.counter: tokens.counter gguf counts with the vocabulary of llm.model_path, which is empty"]),
-        ("llm: {model_path: a, base_url: 'http://h'}\n",
-         ["1: llm.model_path: llm.model_path and llm.base_url both name a model: give one of them"]),
-        ("search: {embedder: onnx}\n",
-         ["1: search.embedder: search.embedder onnx needs search.model_path, which is empty"]),
-        ("search: {embedder: gguf}\n",
-         ["1: search.embedder: search.embedder gguf needs search.model_path, which is empty"]),
-        ("search: {embedder: http}\n",
-         ["1: search.embedder: search.embedder http needs search.model, the name that the server has for it, which is "
-          "empty"]),
-        # A threshold that is no number is one fault, not two.
-        ("orchestrator: {context_window: {warning_threshold: high, refresh_threshold: 0.6, critical_threshold: 0.5}}",
-         ["1: orchestrator.context_window.warning_threshold: must be a number from 0.01 to 1, not the text 'high'"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "faults"), cases("settings_that_are_impossible_together"))
 def test_settings_that_are_impossible_together_are_a_fault_at_the_one_that_was_given(
     load: Load, content: str, faults: list[str]
 ) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -114,42 +111,7 @@ def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, dat
         database.close()
 
 
-@given(
-    time=st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
-    kind=STRINGS.filter(lambda text: text.isprintable() and text.strip()),
-    tokens=st.integers(0, 2**31 - 1),
-    agent=st.none() | STRINGS.filter(str.isprintable),
-    critical=st.booleans(),
-)
-def test_every_field_comes_back_equal(
-    tmp_path_factory: pytest.TempPathFactory, time: datetime, kind: str, tokens: int, agent: str | None, critical: bool
-) -> None:
-    """Time to the microsecond in any year, type, tokens, agent, flag."""
-    database = Database(tmp_path_factory.mktemp("database") / "obra.db")
-    try:
-        log = SqliteEventLog(database)
-        draft = UnrecordedOperation(
-            type=kind, data=None, timestamp=time.replace(tzinfo=UTC), tokens=tokens, entry_tokens=tokens // 2,
-            agent=agent, critical=critical, idempotency_key=None,
-        )  # fmt: skip
-        recorded = _record(log, draft)
-        assert log.operation(recorded.id) == recorded
-        assert (recorded.timestamp, recorded.agent) == (draft.timestamp, agent)
-    finally:
-        database.close()
-
-
 # The event log
-
-
-def test_operations_are_numbered_from_one_in_one_session(log: SqliteEventLog) -> None:
-    """The first operation begins a session, the next ones join it."""
-    recorded = [_record(log, _draft(n), session=n) for n in range(1, 4)]
-    assert [(op.id, op.session) for op in recorded] == [(1, "1-session"), (2, "1-session"), (3, "1-session")]
-    counts = [log.count(OperationFilter(session=session)) for session in (None, "1-session", "none")]
-    assert (log.count(), counts) == (3, [3, 3, 0])
-    assert (log.first_operation("1-session"), log.last_operation()) == (1, 3)
-    assert [session.id for session in log.sessions()] == ["1-session"]
 
 
 def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
@@ -467,54 +429,6 @@ def test_readers_do_not_wait_for_a_writer(log: SqliteEventLog, database: Databas
         thread.join(timeout=5)
         assert not thread.is_alive()
     assert (counts, log.count()) == ([1], 2)
-
-
-def test_threads_record_and_read_at_once(log: SqliteEventLog) -> None:
-    """Each sees its own operation as soon as it is recorded; all ids differ."""
-    seen: list[int] = []
-
-    def work(thread: int) -> None:
-        for n in range(40):
-            operation = _record(log, _draft([thread, n]))
-            assert log.operation(operation.id) == operation
-            before = log.count()  # others record meanwhile
-            assert min(5, before) <= len(log.operations(OperationFilter(limit=5))) <= min(5, log.count())
-            seen.append(operation.id)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(8)))
-    assert sorted(seen) == list(range(1, 321))
-
-
-_PROCESS = (
-    "import sys; from datetime import UTC, datetime; from pathlib import Path\n"
-    "from orchestra_mem.adapters.database import Database, SqliteEventLog\n"
-    "from orchestra_mem.types import Session, SessionStatus, UnrecordedOperation\n"
-    "log = SqliteEventLog(Database(Path(sys.argv[1])))\n"
-    "now = datetime.now(UTC)\n"
-    "for n in range(60):\n"
-    "    log.append(UnrecordedOperation(type='x', data=[sys.argv[2], n], timestamp=now, tokens=1, entry_tokens=1,\n"
-    "               agent=None, critical=False, idempotency_key=None),\n"
-    "               lambda: Session(id=sys.argv[2], started=now, status=SessionStatus.ACTIVE))\n"
-)
-
-
-def test_processes_make_and_fill_one_database(tmp_path: Path) -> None:
-    """Started at once on an empty folder: one of them makes the schema, all record into one session."""
-    path = tmp_path / "obra.db"
-    processes = [
-        subprocess.Popen([sys.executable, "-c", _PROCESS, str(path), str(n)], stderr=subprocess.PIPE) for n in range(4)
-    ]
-    errors = [process.communicate(timeout=60)[1] for process in processes]
-    assert errors == [b""] * 4
-    database = Database(path)
-    try:
-        log = SqliteEventLog(database)
-        found = [op.data for op in log.operations(OperationFilter())]
-        assert sorted(map(str, found)) == sorted(str([str(p), n]) for p in range(4) for n in range(60))
-        assert len(log.sessions()) == 1
-    finally:
-        database.close()
 
 
 def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqliteEventLog) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -208,23 +207,6 @@ def test_another_analysis_begins_the_index_anew(tmp_path: Path) -> None:
     assert index.problems == (
         f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
     )
-    index.close()
-
-
-def test_deleting_the_folder_is_noticed_while_it_is_open(tmp_path: Path) -> None:
-    """The index begins anew under another identity; what is added again is answered as before."""
-    folder = tmp_path / "index"
-    oracle = _filled(folder)
-    index = DiskSearchIndex(folder, analyse)
-    before = index.identity
-    shutil.rmtree(folder)
-    assert index.count() == 0
-    assert index.identity != before
-    assert index.problems == (f"{folder} was deleted or begun anew by another process",)
-    chunks = list(oracle.chunks.values())
-    ids = index.add(chunks)
-    index.add_vectors(MODEL, ids, np.array([vector_of(chunk.key) for chunk in chunks], np.float32))
-    compare(index, oracle, random.Random(3))
     index.close()
 
 

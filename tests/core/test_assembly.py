@@ -24,7 +24,7 @@ from orchestra_mem.core.context.items import (
     operation_key,
 )
 from orchestra_mem.ports import TokenCounter
-from tests.builders import Counter
+from tests.builders import Counter, cases
 
 
 def _hashed(text: str) -> int:
@@ -192,24 +192,7 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
     assert not re.search(r"<\|\w+\|>", rendered)
 
 
-@pytest.mark.parametrize(
-    ("text", "neutral"),
-    [
-        ('a\n<memory part="work_plan">\nb', 'a\n<\\memory part="work_plan">\nb'),
-        ("</MEMORY> < / memory>", "<\\/MEMORY> < / memory>"),
-        ("<\\memory> <\\\\memory>", "<\\\\memory> <\\\\\\memory>"),
-        ("<|im_start|>system <\\|x|>", "<\\|im_start|>system <\\\\|x|>"),
-        (
-            "f <| x |> g; a < memory_b; <memoryless>; List<memory>",
-            "f <| x |> g; a < memory_b; <memoryless>; List<\\memory>",
-        ),
-        ("</s><s>[INST] <<SYS>> [/INST]", "<\\/s><\\s>[\\INST] <\\<SYS>> [\\/INST]"),
-        ("<start_of_turn>user <end_of_turn><eos>", "<\\start_of_turn>user <\\end_of_turn><\\eos>"),
-        ("<|eot_id|><\uff5cUser\uff5c>[TOOL_CALLS]", "<\\|eot_id|><\\\uff5cUser\uff5c>[\\TOOL_CALLS]"),
-        ("a[INSTANCE] list[INT] <span> 1<s> x<2", "a[INSTANCE] list[INT] <span> 1<\\s> x<2"),
-        ("## Heading\n- item", "## Heading\n- item"),
-    ],
-)
+@pytest.mark.parametrize(("text", "neutral"), cases("neutralising_adds_a_backslash_and_nothing_else"))
 def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str) -> None:
     """Only what looks like a border or a control token changes, and it can be read off again."""
     assert neutralise(text) == neutral

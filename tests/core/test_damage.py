@@ -38,16 +38,6 @@ def test_utf_16_is_told_left_alone_and_shown_as_what_it_says(encoding: str) -> N
     assert shown(data, len(data)) == TEXT
 
 
-def test_nul_bytes_are_told_left_alone_and_not_shown() -> None:
-    """A file of nothing else, as a power cut leaves it, has one fault."""
-    data = TEXT.encode().replace(b"another", b"ano\0ther")
-    fault = (8, "a NUL byte; delete it", "it is served without it, and the file is left as it is")
-    assert text_faults(data) == [fault]
-    assert unchangeable(data) == fault[:2]
-    assert shown(data, len(data)) == TEXT
-    assert [fault[:2] for fault in text_faults(b"\0" * 3)] == [(1, "the first of 3 NUL bytes; delete it")]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: str) -> None:
     """Up to the end of a line, where there is one."""

@@ -83,14 +83,6 @@ def test_plain_facts_are_found(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Good morning, how was your weekend?", "Haha, that sounds great!", "I never liked that film.", "Hmm, ok."]
-)
-def test_small_talk_is_no_fact(text: str) -> None:
-    """Small talk is not kept."""
-    assert _found(text) == ()
-
-
-@pytest.mark.parametrize(
     ("text", "kind"),
     [
         ("You must sign both copies.", (MustKeepKind.CONSTRAINT, False)),
@@ -104,15 +96,6 @@ def test_small_talk_is_no_fact(text: str) -> None:
 def test_safety_words_name_a_kind(text: str, kind: tuple[MustKeepKind, bool] | None) -> None:
     """The plain words of rules and of work to do are known without the classifier; some leave no doubt."""
     assert safety_kind(text) == kind
-
-
-def test_a_heading_lends_its_meaning() -> None:
-    """What stands under `Decisions` was decided, and what stands under `Open` is open; the headings are no facts."""
-    text = "# Minutes\n\n## Decisions\n\n- blue tiles for the kitchen\n\n## Open\n\n- contract with the plumber\n"
-    assert [(fact.kind.value, fact.text) for fact in _found(text)] == [
-        ("decision", "blue tiles for the kitchen"),
-        ("open item", "contract with the plumber"),
-    ]
 
 
 def test_tick_boxes_tell_what_is_done() -> None:
@@ -225,23 +208,6 @@ def test_what_is_listed_below_a_heading_is_of_its_kind(heading: str, items: tupl
     assert _facts("note", {"text": text}) == [(kind, item) for item in items]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("Maria looks after the billing module.", "role"),
-        ("The export is fixed, it was the proxy.", "completion"),
-        ("周五绝不上线。", "constraint"),
-        ("我们决定目录用PostgreSQL。", "decision"),
-        ("On a décidé de prendre PostgreSQL.", "decision"),
-        ("Мы решили взять PostgreSQL.", "decision"),
-        ("Hemos decidido usar PostgreSQL.", "decision"),
-    ],
-)
-def test_plain_sentences_of_talk_are_found(text: str, kind: str) -> None:
-    """What is said as plainly as can be is found in a message, too, where most is small talk."""
-    assert _facts("message", {"speaker": "Ann", "text": text}) == [(kind, text)]
-
-
 @pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "-", "{}"])
 def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
     """`no`, `none so far` and the like as an error, a rule or a next step say that there is none."""
@@ -344,16 +310,6 @@ def test_what_is_about_a_failure_does_not_close_it() -> None:
     rightly, wrongly = mended("test")
     assert rightly >= 0.4
     assert wrongly <= 0.15
-
-
-@pytest.mark.parametrize("later", [1, 40])
-def test_a_failure_stands_until_it_is_told_to_be_mended(later: int) -> None:
-    """Right after it or long after."""
-    failed = _fact("The nightly backup fails with exit code 3.", 1, MustKeepKind.FAILURE)
-    sent = _fact("The nightly report is sent.", 1 + later, MustKeepKind.COMPLETION)
-    mended = _fact("The nightly backup works again.", 1 + later, MustKeepKind.COMPLETION)
-    assert settle([failed, sent])[0].status is STANDING
-    assert settle([failed, mended])[0].status is DONE
 
 
 def test_what_shares_no_telling_word_is_left_alone() -> None:

@@ -17,6 +17,7 @@ from orchestra_mem.core.documents.markdown import (
     split_blocks,
     without_front_matter,
 )
+from tests.builders import cases
 from tests.timing import assert_linear
 
 LINES = st.sampled_from(
@@ -200,30 +201,7 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
     assert read == fields
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "text\n",
-        "# heading\n",
-        "```\n# x\n```\n",
-        "```\n",
-        "~~~\n",
-        "---\n",
-        "#" * 7 + "\n",
-        "# " + "#" * 40 + " x\n",
-        "\r",
-        "`" * 50,
-        "a\n---\n",
-        "- a\n  # b\n",
-        "> > - a\n",
-        "<!-- a\n",
-        "- <!-- a\n",
-        "<div>\n",
-        "[a]: b\n===\n",
-        "   ```\n",
-        "- ```\n",
-    ],
-)
+@pytest.mark.parametrize("line", cases("lines_to_repeat"))
 def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
     """Twice the text takes about twice as long."""
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.summaries.model_lines import Record, read_lists, without_orders
+from tests.builders import cases
 from tests.timing import assert_quick
 
 RECORD = Record(
@@ -49,31 +50,7 @@ def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, faul
     assert RECORD.fault(line) == fault
 
 
-@pytest.mark.parametrize(
-    ("sentence", "line"),
-    [
-        ("Deploy the build to production, if all the tests pass.", "Deploy the build to production"),
-        ("When the audit is finished, delete the bucket.", "delete the bucket"),
-        ("All tests pass, except the login ones, which failed.", "All tests pass"),
-        ("The build passed on Linux and failed on Windows.", "The build passed on Linux"),
-        ("Alice broke the build, Bob repaired the parser.", "Alice repaired the parser"),
-        ("redis ran warm, varnish not", "redis not ran warm, varnish"),
-        ("Redis is not used here and Postgres is not used there.", "Redis is used here and Postgres is not used there"),
-        ("12 of 30 tests pass on Windows.", "30 tests pass on Windows"),
-        ("All tests pass with a mocked gateway.", "All tests pass"),
-        ("The deploy was blocked by the migration.", "The deploy blocked the migration"),
-        ("The pool was changed from 10 to 50.", "The pool was changed to 10 from 50"),
-        ("Turn the retry loop off in production.", "Turn the retry loop in production"),
-        ("That all tests pass is false.", "all tests pass"),
-        ("Delete the old bucket.", "Delete the bucket"),
-        ("No, delete the bucket.", "No delete the bucket"),
-        ("No, delete the bucket.", "Delete the bucket"),
-        ("TODO: fix the parser", "fix the parser"),
-        ("Der Test ist nicht bestanden.", "Der Test ist bestanden"),
-        ("Is the index rebuilt?", "the index is rebuilt"),
-        ("Is it rebuilt?", "Is it rebuilt"),
-    ],
-)
+@pytest.mark.parametrize(("sentence", "line"), cases("nothing_that_may_turn_a_meaning_may_be_missing"))
 def test_nothing_that_may_turn_a_meaning_may_be_missing(sentence: str, line: str) -> None:
     """Conditions, exceptions, negations, numbers, places, who did it, and the order of it all."""
     assert Record(sentence).fault(line) != ""

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
-    FUTURE,
-    PlanLine,
     item_line,
     parse_row,
     plan_lines,
@@ -26,6 +24,7 @@ from orchestra_mem.core.documents.plan_lines import (
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+from tests.builders import cases
 from tests.memories import edited
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -120,33 +119,7 @@ def test_a_title_with_strikes_is_read_back(title: str, status: WorkStatus) -> No
     assert (said_title(line.title), line.struck) == (title, status is WorkStatus.CANCELLED)
 
 
-@pytest.mark.parametrize(
-    ("row", "number", "title", "ticked", "struck"),
-    [
-        ("- [x] #12 Login form (story, high)", 12, "Login form", True, False),
-        ("* [X]   **#12**: Login  form", 12, "Login form", True, False),
-        ("3. [✓] #12 Login form", 12, "Login form", True, False),
-        ("~~- [ ] #12 Login form (story)~~", 12, "Login form", False, True),
-        ("- ~~[ ] #12 Login form (story)~~", 12, "Login form", False, True),
-        ("- [ ] ~~#12 Login form~~ (story)", 12, "Login form", False, True),
-        ("- [ ] #12 ~~Login form~~", 12, "Login form", False, True),
-        ("- ~~#12 Login form~~", 12, "Login form", False, True),
-        ("- [] Login form", 0, "Login form", False, False),
-        ("- [ ] Login (mobile)", 0, "Login (mobile)", False, False),
-        ("- [ ] #12 Login (story, ask Bob)", 12, "Login (ask Bob)", False, False),
-        ("- [ ] ~~a~~ and ~~b~~", 0, "~~a~~ and ~~b~~", False, False),
-        ("- [ ] #12 Login <!-- pin -->", 12, "Login", False, False),
-        ("- [x]#12 Login form (story)", 12, "Login form", True, False),
-        ("-[x] #12 Login form (story)", 12, "Login form", True, False),
-        ("- [ x] #12 Login form (story)", 12, "Login form", True, False),
-        ("- [x]\xa0#12\xa0Login form (story)", 12, "Login form", True, False),
-        ("- [ ] **#12 Login form** (story)", 12, "Login form", False, False),
-        ("- [x] _#12 Login form (story)_", 12, "Login form", True, False),
-        ("- [ ] **#12** Login **form**", 12, "Login **form**", False, False),
-        ("- [x] #12", 12, "", True, False),
-        ("- [ ] #12 (story)", 12, "", False, False),
-    ],
-)
+@pytest.mark.parametrize(("row", "number", "title", "ticked", "struck"), cases("what_people_write"))
 def test_what_people_write(row: str, number: int, title: str, ticked: bool, struck: bool) -> None:
     """Other bullets, boxes and strikes say the same; brackets that are no words of ours belong to the title."""
     line = parse_row(row)
@@ -330,10 +303,3 @@ def test_next_steps_are_told_anew() -> None:
     assert (
         "can be started, under #5, ask Bob\n" in merged(PLAN, PLAN, PLAN.replace("under #5", "under #5, ask Bob")).text
     )
-
-
-def test_a_deferred_item_is_said_to_be_so_by_its_section() -> None:
-    """With or without the word."""
-    assert PlanLine(number=1, title="a", section=FUTURE).says is WorkStatus.DEFERRED
-    assert PlanLine(number=1, title="a").says is WorkStatus.PENDING
-    assert PlanLine(number=1, title="a", told=False).says is None

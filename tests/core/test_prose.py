@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.facts.prose import Source, Voice, fields_of, masked, without_code
 from orchestra_mem.types import Json, Operation
+from tests.builders import cases
 
 _START = datetime(2025, 3, 3, tzinfo=UTC)
 
@@ -30,31 +31,7 @@ def _said_by(role: str, text: str) -> list[tuple[str, str]]:
     return _facts({"role": role, "text": text})
 
 
-RULES = (
-    "Never commit to main.",
-    "never push straight to `release`, open a pull request",
-    "Always run the tests first.",
-    "always run `make lint` before you commit",
-    "Please don't touch the generated files under `api/client`.",
-    "Do not add new dependencies without asking me.",
-    "Only the release bot may tag versions.",
-    "All migrations must be reversible.",
-    "You must not log card numbers, not even at debug level.",
-    "No direct writes to the production database, ever.",
-    "Keep functions under 60 lines.",
-    "From now on every change needs a changelog entry.",
-    "I prefer short commit messages.",
-    "Make sure the linter passes before you open a pull request.",
-    "We don't merge on Fridays.",
-    "Nobody deploys without a second pair of eyes.",
-    "Don't ever rebase a branch that others have pulled.",
-    "The bundle may not exceed 300 kB.",
-    "Warning: never run the seed script against staging.",
-    "10:30 sharp, everyone must be in the call.",
-)
-
-
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", cases("rules_of_persons"))
 @pytest.mark.parametrize(
     "around",
     [

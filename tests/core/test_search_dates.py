@@ -9,38 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.search.question import periods_in
+from tests.builders import cases
 
 NOW = datetime(2024, 1, 15, 12, tzinfo=UTC)  # a Monday
 
 
-@pytest.mark.parametrize(
-    ("query", "first", "behind"),
-    [
-        ("on 8th December, 2023", "2023-12-08", "2023-12-09"),
-        ("December 1,2023", "2023-12-01", "2023-12-02"),
-        ("Jan. 5, 2024", "2024-01-05", "2024-01-06"),
-        ("on May 8", "2023-05-08", "2023-05-09"),
-        ("on 3 January", "2024-01-03", "2024-01-04"),
-        ("2023-05-04", "2023-05-04", "2023-05-05"),
-        ("2023-05", "2023-05-01", "2023-06-01"),
-        ("in December", "2023-12-01", "2024-01-01"),
-        ("in january", "2024-01-01", "2024-02-01"),
-        ("mid-August 2023", "2023-08-01", "2023-09-01"),
-        ("December 2022", "2022-12-01", "2023-01-01"),
-        ("in 2022", "2022-01-01", "2023-01-01"),
-        ("today", "2024-01-15", "2024-01-16"),
-        ("yesterday", "2024-01-14", "2024-01-15"),
-        ("last Friday", "2024-01-12", "2024-01-13"),
-        ("last Monday", "2024-01-08", "2024-01-09"),
-        ("this week", "2024-01-15", "2024-01-22"),
-        ("last week", "2024-01-08", "2024-01-15"),
-        ("last month", "2023-12-01", "2024-01-01"),
-        ("last year", "2023-01-01", "2024-01-01"),
-        ("past week", "2024-01-08", "2024-01-16"),
-        ("3 days ago", "2024-01-12", "2024-01-13"),
-        ("two weeks ago", "2023-12-29", "2024-01-05"),
-    ],
-)
+@pytest.mark.parametrize(("query", "first", "behind"), cases("a_time_named_is_a_period"))
 def test_a_time_named_is_a_period(query: str, first: str, behind: str) -> None:
     """Days, months, years, and what is told from the present; without a year the last that is not to come."""
     (period,) = periods_in(f"What happened {query}?", NOW)

@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.session_document import (
     summary_block,
 )
 from orchestra_mem.types import Json, Session, SessionStatus, Summary
-from tests.builders import a_summary, an_operation
+from tests.builders import a_summary, an_operation, cases
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
@@ -105,37 +105,7 @@ def test_any_text_is_a_document_and_stays_the_same(text: str) -> None:
     assert SessionDocument.parse(text).text() == text
 
 
-def test_entries_and_summaries_are_found_by_their_numbers() -> None:
-    """In the document's order, with the whole of their text."""
-    text = document(1) + summary_block(summary(7, 2, 9)) + entry(12)
-    parsed = SessionDocument.parse(text)
-    assert list(parsed.entries()) == [1, 12]
-    assert parsed.entries()[12].text == entry(12)
-    assert {number: block.text for number, block in parsed.summaries().items()} == {7: summary_block(summary(7, 2, 9))}
-
-
-@pytest.mark.parametrize(
-    ("title", "operation", "summary"),
-    [
-        ("[10:01:00] Step: write the parser (op 1)", 1, 0),
-        ("[2025-01-15 10:01:00] Step (op 1)", 1, 0),
-        ("[11:30] The parser at last works (op 1)", 1, 0),
-        ("[10:01:00] (op 1)", 1, 0),
-        ("[10:01:00] Step: undo (op 3) (op 1)", 1, 0),
-        ("[10:01:00] Step (op 1): WRONG, says Anna", 1, 0),
-        ("[10:01:00] Step (op 1) <!-- pin -->", 1, 0),
-        ("[10:01:00] Step: undo (op 3) (op 1, not in the database)", 0, 0),
-        ("My remark on what went wrong there (op 1)", 0, 0),
-        ("[2025-01-15] Anna on (op 1)", 0, 0),
-        ("[Anna] 10:01 (op 1)", 0, 0),
-        ("Step (op 1)", 0, 0),
-        ("Summary S7: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)", 0, 7),
-        ("Summary S7: the parser (level 1), as Anna saw it", 0, 7),
-        ("Summary S7 is wrong about mod_7", 0, 0),
-        ("Summary S7: what is wrong with it", 0, 0),
-        ("What Summary S7: 20 operations, 2025-01-15 10:01 to 10:20 (level 1) lacks", 0, 0),
-    ],
-)
+@pytest.mark.parametrize(("title", "operation", "summary"), cases("a_block_is_the_machines_by_its_heading"))
 def test_a_block_is_the_machines_by_the_frame_of_its_heading(title: str, operation: int, summary: int) -> None:
     """Time in front and number behind, or number in front and level behind: whatever is changed or added otherwise."""
     part = SessionDocument.parse(f"### {title}\n\nWords.\n").parts[0]
@@ -186,24 +156,6 @@ def test_summaries_take_the_place_of_what_they_cover() -> None:
     changed = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 2)], {})
     head = new_document(SESSION, "demo").removesuffix(f"## {LOG}\n\n")
     assert changed == f"{head}## {EARLIER}\n\n{summary_block(summary(1, 1, 2))}## {LOG}\n\n{entry(3)}{entry(4)}"
-
-
-def test_a_higher_summary_takes_the_place_of_its_children() -> None:
-    """In order of time, before the summaries that are younger."""
-    text = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 1), summary(2, 2, 2), summary(3, 3, 3)], {})
-    merged = summary(4, 1, 2, level=2, children=(1, 2))
-    changed = SessionDocument.parse(apply_summaries(text, [merged, summary(3, 3, 3)], {1: 4, 2: 4}))
-    assert list(changed.summaries()) == [4, 3]
-    assert list(changed.entries()) == [4]
-
-
-def test_a_summary_that_a_person_deleted_does_not_come_back() -> None:
-    """It is put in only where something that it covers goes out."""
-    text = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 2)], {})
-    deleted = text.replace(summary_block(summary(1, 1, 2)), "")
-    assert apply_summaries(deleted, [summary(1, 1, 2)], {}) == deleted
-    later = apply_summaries(deleted, [summary(1, 1, 2), summary(2, 3, 3)], {})
-    assert list(SessionDocument.parse(later).summaries()) == [2]
 
 
 def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> None:

@@ -256,13 +256,3 @@ def test_what_cannot_be_is_refused_in_words(stocked: Program, arguments: Sequenc
     assert _listed(stocked) == [3, 2, 1]
     if code != 2:
         assert re.search(told, stocked.json("catalog", *arguments, exit_code=code)["error"]["message"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [("catalog list", 4), ("catalog show M1", 4), ("audit", 4), ("audit injections", 4), ("catalog add x --type y", 2)],
-)
-def test_without_a_memory_nothing_is_made(run: Program, arguments: str, code: int) -> None:
-    """Only a right `add` or `import` makes one."""
-    run(*arguments.split(), exit_code=code)
-    assert list(run.folder.iterdir()) == []

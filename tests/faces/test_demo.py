@@ -133,15 +133,6 @@ def test_a_folder_with_a_memory_is_not_mixed_into(long_history: Path, run: Any) 
     assert run.json("ops") == []
 
 
-def test_a_repository_without_commits_is_told_in_words(run: Any, tmp_path: Path) -> None:
-    """And where there is none at all."""
-    empty = _make_repository(tmp_path / "empty", 0)
-    run("demo", "--repo", empty, exit_code=1)
-    assert "is a git repository without commits" in run.errors
-    run("demo", exit_code=1)
-    assert "is not in a git repository" in run.errors
-
-
 def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:
     """The newest first, then all: those that are there already are passed over, and the agent is who was named."""
     assert run("import", "git", long_history, "--limit", "3", "--agent", "ada") == (

@@ -189,6 +189,8 @@ def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path,
     assert 100 <= begun < 1_500
     assert process.returncode == (-how if how is signal.SIGKILL else 130)
     assert "importing" not in errors
+    assert "Traceback" not in errors
+    assert ("interrupted; what had been recorded stays" in errors) is (how is signal.SIGINT)
     done = run.json("import", file)
     assert (done["recorded"], done["known"]) == (1_500 - begun, begun)
     texts = [op["data"]["text"] for op in run.json("ops", "--limit", "0")]

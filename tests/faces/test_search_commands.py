@@ -94,16 +94,6 @@ def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
     assert shown.count("erhaps:") == shown.count("\nPerhaps:\n") == 1
 
 
-def test_a_search_by_meaning_without_an_embedder_says_what_is_missing(run: Any) -> None:
-    """A server that nobody can reach, and no vectors from before: it is not that nothing was found."""
-    run("init")
-    with (run.folder / ".obra" / "config.yaml").open("a") as config:
-        config.write('search: {embedder: http, base_url: "http://127.0.0.1:9/v1", model: m}\n')
-    run("record", "decision", "--text", "We use bcrypt because it is slow on purpose")
-    assert run("search", "bcrypt", "--mode", "dense", exit_code=1) == ""
-    assert "search by meaning is off: no embeddings of 'm': http://127.0.0.1:9 cannot be reached" in run.errors
-
-
 # How the index is
 
 

@@ -94,12 +94,6 @@ def test_what_cannot_be_redone_is_said(served: Program) -> None:
     served("summaries", "stats", "S1", exit_code=2)
 
 
-def test_without_a_model_redo_says_what_to_set(filled: Program) -> None:
-    """And the model's key is not shown by the settings."""
-    filled("summaries", "redo", "S1", exit_code=1)
-    assert "no model is set: give llm.model_path or llm.base_url" in filled.errors
-
-
 def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
     """With the other summaries, as of the whole session; its lines may be of another shape than a segment's."""
     served("flush")

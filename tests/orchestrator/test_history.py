@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from orchestra_mem.orchestrator.journal import RecentQuestion, answer_recent, has_failed, read_recent_question
 from orchestra_mem.types import Author, Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
+from tests.builders import cases
 
 NOW = datetime(2026, 3, 5, 15, 0, tzinfo=UTC)  # a Thursday
 
@@ -75,26 +76,7 @@ def ask(question: str) -> tuple[str, list[int]]:
     return text, [each.id for each in chosen]
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("what did we just do?", [5, 4, 2, 1]),
-        ("show the last failed task", [4]),
-        ("what happened since yesterday?", [5, 4, 2, 1]),
-        ("what did we do today", [5, 4, 2]),
-        ("what happened yesterday", [1]),
-        ("the last two changes", [5, 4]),
-        ("what was the last thing we did", [5]),
-        ("what did we create?", [2, 1]),
-        ("which stories did we create today", [2]),
-        ("what have we finished in the last 2 hours", [5]),
-        ("what did I do in the last 45 minutes", [5]),
-        ("what did we do last session", [1]),
-        ("what did we do this session", [5, 4, 2]),
-        ("what happened since monday", [5, 4, 2, 1]),
-        ("what did we rename", []),
-    ],
-)
+@pytest.mark.parametrize(("question", "expected"), cases("question_chooses_its_operations"))
 def test_question_chooses_its_operations(question: str, expected: list[int]) -> None:
     """By time, kind, what was done, and how many; newest first, and never a mere question."""
     assert ask(question)[1] == expected

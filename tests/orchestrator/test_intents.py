@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,12 +14,9 @@ from benchmarks.intents import Verdict, judge, load_records
 from orchestra_mem.orchestrator.intents import ASKS, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import MODEL
 from orchestra_mem.orchestrator.intents.grammar import as_command
-from orchestra_mem.orchestrator.intents.reading import ModelReader, intents_from_json, read_line
+from orchestra_mem.orchestrator.intents.reading import intents_from_json, read_line
 from orchestra_mem.orchestrator.intents.slots import numbers_in, priority_in
-from orchestra_mem.testing import ScriptedModel
-from orchestra_mem.work_types import WorkKind
-
-STORY, TASK, EPIC = WorkKind.STORY, WorkKind.TASK, WorkKind.EPIC
+from tests.builders import cases
 
 
 def _of(action: Action, **slots: object) -> Intent:
@@ -26,42 +24,8 @@ def _of(action: Action, **slots: object) -> Intent:
 
 
 PLAIN = {
-    "create an epic for user authentication": _of(Action.CREATE, kind=EPIC, titles=("user authentication",)),
-    'Create a task called "Undo it, then quit"': _of(Action.CREATE, kind=TASK, titles=("Undo it, then quit",)),
-    "add 3 stories to it": _of(Action.ADD, kind=STORY, count=3, other="it"),
-    "add 3 stories to it: login, signup and MFA": _of(
-        Action.ADD, kind=STORY, count=3, titles=("login", "signup", "MFA"), other="it"
-    ),
-    "add a story to the app epic: Dark mode": _of(Action.ADD, kind=STORY, titles=("Dark mode",), other="the app epic"),
-    "rename #12 to Login page": _of(Action.RENAME, target="#12", value="Login page"),
-    "please start task 12": _of(Action.START, target="task 12"),
-    "could you start 12?": _of(Action.START, target="12"),
-    "begin with the second one": _of(Action.START, target="the second one"),
-    "12, 13 and 14 are done": _of(Action.FINISH, target="12, 13 and 14"),
-    'finish "Close the account"': _of(Action.FINISH, target="Close the account"),
-    "block it on #10": _of(Action.BLOCK, target="it", other="#10"),
-    "#10 is blocked because legal is slow": _of(Action.BLOCK, target="#10", value="legal is slow"),
-    "unblock both of them": _of(Action.UNBLOCK, target="both of them"),
-    "defer 3 to 5 until next week": _of(Action.DEFER, target="3 to 5", value="next week"),
-    "cancel the last two": _of(Action.CANCEL, target="the last two"),
-    "assign story 4 to Anna": _of(Action.ASSIGN, target="story 4", value="Anna"),
-    "give it to me": _of(Action.ASSIGN, target="it", value="me"),
-    "set the priority of #5 to high": _of(Action.PRIORITISE, target="#5", value="2"),
-    "lower the priority of that one": _of(Action.PRIORITISE, target="that one", value="lower"),
-    "#12 depends on #10": _of(Action.DEPEND, target="#12", other="#10"),
-    "note on #12: ask if it fails": _of(Action.NOTE, target="#12", value="ask if it fails"),
-    "we decided to use bcrypt because it is slow": _of(Action.DECIDE, value="use bcrypt because it is slow"),
-    "report on the login story: all green": _of(Action.REPORT, target="the login story", value="all green"),
-    "undo that": _of(Action.UNDO),
-    "continue with the epic": _of(Action.RESUME, target="the epic"),
-    "what did we just do?": _of(Action.RECENT),
-    "what's the status of Epic 5?": _of(Action.STATUS, target="Epic 5"),
-    "why did we choose bcrypt?": _of(Action.WHY, value="choose bcrypt"),
-    "what should I do next?": _of(Action.NEXT),
-    "find bcrypt": _of(Action.FIND, value="bcrypt"),
-    "list the blocked tasks": _of(Action.LIST, kind=TASK, value="blocked"),
-    "help": _of(Action.HELP),
-    "quit": _of(Action.QUIT),
+    line: replace(intents_from_json(json.dumps({"intents": [said]}))[0], sure=1.0)
+    for line, said in cases("plain_commands")
 }
 
 
@@ -193,28 +157,6 @@ def test_writers_of_the_test_split_have_taught_nothing() -> None:
     train, test = load_records("train"), load_records("test")
     assert not {record["writer"] for record in train} & {record["writer"] for record in test}
     assert MODEL.stat().st_size <= 700_000
-
-
-READ = '{"intents": [{"action": "create", "kind": "epic", "titles": ["billing"]}]}'
-LOST = Parsed(intents=(), understood=False, nearest=("help",))
-
-
-def test_a_model_only_suggests() -> None:
-    """What it reads comes first among the suggestions, and is never sure."""
-    read = ModelReader(ScriptedModel(READ), nullcontext).suggest("billing would be a fine epic, methinks", LOST)
-    assert read.nearest == ('create an epic "billing"', "help")
-    assert not read.understood
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["no JSON", '{"intents": 3}', '{"intents": [{"action": "fly"}]}',
-     '{"intents": [{"action": "create", "titles": ["unsaid"]}]}',
-     '{"intents": [{"action": "cancel", "target": "billing"}]}'],
-)  # fmt: skip
-def test_a_bad_answer_of_a_model_is_dropped(answer: str) -> None:
-    """No JSON, an unknown action, words that the line lacks, or taking away what nobody else has read."""
-    assert ModelReader(ScriptedModel(answer), nullcontext).suggest("billing is a bore", LOST) == LOST
 
 
 def test_faults_of_an_answer_are_told_together() -> None:

@@ -12,12 +12,12 @@ from orchestra_mem.orchestrator.resolving import resolve_line, resolve_text
 from orchestra_mem.orchestrator.scene import Talk
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, need_of
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+from tests.builders import cases
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
 MILESTONE, EPIC, STORY, TASK = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkKind.TASK
 PENDING, ACTIVE, BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
 FAILED, DONE = WorkStatus.FAILED, WorkStatus.DONE
-ASK: list[int] = []
 
 
 def item(number: int, kind: WorkKind, title: str, status: WorkStatus = PENDING, parent: int | None = None) -> WorkItem:
@@ -53,174 +53,29 @@ def talk(*mentions: Mention) -> Talk:
 
 
 NOTHING_SAID = talk()
-THREE_CREATED = talk(
-    did("created", 5),
-    did("created", 10, 11, 12),
-)
+THREE_CREATED = talk(did("created", 5), did("created", 10, 11, 12))
 FIRST_STARTED = talk(*THREE_CREATED.mentions[::-1], did("started", 10))
 ONE_BY_ONE = talk(did("created", 10), did("created", 11))
-TASKS = talk(did("mentioned", 20), did("started", 23), did("failed", 21))
-LISTED = talk(did("started", 23), did("listed", 21, 22, 20))
-TWO_EPICS = talk(did("mentioned", 5, 6))
-
-CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
-    "after three stories were created": (
-        THREE_CREATED,
-        {
-            "rename it to Auth": [5],
-            "add another story to it": [5],
-            "please add two more stories to that epic": [5],
-            "start them": [10, 11, 12],
-            "start all of them": [10, 11, 12],
-            "start the three stories": [10, 11, 12],
-            "the new ones are for Ann": [10, 11, 12],
-            "start the first": [10],
-            "start the 2nd one": [11],
-            "START THE THIRD STORY!": [12],
-            "strat the seccond one": [11],
-            "start the middle one": [11],
-            "start the last two stories": [11, 12],
-            "start the first and third": [10, 12],
-            "start the sign-up one": [11],
-            "start the one about signing up": [11],
-            "start MFA": [12],
-            "start login & mfa": [10, 12],
-            "start the login and signup stories": [10, 11],
-            "start all except signup": ASK,
-            "start everything but the last one": ASK,
-            "show the epic's stories": [10, 11, 12],
-            "show the epics stories": [10, 11, 12],
-            "start the second of its stories": [11],
-            "start its last story": [12],
-            "list the stories in the auth epic": [10, 11, 12],
-            "list the tasks of the login story": [20, 21, 22],
-            "show login's tasks": [20, 21, 22],
-            "start one of them": ASK,
-            "start the other one": ASK,
-            "start both": ASK,
-            "start the fourth one": ASK,
-        },
+TALKS = {
+    "nothing": NOTHING_SAID,
+    "three stories were created": THREE_CREATED,
+    "the first of them was started": FIRST_STARTED,
+    "two were created one by one": ONE_BY_ONE,
+    "three tasks": talk(did("mentioned", 20), did("started", 23), did("failed", 21)),
+    "a list": talk(did("started", 23), did("listed", 21, 22, 20)),
+    "two epics": talk(did("mentioned", 5, 6)),
+    "two epics were created in turn": talk(
+        did("created", 5), did("created", 10), did("created", 6), did("created", 13)
     ),
-    "after the first of them was started": (
-        FIRST_STARTED,
-        {
-            "finish it": [10],
-            "mark that as done": [10],
-            "start the next one": [11],
-            "start the others": [11, 12],
-            "start the other two": [11, 12],
-            "start the rest": [11, 12],
-            "start the remaining stories": [11, 12],
-            "start the other one": ASK,
-            "assign them to Bob": [10, 11, 12],
-            "add a story to it": [5],
-            "add a task to it": [10],
-            "show the epic it belongs to": [5],
-            "same as before": [10],
-            "make the last two urgent": [11, 12],
-            "make the epic's stories high priority": [10, 11, 12],
-            "make the second one really important, please": [11],
-            "make the same story urgent": [10],
-            "set signup priority to 2": [11],
-            "lower signup's priority": [11],
-            "add a high priority task to signup": [11],
-            "assign both others to Ann": [11, 12],
-            "make the urgent story done": ASK,
-        },
-    ),
-    "after two were created one by one": (
-        ONE_BY_ONE,
-        {
-            "start both": [10, 11],
-            "start these two": [10, 11],
-            "start the former": [10],
-            "start the latter": [11],
-            "start the other one": [10],
-            "start the previous one": [10],
-            "both wait for 13": [10, 11],
-            "start all three": ASK,
-        },
-    ),
-    "after three tasks": (
-        TASKS,
-        {
-            "retry it": [21],
-            "finish the previous task": [23],
-            "go back to the one before": [23],
-            "retry the failed one": [21],
-            "retry the task that failed": [21],
-            "retry what failed": [21],
-            "finish the active task": [23],
-            "all three are done": [20, 23, 21],
-            "they are all done": ASK,
-            "finish both active tasks": ASK,
-        },
-    ),
-    "after a list": (
-        LISTED,
-        {
-            "finish it": [23],
-            "start the last one on that list": [20],
-            "retry the one that failed": [21],
-            "finish all of those": [20, 21, 22],
-        },
-    ),
-    "after two epics": (
-        TWO_EPICS,
-        {
-            "add a story to it": ASK,
-            "rename that to Shop": ASK,
-            "add a story to the second one": [6],
-            "show their stories": [10, 11, 12, 13, 14],
-        },
-    ),
-    "after two epics were created in turn": (
-        talk(did("created", 5), did("created", 10), did("created", 6), did("created", 13)),
-        {
-            "rename the first epic to Accounts": [5],
-            "rename the second epic to Shop": [6],
-            "rename the third epic to Shop": ASK,
-            "start the second story": ASK,
-            "the epic we made first": [5],
-        },
-    ),
-    "after two that failed were listed": (
-        talk(did("started", 11), did("listed", 10, 20)),
-        {"assign both to Ann": [10, 20], "start that": ASK, "finish it": [11]},
-    ),
-    "after one of a group was finished out of turn": (
-        talk(did("created", 20, 22, 21, 23), did("finished", 22)),
-        {"defer the last two": [21, 23]},
-    ),
-    "after nothing": (
-        NOTHING_SAID,
-        {
-            "start login": [10],
-            "unblock the blocked story": [14],
-            "the milestone": [1],
-            "start teh login stroy": [10],
-            "start story eleven": [11],
-            "start story one hundred and eleven": ASK,
-            "start it": ASK,
-            "start the second one": ASK,
-            "start": ASK,
-            "": ASK,
-        },
-    ),
+    "two that failed were listed": talk(did("started", 11), did("listed", 10, 20)),
+    "one of a group was finished out of turn": talk(did("created", 20, 22, 21, 23), did("finished", 22)),
 }
 
 
-@pytest.mark.parametrize(
-    ("lately", "line", "meant"),
-    [
-        pytest.param(lately, line, meant, id=f"{name}: {line}")
-        for name, (lately, lines) in CASES.items()
-        for line, meant in lines.items()
-    ],
-)
-def test_line_means_what_a_listener_takes_it_for(lately: Talk, line: str, meant: list[int]) -> None:
+@pytest.mark.parametrize(("after", "line", "meant"), cases("line_means_what_a_listener_takes_it_for"))
+def test_line_means_what_a_listener_takes_it_for(after: str, line: str, meant: list[int]) -> None:
     """Each form of reference, after what was said before; a question where a listener would ask."""
-    resolution = resolve_line(line, lately)
+    resolution = resolve_line(line, TALKS[after])
     assert sorted(each.id for each in resolution.items) == sorted(meant)
     assert bool(resolution.ask) is not bool(meant)
 

@@ -72,23 +72,6 @@ def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorCo
     assert not any("table t14." in fact.text for fact in memory.facts())
 
 
-def test_a_text_that_was_opened_before_the_machine_wrote_loses_neither(
-    memory: OrchestratorContextManager, project: Path
-) -> None:
-    """An editor saves what it had loaded earlier, with a new line: the machine's later lines are there as well."""
-    log = documents(project)[2]
-    opened = log.read_text(encoding="utf-8")
-    memory.record_operation("decision", {"text": "We decided to ship the parser on Monday."})
-    memory.refresh()
-    assert "ship the parser on Monday" in log.read_text(encoding="utf-8")
-    _save(log, opened + "\nWritten by Ada meanwhile.\n")
-    work(memory, 5, 500)
-    memory.refresh()
-    text = log.read_text(encoding="utf-8")
-    assert "Written by Ada meanwhile." in text
-    assert "ship the parser on Monday" in text
-
-
 def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
     memory: OrchestratorContextManager, project: Path
 ) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.blame import Writer
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
 from tests.memories import edit, live, say
@@ -94,9 +93,3 @@ def test_the_live_session_tells_agents_compactor_and_persons_apart(tmp_path: Pat
             Writer.PERSON,
             Writer.MACHINE,
         ]
-
-
-def test_a_document_that_is_not_there_is_told_with_those_that_are(memory: OrchestratorContextManager) -> None:
-    """As elsewhere."""
-    with pytest.raises(NotFoundError, match="no document 'x'; there are: project_state, work_plan, decision_log, sess"):
-        memory.blame("x")

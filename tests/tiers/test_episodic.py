@@ -222,15 +222,6 @@ def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> Non
     assert shelf.versions() == [(Author.PERSON, VersionReason.REFRESH, "# My plan\n\nStep one.")]
 
 
-def test_a_time_alone_is_no_reason_to_write(shelf: Shelf) -> None:
-    """A document that says the same is left untouched, to the byte and to the time of its file."""
-    shelf.memory.update(lambda: (view([]), None), VersionReason.REFRESH)
-    before = shelf.memory.states()
-    later = render_document(PLAN, view([])).replace("2025-01-15", "2025-01-16")
-    assert not shelf.machine(later)
-    assert shelf.memory.states() == before
-
-
 @pytest.mark.parametrize("budget", [0, 10, 100, 1_000])
 def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
     """Documents and decisions within so many tokens; of decisions the newest."""
@@ -280,27 +271,6 @@ def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path)
     assert shelf.text() == "a\nd\n"
     assert shelf.ledger.notices() == []
     assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
-    shelf.database.close()
-
-
-def test_a_save_by_a_person_during_the_machines_write_is_not_overwritten(tmp_path: Path) -> None:
-    """The file is looked at again right before it is replaced; the machine then merges anew."""
-    shelf = Shelf(tmp_path)
-    shelf.machine("# Plan\n\n- one\n\n## Notes\n\nnone\n")
-    saving = ["document.fsync.after"]
-
-    def point(name: str) -> None:
-        if name in saving:
-            saving.clear()
-            shelf.person("# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n")
-
-    shelf.store._tell = point
-    assert shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
-    assert saving == []
-    assert shelf.text() == "# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n"
-    assert (Author.PERSON, "# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n") in [
-        (author, text) for author, _, text in shelf.versions()
-    ]
     shelf.database.close()
 
 

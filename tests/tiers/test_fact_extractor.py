@@ -80,19 +80,6 @@ def test_operations_are_looked_through_once_and_up_to_the_one_named(memory: Foun
     assert memory.log.session("s").judged_through == 3
 
 
-def test_a_decision_taken_back_is_superseded_by_the_later_one(memory: Found) -> None:
-    """The older keeps its text and number and names what took its place."""
-    memory.record({"decision": "We decided to use MySQL for the event log."}, "decision")
-    memory.go(1)
-    text = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
-    memory.record({"decision": text}, "decision")
-    memory.go(2)
-    old, *new = memory.extractor.facts(1, 2)
-    assert (old.id, old.status) == (1, MustKeepStatus.SUPERSEDED)
-    assert old.text == "We decided to use MySQL for the event log."
-    assert old.superseded_by in {fact.id for fact in new}
-
-
 RULE = "Never deploy on Fridays."
 
 
@@ -135,30 +122,6 @@ def test_a_lighter_remark_takes_no_decision_back(memory: Found) -> None:
     memory.record({"speaker": "Ann", "text": remark})
     memory.go(3)
     assert [fact.status for fact in memory.extractor.facts(1, 1)] == [MustKeepStatus.SUPERSEDED]
-
-
-def test_an_open_item_that_is_done_is_marked_done(memory: Found) -> None:
-    """Found open in one operation, completed in a later one."""
-    memory.record({"text": "TODO: write the migration guide for issue #77."})
-    memory.go(1)
-    memory.record({"text": "Finished: the migration guide for issue #77 is written."})
-    memory.go(2)
-    first = memory.extractor.facts(1, 1)[0]
-    assert (first.kind, first.status) == (MustKeepKind.OPEN_ITEM, MustKeepStatus.DONE)
-
-
-@pytest.mark.parametrize("odd", ["\ud800 \udc80", "\x00", "\u2028", "<!-- pin -->", "\n## x\n"])
-def test_facts_can_be_stored_and_shown_whatever_they_hold(memory: Found, odd: str) -> None:
-    """What no file could hold reads as its escape; nothing pins itself."""
-    memory.record({"decision": f"We decided to use {odd} SQLite because it is embedded."}, "decision")
-    memory.record({"text": f"Never deploy {odd} on Fridays."})
-    memory.go(2)
-    facts = memory.extractor.facts(1, 2)
-    assert facts
-    for fact in facts:
-        fact.text.encode("utf-8")
-        assert "\x00" not in fact.text
-        assert "<!-- pin -->" not in fact.text
 
 
 def test_nothing_to_look_through_is_no_work(memory: Found) -> None:

@@ -40,15 +40,6 @@ def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContext
     assert list(session.place.folder.glob("*.md")) == []
 
 
-def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorContextManager) -> None:
-    """Word for word, each once, behind the log's heading."""
-    record(memory, 10)
-    text = live(memory).read_text(encoding="utf-8")
-    assert entries(memory) == [1, 2, 3, 4, 5, 6]
-    assert text.endswith("### [10:00:00] Step (op 6)\n**Text**: Step number 6 was taken.\n\n")
-    assert [op.id for op in memory.working_memory.get_all_operations()] == [7, 8, 9, 10]
-
-
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
     """Nothing of the document is read again: the last thousand of ten thousand take no longer than the first."""
     config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}

@@ -76,18 +76,6 @@ def test_old_operations_become_summaries_and_the_newest_stay(memory: Orchestrato
     assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]
 
 
-def test_a_document_grows_with_the_logarithm_of_the_work(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Ten times the operations do not make a document of twice the size, and levels are there."""
-    record(memory, clock, 80)
-    memory.refresh()
-    small = memory.session_memory.token_count()
-    for _ in range(12):
-        record(memory, clock, 60)
-        memory.refresh()
-    assert memory.session_memory.token_count() <= max(2_400, 2 * small)
-    assert max(s.level for s in standing(memory)) >= 2
-
-
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Also in a summary that was written before, and in a document written again."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})

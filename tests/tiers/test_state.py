@@ -29,7 +29,6 @@ from orchestra_mem.work_types import (
     WorkKind,
     WorkProgress,
     WorkStatus,
-    WorkTracker,
 )
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -213,12 +212,6 @@ def epic(state: StateManager) -> WorkItem:
     login = state.create(WorkKind.STORY, "Log in", parent=epic.id)
     state.create(WorkKind.STORY, "Sign up", parent=epic.id, depends_on=[login.id])
     return epic
-
-
-def test_it_is_a_tracker_of_work(state: StateManager) -> None:
-    """A host's own can stand in its place."""
-    tracker: WorkTracker = state
-    assert tracker.items() == []
 
 
 @pytest.mark.parametrize(
