@@ -147,17 +147,21 @@ def test_database_is_read_and_refuses_to_be_written(project: Path) -> None:
 
 
 @pytest.mark.parametrize("empty", [True, False])
-def test_without_a_database_an_empty_one_elsewhere_takes_its_place(tmp_path: Path, empty: bool) -> None:
+def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, empty: bool
+) -> None:
     """It is gone with the memory that was opened, and the folder stays as it was."""
-    path = tmp_path / "obra.db"
+    elsewhere, path = tmp_path_factory.mktemp("elsewhere"), tmp_path / "obra.db"
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
     if empty:
         path.touch()
-    before, copies = _files(tmp_path), set(Path(tempfile.gettempdir()).glob("orchestra-mem-*"))
+    before = _files(tmp_path)
     database = Database(path, read_only=True)
     assert SqliteEventLog(database).last_operation() == 0
+    assert len([*elsewhere.iterdir()]) == 1
     database.close()
     assert _files(tmp_path) == before
-    assert set(Path(tempfile.gettempdir()).glob("orchestra-mem-*")) <= copies
+    assert [*elsewhere.iterdir()] == []
 
 
 def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
