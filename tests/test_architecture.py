@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 8_030,
-    "tests": 35_600,
+    "tests": 35_610,
     "benchmarks": 9_220,
 }
 MAX_MODULE_LINES = 400

@@ -49,6 +49,15 @@ steps = st.one_of(
 )
 
 
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """An event loop for LlamaIndex's calls that wait: without one they make their own and leave it open."""
+    with asyncio.Runner() as runner:
+        asyncio.set_event_loop(runner.get_loop())
+        yield
+        asyncio.set_event_loop(None)
+
+
 @pytest.fixture(scope="module")
 def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorContextManager]:
     """A memory that redacts nothing."""
