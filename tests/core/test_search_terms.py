@@ -72,6 +72,17 @@ def test_a_chunk_is_indexed_by_columns() -> None:
     assert held.body == "deploy src/app.py src app py"
 
 
+def test_the_time_at_which_an_entry_was_written_is_found_by_its_day_alone() -> None:
+    """Else "batch 14" would find whatever was written between two and three in the afternoon."""
+    held = index_text(chunk("[2026-11-26 14:25:32] Keep batch 25", heading=("Log", "[14:05:09] Note")))
+    assert (held.body, held.heading, held.words) == (
+        "keep batch 25 2026-11-26",
+        "log note",
+        ("log", "note", "keep", "batch", "25"),
+    )
+    assert "14:25:32" in index_text(chunk("[14:25:32] The pump stopped", operation=12)).body, "a log's own time is said"
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

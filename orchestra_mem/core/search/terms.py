@@ -16,7 +16,7 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
-ANALYSIS_VERSION = "2"
+ANALYSIS_VERSION = "3"
 """Changes with what `index_text` gives for the same chunk; an index made with another one does not fit."""
 
 MAX_QUERY_CHARS = 4_096
@@ -62,16 +62,22 @@ _EXACT = re.compile(
     r"|[a-z]{1,8}-?\d[\w-]*"
 )
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
+# When an entry of a document was written: its hours, minutes and seconds are no numbers of what it says.
+_WRITTEN = re.compile(r"\[(?:(\d{4}-\d\d-\d\d) \d\d:\d\d(?::\d\d)?|\d\d:\d\d:\d\d)\] ")
 
 
 def index_text(chunk: Chunk) -> IndexedText:
     """Say what the index holds of a chunk."""
-    compared = tuple(content_words(chunk.embedded_text))
+    text, heading, embedded, days = chunk.text, " ".join(chunk.heading), chunk.embedded_text, []
+    if not chunk.operation:
+        days = [*filter(None, _WRITTEN.findall(text))]
+        text, heading, embedded = (_WRITTEN.sub("", each) for each in (text, heading, embedded))
+    compared = tuple(content_words(embedded))
     return IndexedText(
         title=" ".join(terms_of(chunk.title)),
-        heading=" ".join(terms_of(" ".join(chunk.heading))),
+        heading=" ".join(terms_of(heading)),
         identifiers=" ".join(chunk_names(chunk)),
-        body=" ".join(terms_of(chunk.text)),
+        body=" ".join([*terms_of(text), *days]),
         words=compared,
         is_statement=is_statement(chunk.text),
         tells_time=tells_time(compared),
