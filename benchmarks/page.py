@@ -22,7 +22,7 @@ from benchmarks._harness import Options, Report, Target, run, say, stopwatch
 from benchmarks._operations import Generator, WorkClock
 from benchmarks.server import served
 from orchestra_mem.build import open_memory
-from orchestra_mem.doctor import inspect_index
+from orchestra_mem.doctor.documents import inspect_index
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -182,6 +182,10 @@ class MustKeep:
     found: str = ""
 
 
+EXTRACTIVE = "extractive"
+"""The `method` of a summary whose sentences are chosen from its source."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A summary and its line in the loss ledger.

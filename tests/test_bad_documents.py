@@ -19,7 +19,7 @@ import pytest
 
 from orchestra_mem import ItemFilter
 from orchestra_mem.build import load_settings, open_memory
-from orchestra_mem.doctor import check_documents
+from orchestra_mem.doctor.documents import check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentFault, DocumentName, MustKeep

@@ -17,7 +17,7 @@ from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.prompts import SESSION_KEYS
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, check, draft_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.summaries.model_lines import improved
@@ -26,7 +26,7 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.types import EXTRACTIVE, Json, Operation
 from tests.builders import Counter, an_operation
 from tests.conftest import START, Clock
 
@@ -79,7 +79,7 @@ def test_without_a_model_it_is_extraction() -> None:
     """And says so; must-keeps stand below, what was dropped is named."""
     operations = [*work(6), operation(13, {"text": "Never deploy module_3.py on Fridays."})]
     done = compressor().compress_operations(operations, 90)
-    assert (done.method, done.verdict, done.fault) == (METHOD, TrialVerdict.SKIPPED, "")
+    assert (done.method, done.verdict, done.fault) == (EXTRACTIVE, TrialVerdict.SKIPPED, "")
     assert 0 < done.tokens <= 90 < done.source_tokens
     assert "- Constraint: Never deploy module_3.py on Fridays." in str(done)
     assert "tests/test_1_1.py" in done.dropped
@@ -309,7 +309,7 @@ def test_what_leaves_a_model_nothing_to_do_is_told_without_asking() -> None:
     material = _material(work(3))
     base = draft_of(material, target_tokens=40, counter=WORDS)
     done = compressor(model).improve(material, base, target_tokens=90, content="step")
-    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
+    assert (done.method, done.fault) == (EXTRACTIVE, "the window of scripted is too small for a sentence")
     assert model.prompts == []
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem.adapters.config_files import load_settings
-from orchestra_mem.doctor import Finding, Health
-from orchestra_mem.doctor.memory import check_model
+from orchestra_mem.doctor.memory import Finding, Health, check_model
 
 
 def _found(project: Path, llm: dict[str, object], counter: str = "auto") -> list[Finding]:

@@ -41,7 +41,7 @@ def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
         drafted.append(material.passages[0].key)
         return draft_of(material, target_tokens=target_tokens, counter=counter)
 
-    monkeypatch.setattr("orchestra_mem.tiers.session_compaction.draft_of", noting)
+    monkeypatch.setattr("orchestra_mem.core.summaries.drafts.draft_of", noting)
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         fill(memory, clock)
         until(lambda: len(drafted) > 3)

@@ -100,13 +100,18 @@ def test_the_command_line_begins_without_the_memory() -> None:
 
 
 def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
-    """Where no operation is new to it, status reads no facts, counts no tokens, searches nothing and asks no model."""
+    """Where no operation is new to it, status reads no facts, counts no tokens, searches and compacts nothing."""
     with open_memory(tmp_path) as memory:
         for number in range(6):
             memory.record_operation("message", {"role": "user", "text": f"Please look at part {number} of the plan."})
         memory.get_orchestrator_context("task_execution")
-    names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "orchestra_mem.retrieval.search",
-             "orchestra_mem.core.facts.extraction", "orchestra_mem.adapters.llama")  # fmt: skip
+    names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "orchestra_mem.adapters.llama",
+             "orchestra_mem.compression.compressor", "orchestra_mem.core.documents.merge",
+             "orchestra_mem.core.documents.plan_edits", "orchestra_mem.core.facts.extraction",
+             "orchestra_mem.core.histories", "orchestra_mem.core.search.disclosure",
+             "orchestra_mem.core.summaries.drafts", "orchestra_mem.doctor.memory", "orchestra_mem.memory.agent_view",
+             "orchestra_mem.memory.recall", "orchestra_mem.model_types", "orchestra_mem.retrieval.search",
+             "orchestra_mem.tiers.authorship", "orchestra_mem.tiers.session_archives")  # fmt: skip
     asked = f"['status', '-C', {str(tmp_path)!r}]"
     shown = _loaded_after(f"from orchestra_mem.faces.cli import app; app({asked}, standalone_mode=False)", names)
     assert shown.endswith("no problems\n[]\n")

@@ -24,7 +24,7 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.catalog_types import AuditFilter, ItemFilter
-from orchestra_mem.doctor import Health, diagnose
+from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
-from orchestra_mem.catalog_types import CatalogLimits, MemoryItem
+from orchestra_mem.catalog_types import CatalogLimits
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
-from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.settings import CatalogSettings, Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.session_archives import SessionArchives
 from orchestra_mem.tiers.session_place import SessionPlace
 
 if TYPE_CHECKING:
+    from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.categorizer import CategorizationService
+    from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.tiers.session_archives import SessionArchives
 
 
 def open_catalog(
@@ -49,11 +49,7 @@ def open_catalog(
     `redacted` takes secrets out of a text; `lock` is the memory's.
     """
     wanted, store = settings.catalog, SqliteCatalogStore(database)
-    grants = {
-        agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
-        for agent, given in wanted.permissions.items()
-    }
-    access = Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
+    access = _access(wanted)
     audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
     selector = CatalogSelector(
         store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
@@ -61,8 +57,7 @@ def open_catalog(
     )  # fmt: skip
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
-        select=selector.get_relevant,
-        limits=_limits(wanted),
+        select=selector.get_relevant, limits=_limits(wanted),
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
@@ -72,23 +67,36 @@ def open_catalog(
     catalog.purged = shown.forget
     # One that holds no memory: the background has the catalog's parts.
     made = SessionMemoryManager(log=log, ledger=ledger, store=documents, counter=counter, clock=clock, place=sessions)
-    archives = SessionArchives(
-        log=log, ledger=ledger, store=documents, session=made, audit=audit, clock=clock, changing=store.changing,
-        keep_days=settings.archives.keep_days, keep_bytes=settings.archives.keep_mb * 1e6,
-    )  # fmt: skip
+
+    def open_archives() -> SessionArchives:
+        from orchestra_mem.tiers.session_archives import SessionArchives  # here, as they are seldom cleaned up
+
+        return SessionArchives(
+            log=log, ledger=ledger, store=documents, session=made, audit=audit, clock=clock, changing=store.changing,
+            keep_days=settings.archives.keep_days, keep_bytes=settings.archives.keep_mb * 1e6,
+        )  # fmt: skip
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
         from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
+        from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
 
         return CategorizationService(
-            model, settings=settings.categorization, observations=observations, foreground=foreground, redacted=redacted
-        )
+            model, settings=settings.categorization, observations=OrchestrationObservations(catalog, log),
+            foreground=foreground, redacted=redacted,
+        )  # fmt: skip
 
-    observations = OrchestrationObservations(catalog, log)
     return CatalogParts(
-        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown, archives=archives,
-        open_categorization=open_categorization, hooks=wanted.hooks,
+        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown,
+        open_archives=open_archives, open_categorization=open_categorization, hooks=wanted.hooks,
     )  # fmt: skip
+
+
+def _access(wanted: CatalogSettings) -> Access:
+    grants = {
+        agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
+        for agent, given in wanted.permissions.items()
+    }
+    return Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
 
 
 def _limits(wanted: CatalogSettings) -> CatalogLimits:

@@ -25,35 +25,25 @@ from orchestra_mem.adapters.database import (
     project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
-from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import Durability
-from orchestra_mem.compression.compressed import Compressed
-from orchestra_mem.compression.compressor import MemoryCompressor
-from orchestra_mem.compression.fact_reader import FactReader
-from orchestra_mem.compression.item_summarizer import ItemSummarizer
-from orchestra_mem.compression.jobs import BackgroundWork
-from orchestra_mem.compression.refiner import SummaryRefiner
-from orchestra_mem.compression.service import Compression
+from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.errors import OrchestraMemError, storage_error
-from orchestra_mem.job_types import Job, TrialVerdict
+from orchestra_mem.job_types import DraftStore, Job, JobQueue, TrialLog, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
-from orchestra_mem.model_types import AnyModel, LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import Settings
-from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -68,9 +58,13 @@ from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
+    from orchestra_mem.catalog_types import MemoryItem
+    from orchestra_mem.compression.compressed import Compressed
+    from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
+    from orchestra_mem.tiers.authorship import Authorship
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +133,8 @@ class Wiring:
         self.models = open_models(place.project, settings, counter=counter)
         self.model: LanguageModel | None = self.models.model
         if model is not None:
+            from orchestra_mem.adapters.prompted_model import language_model
+
             self.model = language_model(model, context_tokens=settings.llm.context_tokens)
         self.counter = self.models.counter
         self.project = settings.project.title or place.project.name
@@ -221,8 +217,7 @@ class Wiring:
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
             hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
-            authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
-                items=SqliteCatalogStore(database).by_number),
+            open_authorship=lambda: self._open_authorship(documents, session, state),
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,
@@ -278,10 +273,26 @@ class Wiring:
         return WorkingMemory(max_operations=wanted.max_operations, max_tokens=min(wanted.max_tokens, max(1, share)))
 
     def _compression(self, episodic: EpisodicMemoryManager) -> Compression:
-        """Join the compressor, its queue, and the thread that works through it; nothing works before `start`."""
-        log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
+        """Join the model's tools with their queue; nothing works before `start`."""
         drafts, trials = SqliteDraftStore(self.database), SqliteTrialLog(self.database)
         queue = SqliteJobQueue(self.database)
+        return Compression(
+            self.model, lambda: self._open_tools(episodic, queue, drafts, trials), log=self.log, ledger=self.ledger,
+            queue=queue, drafts=drafts, trials=trials, doubts=self.models.doubts,
+            auto=self.settings.compression.auto and not self.read_only,
+        )  # fmt: skip
+
+    def _open_tools(
+        self, episodic: EpisodicMemoryManager, queue: JobQueue, drafts: DraftStore, trials: TrialLog
+    ) -> ModelTools:
+        # Here, as without a model few programs need them.
+        from orchestra_mem.compression.compressor import MemoryCompressor
+        from orchestra_mem.compression.fact_reader import FactReader
+        from orchestra_mem.compression.item_summarizer import ItemSummarizer
+        from orchestra_mem.compression.jobs import BackgroundWork
+        from orchestra_mem.compression.refiner import SummaryRefiner
+
+        log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         compressor = MemoryCompressor(
             self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
             trials=None if self.read_only else trials,
@@ -314,9 +325,16 @@ class Wiring:
             queue, improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}", busy=self.models.busy,
             max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
-        return Compression(
-            compressor, improver=improver, items=items, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts,
-            trials=trials, doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
+        return ModelTools(compressor=compressor, improver=improver, items=items, work=work)
+
+    def _open_authorship(
+        self, documents: EditedDocuments, session: SessionMemoryManager, work: StateManager
+    ) -> Authorship:
+        from orchestra_mem.tiers.authorship import Authorship  # here, as few programs ask who wrote a line
+
+        return Authorship(
+            documents=documents, session=session, ledger=self.ledger, store=self.store, work=work,
+            items=SqliteCatalogStore(self.database).by_number,
         )  # fmt: skip
 
     def _open_search(

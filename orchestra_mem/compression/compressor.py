@@ -19,7 +19,7 @@ from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.prompts import SESSION_KEYS
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, chars_for, draft_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of
 from orchestra_mem.core.summaries.extractive import Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
@@ -28,7 +28,7 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.types import Json, MustKeep, Operation
+from orchestra_mem.types import EXTRACTIVE, Json, MustKeep, Operation
 
 logger = logging.getLogger(__name__)
 
@@ -239,7 +239,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
 
         fault = "" if room >= _LEAST_ROOM else "the extract fills the size"
         talk, verdict = self._tried(ask, content, subject, insist=insist, fault=fault)
-        method = f"{METHOD} + {self.model.name}" if self.model and better is not base else METHOD
+        method = f"{EXTRACTIVE} + {self.model.name}" if self.model and better is not base else EXTRACTIVE
         return Compressed.of(material, better, method, verdict, talk)
 
     def _tried(

@@ -10,10 +10,11 @@ from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.catalog.item_summaries import marked_summary
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material
+from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.types import EXTRACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class ItemSummarizer:
 
     def may_better(self, item: MemoryItem) -> bool:
         """Tell whether an item is longer than its summary, and that is none that somebody gave or a model bettered."""
-        is_extract = item.summary_method == METHOD and item.summary_tokens < item.tokens
+        is_extract = item.summary_method == EXTRACTIVE and item.summary_tokens < item.tokens
         return is_extract and item.status is ItemStatus.LIVE
 
     def improve(self, number: int, *, cancelled: Callable[[], bool]) -> Compressed | None:

@@ -11,13 +11,13 @@ from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material
+from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_compaction import read_source, told_now
 from orchestra_mem.tiers.session_summary import NOTED, with_lines
 from orchestra_mem.tiers.short_forms import section_material
-from orchestra_mem.types import MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
+from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
 
 HIGHER, DOCUMENT = "summaries", "document"
 # Prose fills the size of a short form with extracts: so much larger may it be with a model's lines in it.
@@ -135,7 +135,7 @@ class SummaryRefiner:
         )
         model = self.compressor.model
         text = with_lines(summary.text, _by_kind(found, self.clock())) if verdict.good else summary.text
-        method = f"{METHOD} + {model.name}" if model and verdict.good else summary.method
+        method = f"{EXTRACTIVE} + {model.name}" if model and verdict.good else summary.method
         return Compressed.of(material, replace(base, text=text, tokens=self.counter.count(text)), method, verdict, talk)
 
     def _session_material(self, summary: Summary) -> Material:

@@ -6,21 +6,24 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.compression.compressed import Compressed
-from orchestra_mem.compression.compressor import MemoryCompressor
-from orchestra_mem.compression.item_summarizer import ItemSummarizer
-from orchestra_mem.compression.jobs import BackgroundWork
-from orchestra_mem.compression.refiner import SummaryRefiner
-from orchestra_mem.core.summaries.drafts import METHOD
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
 from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.tiers.session_compaction import Compacted
-from orchestra_mem.types import Json, Session, Summary
+from orchestra_mem.types import EXTRACTIVE, Json, Session, Summary
+
+if TYPE_CHECKING:
+    from orchestra_mem.catalog_types import MemoryItem
+    from orchestra_mem.compression.compressed import Compressed
+    from orchestra_mem.compression.compressor import MemoryCompressor
+    from orchestra_mem.compression.item_summarizer import ItemSummarizer
+    from orchestra_mem.compression.jobs import BackgroundWork
+    from orchestra_mem.compression.refiner import SummaryRefiner
+    from orchestra_mem.model_types import LanguageModel
 
 logger = logging.getLogger(__name__)
 
@@ -55,16 +58,27 @@ class _Refreshed(Protocol):
     def compacted(self) -> Compacted: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTools:
+    """What a model betters texts with, and the thread that it does so in."""
+
+    compressor: MemoryCompressor
+    improver: SummaryRefiner
+    items: ItemSummarizer
+    work: BackgroundWork
+
+
 class Compression:
-    """Joins the compressor with the queue. Everything but `redo` is quick, and without a model next to nothing."""
+    """Joins the compressor with the queue. Everything but `redo` is quick, and without a model next to nothing.
+
+    `open_tools` is called at their first use: without a model most programs need none of them.
+    """
 
     def __init__(
         self,
-        compressor: MemoryCompressor,
+        model: LanguageModel | None,
+        open_tools: Callable[[], ModelTools],
         *,
-        improver: SummaryRefiner,
-        items: ItemSummarizer,
-        work: BackgroundWork,
         log: EventLog,
         ledger: Ledger,
         queue: JobQueue,
@@ -73,17 +87,24 @@ class Compression:
         auto: bool,
         doubts: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        self.compressor = compressor
-        self._improver = improver
-        self._items = items
-        self._work = work
+        self.model = model
+        self._open_tools = open_tools
         self._log = log
         self._ledger = ledger
         self._queue = queue
         self._drafts = drafts
         self._trials = trials
         self._doubts = doubts
-        self._auto = auto and compressor.model is not None
+        self._auto = auto and model is not None
+
+    @cached_property
+    def _tools(self) -> ModelTools:
+        return self._open_tools()
+
+    @property
+    def compressor(self) -> MemoryCompressor:
+        """Makes texts shorter, with the model where there is one."""
+        return self._tools.compressor
 
     def start(self) -> None:
         """Begin to better summaries in the background, where a model is set and it is wanted."""
@@ -93,7 +114,7 @@ class Compression:
             self._offer_standing()
         except StorageError as error:  # a full disk keeps nobody from a memory
             logger.warning("extracts that wait for the model were not looked for: %s", error)
-        self._work.start()
+        self._tools.work.start()
 
     def work(self) -> bool:
         """Better the next summary that waits, in this thread, for programs with times of their own.
@@ -101,16 +122,16 @@ class Compression:
         Returns:
             Whether there was one.
         """
-        if self.compressor.model is None:
+        if self.model is None:
             return False
         self._offer_standing()
         waiting = self._queue.jobs()
-        self._work.step()
+        self._tools.work.step()
         return self._queue.jobs() != waiting
 
     def _offer_standing(self) -> None:
         """Let extracts wait that this model was not asked for: the running session's, and the newest whole ones."""
-        live, model = self._log.live_session(), self.compressor.model
+        live, model = self._log.live_session(), self.model
         if model is None:
             return
         known = {trial.subject for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
@@ -119,7 +140,7 @@ class Compression:
         standing += self._ledger.whole_summaries(limit=_WHOLE_OFFERED)
         self._offer([summary for summary in standing if f"S{summary.id}" not in known])
         self._offer_items(
-            [item for item in self._items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
+            [item for item in self._tools.items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
         )
 
     def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
@@ -142,8 +163,8 @@ class Compression:
 
     def _offer(self, summaries: Sequence[Summary]) -> None:
         for summary in summaries:
-            if summary.method == METHOD and not self._improver.why_not(summary):
-                self._work.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
+            if summary.method == EXTRACTIVE and not self._tools.improver.why_not(summary):
+                self._tools.work.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
     def item_said(self, item: MemoryItem) -> None:
         """Hear of an item of the catalog with a new text: its summary waits to be bettered."""
@@ -151,22 +172,22 @@ class Compression:
             self._offer_items([item])
 
     def _offer_items(self, items: Sequence[MemoryItem]) -> None:
-        for item in filter(self._items.may_better, items):
-            self._work.offer(f"M{item.number}", _ITEM_PRIORITY)
+        for item in filter(self._tools.items.may_better, items):
+            self._tools.work.offer(f"M{item.number}", _ITEM_PRIORITY)
 
     def _stays(self, subject: str) -> bool:
         """Whether a summary cannot be bettered any more."""
         number = int(subject[1:])
         if subject[0] == "M":
-            return not any(map(self._items.may_better, self._items.store.by_number([number])))
+            return not any(map(self._tools.items.may_better, self._tools.items.store.by_number([number])))
         try:
-            return bool(self._improver.why_not(self._ledger.summary(number)))
+            return bool(self._tools.improver.why_not(self._ledger.summary(number)))
         except NotFoundError:
             return True
 
     def foreground(self) -> AbstractContextManager[None]:
         """Keep background work off the model meanwhile; costs nothing where there is no model."""
-        return nullcontext() if self.compressor.model is None else self._work.foreground()
+        return nullcontext() if self.model is None else self._tools.work.foreground()
 
     def redo(self, reference: str | int) -> Compressed:
         """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
@@ -182,14 +203,14 @@ class Compression:
         if not text.isdecimal() or len(text) > _MOST_DIGITS:
             raise NotFoundError(f"{str(reference)!r} names no summary: give S12 or 12")
         summary = self._ledger.summary(int(text))
-        if self.compressor.model is None:
+        if self.model is None:
             raise ModelError("no model is set: give llm.model_path or llm.base_url")
-        if why := self._improver.why_not(summary):
+        if why := self._tools.improver.why_not(summary):
             raise ModelError(f"S{summary.id} stays as it is: {why}")
-        with self._work.foreground():
+        with self._tools.work.foreground():
             # Before the model takes its time: there it waits where the process is killed or the model does not answer.
-            self._work.offer(f"S{summary.id}", _ASKED_FOR)
-            done = self._improver.improve(summary.id, insist=True)
+            self._tools.work.offer(f"S{summary.id}", _ASKED_FOR)
+            done = self._tools.improver.improve(summary.id, insist=True)
         if done is None:
             raise ModelError(f"S{summary.id} was changed meanwhile; try again")
         if done.verdict is not TrialVerdict.FAILED:
@@ -220,7 +241,7 @@ class Compression:
 
     def problems(self) -> list[Json]:
         """Return what is wrong with the model, since when, and in what words."""
-        model = self.compressor.model
+        model = self.model
         if model is None:
             return []
         trials = self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)
@@ -253,7 +274,8 @@ class Compression:
 
     def close(self) -> None:
         """End background work; what it was at waits for the next start."""
-        self._work.close()
+        if self.model is not None:
+            self._tools.work.close()
 
 
 def _problem(words: str, since: str | None) -> Json:

@@ -37,7 +37,8 @@ _AT_NUMBER = r"(?<!\d)(?<!\d[.,])"
 
 # Spans that may hold a blank. A line feed never belongs to one, so that lines can be judged one by one. Here and below
 # a look at the first character spares most places the attempts.
-_SPANS = re.compile(
+# Three that are compiled when they are first needed: that is slow.
+_SPANS = (
     rf"(?=[$€£¥\dJFMASOND])(?:(?P<money>[$€£¥][ \t]?{_NUMBER}(?:[ \t]?(?:k|K|m|M|bn|thousand|million|billion)\b)?)"
     rf"|(?P<day>\d{{1,2}}(?:st|nd|rd|th)?(?:[ \t]of)?[ \t]{_MONTH}\b(?:,?[ \t]\d{{4}}\b)?)"
     r"|(?P<stamp>\d{4}-\d\d-\d\d(?:[T \t]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[ ]?UTC|[+-]\d\d:?\d\d)?)?)"
@@ -46,7 +47,7 @@ _SPANS = re.compile(
     rf"|(?P<month>\b{_MONTH}\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ \t]\d{{4}}\b)?))"
 )
 _DIGIT = re.compile(r"\d")
-_QUOTED = re.compile(
+_QUOTED = (
     rf"(?=[\"`“«'‘])(?:(?<![\w\"])\"(?![\s\"])([^\"\n]{{1,{_MAX_QUOTED}}})(?<!\s)\"(?!\w)"
     rf"|(?<!`)`([^`\n]{{1,{_MAX_QUOTED}}})`(?!`)"
     rf"|“([^“”\n]{{1,{_MAX_QUOTED}}})”"
@@ -60,7 +61,7 @@ _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 # A token without any of these cannot hold an identifier; most words of prose end here.
 _PROMISING = re.compile(r"[\d_/\\@#]|\.\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_IN_TOKEN = re.compile(
+_IN_TOKEN = (
     r"(?P<url>[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"`|]+)"
     r"|(?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<uuid>[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})"
@@ -108,7 +109,7 @@ def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
     spans = [
         (match.start(), match.end(), match.group())
         for start, end in _lines_with_digit(text)
-        for match in _SPANS.finditer(text, start, end)
+        for match in re.compile(_SPANS).finditer(text, start, end)
         if _stands_alone(text, match.start(), match.end())
     ]
     found.extend(spans)
@@ -142,7 +143,7 @@ def is_quoted_across(line: str, place: int) -> bool:
     if not (_OPENS.search(line, max(0, place - _MAX_QUOTED - 1), place)
             and _CLOSES.search(line, place, place + _MAX_QUOTED + 1)):  # fmt: skip
         return False  # as for nearly all
-    return any(match.start() < place < match.end() for match in _QUOTED.finditer(line))
+    return any(match.start() < place < match.end() for match in re.finditer(_QUOTED, line))
 
 
 def _is_within(line: str, text: str) -> bool:
@@ -164,7 +165,7 @@ def _lines_with_digit(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
-    for match in _QUOTED.finditer(text):
+    for match in re.finditer(_QUOTED, text):
         group = match.lastindex or 1
         name = match.group(group).strip().rstrip(".,;:!?").strip()
         start = match.start(group)
@@ -187,7 +188,7 @@ def _in_tokens(text: str, known: Collection[str]) -> Iterator[tuple[int, int, st
 
 
 def _token_spans(token: str) -> Iterator[tuple[int, int]]:
-    for match in _IN_TOKEN.finditer(token):
+    for match in re.finditer(_IN_TOKEN, token):
         start, end = match.span()
         kind = match.lastgroup or ""
         if kind in ("url", "windows", "rooted", "relative"):

@@ -260,7 +260,7 @@ def _require_kept(run: Invocation, last_operation: int) -> None:
     Raises:
         StorageError: it does not.
     """
-    from orchestra_mem.doctor import inspect_index
+    from orchestra_mem.doctor.documents import inspect_index
 
     report = inspect_index(run.project)
     if not report.present or (report.fault is None and report.operations < last_operation):

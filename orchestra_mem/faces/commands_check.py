@@ -73,12 +73,12 @@ def check_documents(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem check
     """
-    from orchestra_mem import doctor
     from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor import documents
 
     run.require_memory()
-    problems = doctor.check_documents(run.project, load_settings(run.project, os.environ))
-    problems += doctor.check_index(run.project)
+    problems = documents.check_documents(run.project, load_settings(run.project, os.environ))
+    problems += documents.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
     text = views.problems_text(problems) if problems else "the documents have no faults\n"
     return CommandResult(record, text, exit_code=FAILED if problems else 0)
@@ -90,7 +90,7 @@ def doctor(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem doctor
     """
-    from orchestra_mem.doctor import Health, diagnose
+    from orchestra_mem.doctor.memory import Health, diagnose
 
     run.require_memory()
     with run.progress() as bar:

@@ -34,7 +34,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor import check_document
+    from orchestra_mem.doctor.documents import check_document
     from orchestra_mem.faces.editing import differing_lines, run_editor
 
     with run.open() as memory:  # closed again before the editor opens, so that other processes are not blocked

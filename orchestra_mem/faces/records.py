@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
     """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor import disk_sizes, index_words, inspect_index
+    from orchestra_mem.doctor.documents import disk_sizes, index_words, inspect_index
 
     # First, as what fails on the way belongs to the problems.
     found = memory.get_orchestrator_context("status", measure_turns=False)
@@ -42,11 +42,12 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
 
 def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
     """List what is known to be wrong, and whether the model is available, which may not have been needed yet."""
-    from orchestra_mem.doctor import why_unusable
-
     model, subject = memory.model, "language model"
-    told = any(problem["subject"] == subject for problem in known)
-    why = None if model is None or told else why_unusable(model)
+    if model is None or any(problem["subject"] == subject for problem in known):
+        return [*known]
+    from orchestra_mem.doctor.memory import why_unusable
+
+    why = why_unusable(model)
     return [*known, {"subject": subject, "since": None, "problem": why}] if why else [*known]
 
 

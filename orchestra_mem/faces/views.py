@@ -14,7 +14,7 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.doctor import Finding, Health
+from orchestra_mem.doctor.memory import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.errors import OrchestraMemError
-from orchestra_mem.memory.agent_view import AgentMemory, InjectedMessage
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
-from orchestra_mem.tiers.session_archives import SessionArchives
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.categorizer import CategorizationService
     from orchestra_mem.compression.service import Compression
+    from orchestra_mem.memory.agent_view import AgentMemory, InjectedMessage
     from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.tiers.session_archives import SessionArchives
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class CatalogParts:
     learner: CatalogLearner
     audit: AuditTrail
     documents: CatalogDocuments
-    archives: SessionArchives
+    open_archives: Callable[[], SessionArchives]
     open_categorization: Callable[[LanguageModel | None, Foreground], CategorizationService]
     hooks: bool
 
@@ -69,7 +69,7 @@ class CatalogParts:
     def clean_up(self, agent: str = OWNER) -> CleanedUp:
         """Hide items that have expired, forget old audit entries, and remove archives, which only the owner may."""
         done = self.catalog.clean_up(agent=agent)
-        gone, kept = self.archives.clean_up() if agent == OWNER else ((), ())
+        gone, kept = self.open_archives().clean_up() if agent == OWNER else ((), ())
         if gone:
             logger.info("archives of sessions removed: %s", ", ".join(gone))
         return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
@@ -120,7 +120,7 @@ class AgentCalls:
     @cached_property
     def categorization(self) -> CategorizationService:
         """Says what was learnt from orchestrations, and keeps it in the catalog."""
-        return self._agents.open_categorization(self.compression.compressor.model, self.compression.foreground)
+        return self._agents.open_categorization(self.compression.model, self.compression.foreground)
 
     @property
     def has_catalog_hooks(self) -> bool:
@@ -143,6 +143,8 @@ class AgentCalls:
         Raises:
             ValueError: no agent is named, or the budget is negative.
         """
+        from orchestra_mem.memory.agent_view import InjectedMessage
+
         if not use_memory:
             return InjectedMessage.of(message, Injection(agent=agent, problem="not asked for: use_memory is false"))
         try:
@@ -197,6 +199,8 @@ class AgentCalls:
         Raises:
             ValueError: no agent is named, or all are.
         """
+        from orchestra_mem.memory.agent_view import AgentMemory
+
         return AgentMemory(self, agent)  # type: ignore[arg-type]
 
     def audit(self, where: AuditFilter | None = None) -> list[AuditEntry]:

@@ -22,7 +22,6 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.search.disclosure import Recalled, recalled_item
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.memory.snapshot import Snapshot
@@ -33,6 +32,7 @@ from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
+    from orchestra_mem.core.search.disclosure import Recalled
     from orchestra_mem.settings import Settings
 
 _PARTS = {
@@ -173,7 +173,7 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        items = _named_apart([recalled_item(each) for each in recalled.recollections])
+        items = _named_apart(recalled.items)
         stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
         return with_recalled(
             context,

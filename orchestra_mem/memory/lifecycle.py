@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
-from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
@@ -27,6 +26,7 @@ from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
 
 if TYPE_CHECKING:
+    from orchestra_mem.core.search.disclosure import Recalled
     from orchestra_mem.signals import MemoryEvents
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ _RETRY_AFTER = 25  # operations, after a refresh that the disk refused
 # A refresh waits for the next read: to this share of the window more, and while so many operations like the last fit.
 _WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
+_READ_FIRST = 500  # operations, for facts before a context; more wait only where nothing refreshes, and are read later
 
 
 class Lifecycle:
@@ -257,8 +258,7 @@ class Lifecycle:
                 spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
-                # Another process has flushed it meanwhile, and may have begun the next.
-                self._catch_up()
+                self._catch_up()  # another process has flushed it meanwhile, and may have begun the next
                 return self.refresh()
             self.session = session
             self._parts.compactor.facts.extract(session, self.last_id)
@@ -287,10 +287,10 @@ class Lifecycle:
         self._parts.tracker.reset(to=used)
         return used
 
-    def extract_facts(self, most: int | None = None) -> None:
-        """Find the facts of operations that have not been looked through yet; of `most` at once, where it is given."""
+    def extract_facts(self, most: int) -> None:
+        """Find the facts of operations that have not been looked through yet, of at most so many at once."""
         if self.session is not None and (waiting := self.unread):
-            through = self.last_id - waiting + min(waiting, most or waiting)
+            through = self.last_id - waiting + min(waiting, most)
             with self._parts.reporter.noting("facts"), self._parts.store.lock():
                 self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
                 self.session = replace(self.session, judged_through=through)
@@ -327,7 +327,7 @@ class Lifecycle:
     ) -> OrchestratorContext:  # fmt: skip
         """Return the context for a budget as things stand, of what `where` lets through."""
         if not self._parts.epochs.is_running(budget_tokens):
-            self.extract_facts()  # what has to be shown first is known then
+            self.extract_facts(_READ_FIRST)  # what has to be shown first is known then
         now = self.glance().within(where)
         context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
         if not self._window_known and not where.strict and budget_tokens == self.default_budget:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,9 @@ from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
-from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
-from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -39,10 +38,12 @@ from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Op
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
+    from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.search import Answer
+    from orchestra_mem.tiers.authorship import BlamedLine
     from orchestra_mem.types import Json
 
 
@@ -63,9 +64,7 @@ class OrchestratorContextManager(
         self.events = MemoryEvents(self)
         self.compression = parts.compression
         parts.session.memory = parts.episodic.memory = self
-        self._places = SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._agents = parts.agents
-        self._recall = Recall(parts.log, parts.ledger, self._places, parts.state, parts.agents.catalog)
         self._life = Lifecycle(parts, self.events)
         self._queries = QueryService(parts, self._life)
         self._pauses = PauseWorker(self._life, self._lock, parts.search, parts.agents)
@@ -123,7 +122,23 @@ class OrchestratorContextManager(
     @property
     def model(self) -> LanguageModel | None:
         """The language model that this memory has, None where it has none; use it within `foreground`."""
-        return self.compressor.model
+        return self.compression.model
+
+    # Loaded by those who go back to what was: a status, a record or a context does not.
+
+    @cached_property
+    def _places(self) -> SourceLocator:
+        from orchestra_mem.memory.recall import SourceLocator
+
+        parts = self._parts
+        return SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
+
+    @cached_property
+    def _recall(self) -> Recall:
+        from orchestra_mem.memory.recall import Recall
+
+        parts = self._parts
+        return Recall(parts.log, parts.ledger, self._places, parts.state, parts.agents.catalog)
 
     # Recording
 
@@ -299,10 +314,7 @@ class OrchestratorContextManager(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
         """Return what may not be lost, oldest first: by kind, and those alone that hold now."""
-        status = MustKeepStatus.STANDING if standing else None
-        with self._life.settled():
-            self._life.extract_facts()
-            return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
+        return self._queries.facts(kind, MustKeepStatus.STANDING if standing else None, limit)
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
@@ -311,7 +323,7 @@ class OrchestratorContextManager(
             NotFoundError: there is no such document.
         """
         with self._life.settled():
-            return self._parts.authorship.blame(document)
+            return self._parts.open_authorship().blame(document)
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """Return lines that a person and the machine have both changed, and that wait for the person's word."""

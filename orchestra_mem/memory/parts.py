@@ -15,7 +15,6 @@ from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
-from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.settings import Settings
+    from orchestra_mem.tiers.authorship import Authorship
 
 # File systems tell times by the kernel's tick, 10 ms at most.
 _TICK_NS = 50_000_000
@@ -99,13 +99,13 @@ class MemoryParts:
     documents: EditedDocuments
     state: StateManager
     hand_edits: HandEditManager
-    authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
     reporter: Reporter
     search: LazySearch
     agents: CatalogParts
     redactor: Redactor
+    open_authorship: Callable[[], Authorship]
     open_responses: Callable[[], ResponseStore]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]

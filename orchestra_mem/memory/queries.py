@@ -6,6 +6,7 @@ All of it is derived or can be missing: recording and contexts go on without.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,15 +14,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.catalog.access import Access
-from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.recall import Recall
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
-from orchestra_mem.types import Json
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus
 
 if TYPE_CHECKING:
+    from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.recommendations import Recommendations
@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 # So many memories are looked for: as many as a budget could hold of the shortest, within bounds.
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
+# Operations are read for facts so many at once, and other threads come in between.
+_READ_AT_ONCE, _BETWEEN_S = 100, 0.001
 
 
 class QueryService:
@@ -58,6 +60,17 @@ class QueryService:
             search.rebuild()
         search.catch_up(told)
 
+    def facts(self, kind: MustKeepKind | None, status: MustKeepStatus | None, limit: int | None) -> list[MustKeep]:
+        """See `OrchestratorContextManager.facts`."""
+        while True:
+            with self._life.settled():
+                unread = self._life.unread
+                self._life.extract_facts(_READ_AT_ONCE)
+                if not 0 < self._life.unread < unread:  # all are read, or the disk refuses
+                    kinds = (kind,) if kind else ()
+                    return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+            time.sleep(_BETWEEN_S)
+
     def passages(self, query: str, max_results: int) -> list[str]:
         """See `OrchestratorContextManager.search_memory`."""
         if max_results <= 0:
@@ -67,6 +80,8 @@ class QueryService:
             self._search.open().note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
             logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
+            from orchestra_mem.memory.recall import Recall
+
             parts = self._parts
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
@@ -83,6 +98,8 @@ class QueryService:
             passages = PassageRetriever(self._search, self._parts.log)
             return passages.recall(query, session=session, where=where, limit=most)
         except ImportError as error:
+            from orchestra_mem.core.search.disclosure import Recalled
+
             return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
 
     @property

@@ -28,12 +28,11 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
-from orchestra_mem.core.summaries.drafts import METHOD
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.tiers.audit import AuditTrail, described
 from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
-from orchestra_mem.types import Author
+from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
     from orchestra_mem.core.catalog.item_drafts import ItemDraft
@@ -160,7 +159,7 @@ class MemoryCatalog(CatalogReader):
             expires=draft.expires or (None if draft.stays else self._expiry(priority, draft.timestamp or now)),
             references=draft.references,
             author=author,
-            summary_method=GIVEN if given else METHOD,
+            summary_method=GIVEN if given else EXTRACTIVE,
         )
 
     def _expiry(self, priority: int, said: datetime) -> datetime | None:
@@ -240,7 +239,7 @@ class MemoryCatalog(CatalogReader):
         """Put a better summary in the place of an extract; False where the item has another text or summary by now."""
         with self._store.changing():
             for now in self._store.by_number([item.number]):
-                if (now.content, now.summary, now.summary_method) == (item.content, item.summary, METHOD):
+                if (now.content, now.summary, now.summary_method) == (item.content, item.summary, EXTRACTIVE):
                     tokens = self._counter.count(summary)
                     after = replace(now, summary=summary, summary_tokens=tokens, summary_method=method)
                     self.audit.changed(OWNER, "better", (now.id,), f"{described(_told(now), _told(after))} by {method}")

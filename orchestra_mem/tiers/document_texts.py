@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, written_at
@@ -131,6 +130,8 @@ class PersonTexts:
         is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person
+        from orchestra_mem.core.documents.agreement import brought_forward
+
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
         own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time
 from orchestra_mem.errors import DocumentConflictError, StorageError
@@ -146,6 +145,8 @@ class DocumentWriter:
         if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self._path(name)}: somebody has saved it since it was read")
         _, said = self.texts.edit_of(name, current, last)
+        from orchestra_mem.core.documents.agreement import merged
+
         found = merged(last.text, text, said)
         marked = mark(found, current)
         if found.conflicts:

@@ -11,7 +11,6 @@ from pathlib import Path
 from orchestra_mem.core.documents.catalog_document import kept_name, shown_name
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import DocumentFault, FileState, Json, Version, VersionReason
@@ -139,6 +138,8 @@ class EditedDocuments:
             NotFoundError: there is no such document.
             DocumentConflictError: somebody has saved it this instant.
         """
+        from orchestra_mem.core.documents.merge import merge
+
         with self._store.lock():
             current = self.text(document)
             ends = line_end(current)

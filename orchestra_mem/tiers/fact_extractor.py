@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.histories import REPLACES
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import EventLog, Ledger
@@ -102,6 +101,8 @@ class FactExtractor:
 
     def _replaced_by(self, operation: Operation) -> int:
         """The operation whose next version another is, 0 for none: of the same thing, and by the same agent."""
+        from orchestra_mem.core.histories import REPLACES
+
         named = operation.data.get(REPLACES) if isinstance(operation.data, dict) else None
         number = str(named).removeprefix("op ")[:18]
         if not number.isdecimal():

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
-from orchestra_mem.core.summaries.drafts import Draft, Material, Source, draft_of
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states, without_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
@@ -24,6 +24,9 @@ from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, Json, MustKeep, Operation, Session, Summary, VersionReason
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.summaries.drafts import Draft, Material, Source
 
 logger = logging.getLogger(__name__)
 
@@ -196,8 +199,7 @@ class SessionCompactor:
         while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            material = told_now(self.ledger, taken)
-            draft = draft_of(material, target_tokens=self.limits.summary, counter=self.counter)
+            draft = self._drafted(told_now(self.ledger, taken), self.limits.summary)
             merged = merged_summary(draft, taken, number=number + len(new), created=self.clock())
             merged = replace(merged, edited=changed)
             new.append(merged)
@@ -251,8 +253,14 @@ class SessionCompactor:
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
         tokens = sum(source.tokens for source in segment)
         target = int(tokens * self.limits.summary / self.limits.segment)
-        material = Material.of_operations(segment, _facts_of(segment, facts))
-        return draft_of(material, target_tokens=target, counter=self.counter)
+        from orchestra_mem.core.summaries.drafts import Material
+
+        return self._drafted(Material.of_operations(segment, _facts_of(segment, facts)), target)
+
+    def _drafted(self, material: Material, target_tokens: int) -> Draft:
+        from orchestra_mem.core.summaries.drafts import draft_of  # here, as few commands compact
+
+        return draft_of(material, target_tokens=target_tokens, counter=self.counter)
 
     @staticmethod
     def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:
@@ -266,6 +274,8 @@ class SessionCompactor:
 
 def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
     """What summaries tell, with their facts as these are now: what a person took out is told no more."""
+    from orchestra_mem.core.summaries.drafts import Material
+
     numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
     facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)}
     return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
@@ -282,6 +292,8 @@ def read_source(operation: Operation) -> Source:
 
 def _source_of(operation: Operation, text: str) -> Source:
     """The same with a text in place of what the operation says."""
+    from orchestra_mem.core.summaries.drafts import Source
+
     return Source(
         operation=operation.id,
         time=operation.timestamp,

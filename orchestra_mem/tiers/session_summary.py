@@ -10,7 +10,6 @@ from itertools import takewhile
 
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import Mention, WorkView
-from orchestra_mem.core.summaries.drafts import Draft
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
@@ -120,6 +119,8 @@ def note_closing(
     tokens, source_tokens = counter.count(closing), sum(used for _, used in counts)
     if tokens > source_tokens:
         return
+    from orchestra_mem.core.summaries.drafts import Draft
+
     made = Draft(text=closing, tokens=tokens, source_tokens=source_tokens).summary(
         number=ledger.next_summary_id(),
         session=session.id,

@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.summaries.drafts import Material, draft_of
-from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.ports import Clock, Ledger, TokenCounter
 from orchestra_mem.types import DocumentName, MustKeep, Summary
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.summaries.drafts import Material
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +108,8 @@ class ShortForms:
         return chosen
 
     def _made(self, text: str, key: _Key, session: str, number: int) -> Summary | None:
+        from orchestra_mem.core.summaries.drafts import draft_of
+
         now = self.clock()
         material = section_material(text, self.counter, self.clock)
         target = int(material.source_tokens * self.share)
@@ -124,6 +128,8 @@ def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material
     """What a section's text says, paragraph by paragraph, and the facts in it that a short form may not lack."""
     # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import find_in_text
+    from orchestra_mem.core.summaries.drafts import Material
+    from orchestra_mem.core.summaries.extractive import Passage
 
     passages = [Passage(key=n, text=each) for n, each in enumerate(text.split("\n\n")) if each.strip()]
     facts: list[MustKeep] = []

@@ -14,7 +14,6 @@ from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
@@ -30,8 +29,6 @@ from orchestra_mem.core.documents.plan_lines import (
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
-from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
-from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
 
@@ -76,6 +73,8 @@ class WorkPlan:
             remarks[number] = (*remarks.get(number, ()), notice.text)
         state = newest[-1].id, self._shown, remarks
         if self._seen is None or self._seen[0] != state:
+            from orchestra_mem.tiers.work_overview import Overview
+
             self._seen = state, Overview(self.tracker, self._shown, remarks).view()
         return self._seen[1]
 
@@ -145,6 +144,9 @@ class WorkPlan:
         lines = plan_lines(text) if self.tracker.events(limit=1) else ()
         if all(line.number for line in lines):
             return text
+        # Here, as few programs read work that people have put into the plan.
+        from orchestra_mem.core.documents.plan_edits import with_item_numbers
+
         taken = {line.number for line in lines}
         known = (self.ledger.last_read(_PLAN_FILE).text, self.ledger.written(_PLAN_FILE).left or "")
         before = [line for each in known for line in plan_lines(each) if line.number]
@@ -166,6 +168,8 @@ class WorkPlan:
 
         One whose line was taken out counts as open: the line may come back from a text that never had its number.
         """
+        from orchestra_mem.tiers.work_edits import TAKEN_OUT
+
         events = self.tracker.events(limit=_LOOKED_BACK)
         taken_out = {event.item: event.reason == TAKEN_OUT for event in events if event.field == "status"}
         created = [
@@ -188,6 +192,9 @@ class WorkPlan:
         if not has_work(text.base):
             self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
+        from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits, with_item_numbers
+        from orchestra_mem.tiers.work_edits import WorkEditor
+
         edits = plan_edits(text.before, text.said, self._known)
         self._shown = _numbers(text.said)
         self._hear(text.before, text.said)

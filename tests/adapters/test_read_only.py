@@ -18,7 +18,7 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteEventLog
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.doctor import Health, diagnose
+from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import ClosedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.memories import problems_of

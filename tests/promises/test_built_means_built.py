@@ -14,7 +14,7 @@ import pytest
 from orchestra_mem import EmbedderError, Orchestrator, OrchestratorContextManager, VectorStore, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
-from orchestra_mem.doctor import inspect_index
+from orchestra_mem.doctor.documents import inspect_index
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.retrieval.guarded_embedder import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier

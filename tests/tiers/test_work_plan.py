@@ -9,7 +9,6 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.blame import Writer
-from orchestra_mem.tiers import work_plan
 from orchestra_mem.types import Author, DocumentName
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 from tests.conftest import Clock
@@ -453,7 +452,7 @@ def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
 
     _edit(memory, ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
     with monkeypatch.context() as patched:
-        patched.setattr(work_plan, "with_item_numbers", dies)
+        patched.setattr("orchestra_mem.core.documents.plan_edits.with_item_numbers", dies)
         with pytest.raises(KeyboardInterrupt):
             memory.facts()
     with open_memory(tmp_path, config=CONFIG, clock=clock) as other:

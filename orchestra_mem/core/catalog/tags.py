@@ -20,7 +20,8 @@ _MAX_TOPICS = 3
 _KEY_POINTS = 5
 _ARTICLES = frozenset(("a", "an", "the"))
 _MAX_TURNED_WORDS = 60
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+# Compiled when it is first needed: that is slow.
+_UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 
 
 def extract_tags(text: str) -> tuple[str, ...]:
@@ -124,7 +125,7 @@ def _clipped(text: str, max_words: int) -> str:
 
 def word_count(text: str) -> int:
     """Count the words of a text; where they are written without blanks, two characters are one."""
-    return sum(max(1, len(_UNSPACED.findall(piece)) // 2) for piece in text.split())
+    return sum(max(1, len(re.findall(_UNSPACED, piece)) // 2) for piece in text.split())
 
 
 def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:

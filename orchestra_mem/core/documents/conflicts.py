@@ -17,10 +17,13 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.alignment import matched_lines, split_lines
 from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.documents.merge import Conflict, Merged
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.documents.merge import Conflict, Merged
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(

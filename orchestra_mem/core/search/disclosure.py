@@ -70,6 +70,11 @@ class Recalled:
     recollections: tuple[RetrievedPassage, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def items(self) -> list[Item]:
+        """The recollections as items of a context."""
+        return [recalled_item(each) for each in self.recollections]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisclosedEntry:

@@ -32,7 +32,7 @@ _MAX_EMBEDDED_CHARS = 32_000  # a chunk is far shorter; what is not is embedded 
 # Khmer, the marks among their letters included.
 _PAIRED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
 _PAIRED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-_PAIRED_RUN = re.compile(f"[{_PAIRED}]+")
+_PAIRED_RUN = f"[{_PAIRED}]+"  # compiled when it is first needed: that is slow
 # Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
 _MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
 _MARKED_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0dff\u0f00-\u0fff])+")
@@ -141,7 +141,7 @@ def _other_words(piece: str) -> Iterator[str]:
         yield from _ascii_words(folded)
         return
     begin = 0
-    for run in _PAIRED_RUN.finditer(folded):
+    for run in re.finditer(_PAIRED_RUN, folded):
         yield from _MARKED_WORD.findall(folded[begin : run.start()])
         yield from _pairs(run[0], singles=False)
         begin = run.end()
@@ -182,7 +182,7 @@ def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:
         return
     folded = _strip_accents(piece)  # the case still shows where the humps of a CamelCase name are
     begin = 0
-    for run in _PAIRED_RUN.finditer(folded):
+    for run in re.finditer(_PAIRED_RUN, folded):
         yield from _spaced_terms(folded[begin : run.start()])
         yield from ((term, False) for term in _pairs(run[0], singles))
         begin = run.end()

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
+from typing import TYPE_CHECKING
 
-from orchestra_mem.core.summaries.drafts import Draft, Source
 from orchestra_mem.types import Summary
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.summaries.drafts import Draft, Source
 
 _MIN_SUMMARY_TOKENS = 48
 

@@ -13,9 +13,8 @@ from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.extractive import Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
+from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 
-METHOD = "extractive"
 _SAMPLE_CHARS = 400
 # However much may not be lost, this share of a summary's size tells what happened: where many facts are found, others
 # are not, and stand there. At 0.5 the summaries of recorded talk take 0.247 of its tokens, at 0.65 0.262; of 215 facts
@@ -81,7 +80,7 @@ class Draft:
             operation_count=operations[2],
             children=children,
             text=self.text,
-            method=METHOD,
+            method=EXTRACTIVE,
             tokens=self.tokens,
             source_tokens=self.source_tokens,
             must_keeps=self.must_keeps,
