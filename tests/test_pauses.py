@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -80,3 +81,20 @@ def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypa
             until(lambda: "no space" in str(memory.get_stats()["problems"]))
         memory.refresh()
         assert len(memory.facts()) >= 20
+
+
+def test_many_unread_operations_keep_nobody_waiting(tmp_path: Path, clock: Clock) -> None:
+    """Where nothing refreshes, facts are found in steps, and other threads come in between."""
+    config = {"orchestrator": {"auto_refresh_enabled": False}}
+    waits: list[float] = []
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        fill(memory, clock, 600)
+        finding = threading.Thread(target=memory.facts)
+        begun = time.perf_counter()
+        finding.start()
+        while finding.is_alive():
+            asked = time.perf_counter()
+            memory.get_stats()
+            waits.append(time.perf_counter() - asked)
+        assert max(waits) < (time.perf_counter() - begun) * 0.8
+        assert memory.facts(standing=False)[-1].operation == 600

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 # So many memories are looked for: as many as a budget could hold of the shortest, within bounds.
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
 # Operations are read for facts so many at once, and other threads come in between.
-_READ_AT_ONCE, _BETWEEN_S = 100, 0.001
+_READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 
 
 class QueryService:
