@@ -101,6 +101,11 @@ class Operation(ReadByKey):
     critical: bool = False
     idempotency_key: str | None = None
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether a program has put it under a name (`STORED_ITEM`): no context and no document shows it by itself."""
+        return self.type == STORED_ITEM and self.idempotency_key is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnrecordedOperation:

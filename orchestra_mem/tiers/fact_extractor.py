@@ -10,7 +10,6 @@ from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import (
-    STORED_ITEM,
     Author,
     MustKeep,
     MustKeepKind,
@@ -151,7 +150,7 @@ def _own(operation: Operation) -> Operation:
     Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it. Nor of what
     a program has stored under a name: it replaces and deletes that itself.
     """
-    if operation.type == STORED_ITEM or (isinstance(operation.data, dict) and operation.data.get("settled") is True):
+    if operation.is_stored or (isinstance(operation.data, dict) and operation.data.get("settled") is True):
         return replace(operation, data=None)
     data = without_recalled(operation.data)
     return operation if data == operation.data else replace(operation, data=data)

@@ -179,7 +179,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
         waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
-        unspilled = [self.entry(operation, session.started.date()) for operation in waiting]
+        unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._only_known(session, text) if after_kill and text is not None else text
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
