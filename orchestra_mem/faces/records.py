@@ -85,9 +85,11 @@ def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]
     return found
 
 
-def resolved_record(memory: OrchestratorContextManager, conflict: str, *, accept: bool) -> dict[str, Any]:
+def resolved_record(
+    memory: OrchestratorContextManager, conflict: str, *, accept: bool, both: bool = False
+) -> dict[str, Any]:
     """Decide a conflict, and tell what was done where."""
-    name, done = memory.resolve_conflict(conflict, accept=accept)
+    name, done = memory.resolve_conflict(conflict, accept=accept, both=both)
     return {
         "id": conflict, "document": name, "path": str(memory.documents.path(name)), "line": done.line,
         "replaced": done.replaced, "note": done.note,

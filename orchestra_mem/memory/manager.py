@@ -318,10 +318,10 @@ class OrchestratorContextManager(
         self._lock.check()
         return self._parts.documents.conflicts()
 
-    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[str, Resolved]:
+    def resolve_conflict(self, conflict: str, *, accept: bool, both: bool = False) -> tuple[str, Resolved]:
         """Let the machine's lines take the place of the person's, or take them out; see `EditedDocuments.resolve`."""
         with self._lock:
-            return self._parts.documents.resolve(conflict, accepted=accept)
+            return self._parts.documents.resolve(conflict, accepted=accept, both=both)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""

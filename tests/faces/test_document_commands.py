@@ -66,18 +66,20 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
 
 
 @pytest.mark.parametrize(("command", "stands", "note"), [
-    ("accept", "- buy wheat flour", "the machine's lines stand now"),
-    ("reject", "- buy [bold]rye[/bold] flour", "your lines stand"),
+    (["accept"], ["- buy wheat flour"], "the machine's lines stand now"),
+    (["accept", "--both"], ["- buy [bold]rye[/bold] flour", "- buy wheat flour"],
+     "your lines stand, and the machine's follow them"),
+    (["reject"], ["- buy [bold]rye[/bold] flour"], "your lines stand"),
 ])  # fmt: skip
-def test_a_conflict_is_decided(run: Any, conflict: str, command: str, stands: str, note: str) -> None:
+def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stands: list[str], note: str) -> None:
     """What stands afterwards is told with file and line; nothing waits any more."""
     plan = _document(run, "work_plan")
     (waiting,) = run.json("conflicts")
-    assert run(command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
-    assert [line for line in plan.read_text().splitlines() if "flour" in line] == [stands]
+    assert run(*command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
+    assert [line for line in plan.read_text().splitlines() if "flour" in line] == stands
     assert run("conflicts") == "no conflicts\n"
     assert run.json("conflicts") == []
-    run(command, conflict, exit_code=1)
+    run(*command, conflict, exit_code=1)
     assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open are: none\n"
 
 

@@ -255,8 +255,15 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
         served.get(path, 404)
 
 
-@pytest.mark.parametrize(("accept", "stands"), [(True, "- buy wheat flour\n"), (False, "- buy rye flour\n")])
-def test_a_conflict_is_listed_and_decided(served: Served, accept: bool, stands: str) -> None:
+@pytest.mark.parametrize(
+    ("decision", "stands"),
+    [
+        ({"accept": True}, "- buy wheat flour\n"),
+        ({"accept": True, "both": True}, "- buy rye flour\n- buy wheat flour\n"),
+        ({"accept": False}, "- buy rye flour\n"),
+    ],
+)
+def test_a_conflict_is_listed_and_decided(served: Served, decision: dict[str, bool], stands: str) -> None:
     """Either way; a second time it is not there any more."""
     memory = served.memory
     plan, path = DocumentName.WORK_PLAN, memory.episodic_memory.path("work_plan")
@@ -267,7 +274,7 @@ def test_a_conflict_is_listed_and_decided(served: Served, accept: bool, stands: 
     memory.episodic_memory.write(plan, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
     (conflict,) = served.get("conflicts")
     assert (conflict["yours"], conflict["machine"]) == ("- buy rye flour\n", "- buy wheat flour\n")
-    done = served.send("POST", f"conflicts/{conflict['id']}", json={"accept": accept})
+    done = served.send("POST", f"conflicts/{conflict['id']}", json=decision)
     assert (done["id"], done["document"]) == (conflict["id"], "work_plan")
     assert path.read_text().endswith(f"\n{stands}")
     assert served.get("conflicts") == []
