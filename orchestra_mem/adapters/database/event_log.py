@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 
 from orchestra_mem.adapters.database.connection import Stored
-from orchestra_mem.adapters.database.rows import Table, bound, matching
+from orchestra_mem.adapters.database.rows import Table, bound, limit_of, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
@@ -18,7 +18,7 @@ _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
 _DRAFTS = Table("operations", UnrecordedOperation)
-_RECORD = _DRAFTS.insert("session")
+_RECORD = f"{_DRAFTS.insert('session')} RETURNING id"
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
@@ -61,11 +61,11 @@ class SqliteEventLog(Stored):
             live = connection.execute(f"SELECT number, id FROM sessions {_LIVE}").fetchone()
             if live is None:
                 session = new_session()
-                begun = connection.execute(_SESSIONS.insert(), bound(_SESSIONS.values(session)))
-                live = begun.lastrowid, session.id
-            cursor = connection.execute(_RECORD, bound([*values, live[0]]))
+                begun = connection.execute(f"{_SESSIONS.insert()} RETURNING number", bound(_SESSIONS.values(session)))
+                live = begun.fetchone()[0], session.id
+            (number,) = connection.execute(_RECORD, bound([*values, live[0]])).fetchone()
             operation = Operation(
-                id=int(cursor.lastrowid or 0),
+                id=number,
                 session=live[1],
                 **{field.name: getattr(draft, field.name) for field in fields(draft)},
             )
@@ -86,8 +86,8 @@ class SqliteEventLog(Stored):
         """Return the operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
         condition, values = _passing(where)
         tail = f"{condition} ORDER BY id DESC LIMIT ? OFFSET ?"
-        limit = -1 if where.limit is None else where.limit
-        return self._database.find("listing operations", _OPERATIONS, tail, [*values, limit, where.offset])[::-1]
+        values += [limit_of(where.limit), where.offset]
+        return self._database.find("listing operations", _OPERATIONS, tail, values)[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
         """Id, tokens of the entry, and time of those of a session behind an id that its document shows."""
