@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Database, Stored
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.ledger import SqliteLedger, details_of
 from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import SqlDatabase, Stored
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
 from orchestra_mem.types import Summary
 
@@ -151,7 +151,7 @@ class SqliteJobQueue(Stored):
 class SqliteDraftStore(Stored):
     """Fulfils `job_types.DraftStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
         self._ledger = SqliteLedger(database)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.statements import SqlDatabase
 
 _BYTES = 16
 _NAME = "redaction"
 
 
-def project_key(database: Database) -> bytes:
+def project_key(database: SqlDatabase) -> bytes:
     """Return the key, made when it is first asked for; b"" where nothing may be written and none is there."""
     query = "SELECT value FROM project_keys WHERE name = ?"
     key = database.value("reading the project's key", query, [_NAME])

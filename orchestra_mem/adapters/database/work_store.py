@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -11,8 +10,8 @@ from datetime import datetime
 from itertools import product
 from typing import TypeAlias
 
-from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import Connection, Stored
 from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
@@ -49,8 +48,8 @@ class SqliteWorkStore(Stored):
             try:
                 yield
             except BaseException:
-                # After some errors (a full disk is one) SQLite has taken back all by itself, savepoints too.
-                with suppress(sqlite3.Error):
+                # After some errors (a full disk is one) the database has taken back all by itself, savepoints too.
+                with suppress(self._database.errors):
                     connection.execute("ROLLBACK TO change")
                     connection.execute("RELEASE change")
                 raise
@@ -244,7 +243,7 @@ def _minus(one: _Leaves, other: _Leaves) -> _Leaves:
     return one[0] - other[0], one[1] - other[1]
 
 
-def _leaves_below(connection: sqlite3.Connection, item_id: int) -> _Leaves:
+def _leaves_below(connection: Connection, item_id: int) -> _Leaves:
     """What stands below an item; nothing for an id that there is not."""
     row: _Leaves | None = connection.execute(
         "SELECT below_done, below_total FROM work_items WHERE id = ?", (item_id,)
@@ -252,7 +251,7 @@ def _leaves_below(connection: sqlite3.Connection, item_id: int) -> _Leaves:
     return row or _NOTHING
 
 
-def _shift(connection: sqlite3.Connection, item_id: int | None, change: _Leaves) -> None:
+def _shift(connection: Connection, item_id: int | None, change: _Leaves) -> None:
     """Add to what stands below an item, and to all above it what comes of that."""
     while item_id is not None and change != _NOTHING:
         done, total, status, parent = connection.execute(
