@@ -97,7 +97,9 @@ class Table(Generic[Record]):
         self._json = [at for at, field in enumerate(stored) if field.type == "Json"]
         self._marks = {field.name: write.get(field.name, "?") for field in stored}
         # In quotes, as a field may have a name that is a word of SQL.
-        self.columns = ", ".join(read.get(field.name, f'"{field.name}"') for field in own)
+        self.columns = ", ".join(
+            f'{read[field.name]} AS "{field.name}"' if field.name in read else f'"{field.name}"' for field in own
+        )
         self.select = f"SELECT {self.columns} FROM {name}"
 
     def insert(self, *more: str) -> str:
