@@ -302,7 +302,7 @@ class CatalogStore(Protocol):
 
     def put_exchange(self, exchange: Exchange) -> None: ...
 
-    def exchanges(self, limit: int) -> list[Exchange]:
+    def exchanges(self, limit: int | None = None) -> list[Exchange]:
         """Give the exchanges that wait, oldest first; -1 for all of them."""
 
     def exchanges_failed(self) -> list[Exchange]:

@@ -23,7 +23,7 @@ _SECRET = "(set, not shown)"
 
 def hidden(key: str, value: object) -> object:
     """Give the value of `key` as people may see it: secrets and passwords in addresses are replaced."""
-    if key.endswith(".api_key") and value:
+    if (key.endswith(".api_key") or key == "storage.url") and value:
         return _SECRET
     return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
 
@@ -39,6 +39,12 @@ def _line(text: str) -> str:
 def _address(text: str) -> str:
     if text and (problem := address_fault(text)):
         raise ValueError(problem)
+    return text
+
+
+def _database_address(text: str) -> str:
+    if text and not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("must begin with postgresql://")  # not shown: it may hold a password
     return text
 
 
@@ -110,6 +116,8 @@ class StorageSettings(_Section):
     """The database and the locks."""
 
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
+    url: Annotated[_Line, AfterValidator(_database_address)] = ""
+    schema_name: Annotated[str, Field(pattern="^[a-z_][a-z0-9_]{0,62}$")] = "orchestra_mem"
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 

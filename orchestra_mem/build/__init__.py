@@ -79,6 +79,7 @@ def initialise(project: str | Path = ".") -> Initialised:
         StorageError: the folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
+    from orchestra_mem.build.storage import database_file
     from orchestra_mem.build.wiring import Place
 
     folder = Path(project).resolve()
@@ -97,8 +98,9 @@ def initialise(project: str | Path = ".") -> Initialised:
                 kept.append(name)
     except OSError as error:
         raise storage_error(error, "writing to", home) from error
-    place = Place.of(folder, load_settings(folder, os.environ))
-    expected = [home / "obra.db", *place.documents()]
+    settings = load_settings(folder, os.environ)
+    place = Place.of(folder, settings)
+    expected = [path for path in (database_file(home, settings), *place.documents()) if path]
     there = [path for path in expected if path.exists()]
     open_memory(folder).close()
     shown = [*(home / name for name in made), *(path for path in expected if path not in there)]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
+from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.catalog_types import CatalogLimits, MemoryItem
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def open_catalog(
-    database: Database,
+    database: SqlDatabase,
     settings: Settings,
     *,
     log: EventLog,

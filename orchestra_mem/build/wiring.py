@@ -14,7 +14,6 @@ from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
-    Database,
     SqliteCatalogStore,
     SqliteDraftStore,
     SqliteEventLog,
@@ -29,6 +28,7 @@ from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
@@ -167,10 +167,7 @@ class Wiring:
                 ignore = place.home / ".gitignore"
                 if not ignore.exists():
                     self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
-            self.database = Database(
-                place.home / "obra.db", full_sync=full_sync, busy_timeout_s=storage.busy_timeout_s,
-                write_point=self.write_point, read_only=read_only,
-            )  # fmt: skip
+            self.database = open_database(place.home, self.settings, read_only=read_only, write_point=self.write_point)
             self.log, self.ledger = SqliteEventLog(self.database), SqliteLedger(self.database)
             try:
                 manager = OrchestratorContextManager(self._parts())

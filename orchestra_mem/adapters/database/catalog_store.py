@@ -219,10 +219,10 @@ class SqliteCatalogStore(Stored):
         """Let an exchange wait to be learnt from."""
         self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
 
-    def exchanges(self, limit: int) -> list[Exchange]:
+    def exchanges(self, limit: int | None = None) -> list[Exchange]:
         """Return the exchanges that wait, oldest first."""
         tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
-        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit))
+        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
 
     def exchanges_failed(self) -> list[Exchange]:
         """Return those that have been tried too often."""
