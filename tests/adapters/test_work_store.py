@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqliteWorkStore
+from orchestra_mem.adapters.database import Database, SqlDatabase, SqliteWorkStore
 from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
@@ -27,16 +27,8 @@ NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 CHECKOUT = Path(__file__).parents[2]
 
 
-def _state(database: Database) -> StateManager:
+def _state(database: SqlDatabase) -> StateManager:
     return StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty one."""
-    opened = Database(tmp_path / "obra.db")
-    yield opened
-    opened.close()
 
 
 # Texts
@@ -64,7 +56,8 @@ def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[t
         assert [item.id for item in state.items(open_ones)] == wanted
 
 
-def test_queries_of_the_backlog_go_along_an_index(database: Database) -> None:
+@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
+def test_queries_of_the_backlog_go_along_an_index(database: SqlDatabase) -> None:
     """No query for the first items sorts or looks through all of them."""
     for where in (
         WorkFilter(limit=9),
@@ -174,7 +167,7 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
         assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
 
 
-def test_a_long_text_is_kept_and_found(database: Database) -> None:
+def test_a_long_text_is_kept_and_found(database: SqlDatabase) -> None:
     """A megabyte of it; what a whole new one says is found instead of the old."""
     state = _state(database)
     item = state.create(WorkKind.TASK, "Report", description="alpha " * 170_000 + "omega")
