@@ -6,6 +6,7 @@ overrides are read and laid over the defaults in `adapters/config_files.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -46,6 +47,12 @@ def _database_address(text: str) -> str:
     if text and not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must begin with postgresql://")  # not shown: it may hold a password
     return text
+
+
+def _schema(name: str) -> str:
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
+        raise ValueError("must be small letters, digits and _, 1 to 63 of them")
+    return name
 
 
 def _between(low: float, high: float) -> Any:
@@ -117,7 +124,7 @@ class StorageSettings(_Section):
 
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
     url: Annotated[_Line, AfterValidator(_database_address)] = ""
-    schema_name: Annotated[str, Field(pattern="^[a-z_][a-z0-9_]{0,62}$")] = "orchestra_mem"
+    schema_name: Annotated[str, AfterValidator(_schema)] = "orchestra_mem"
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 

@@ -62,7 +62,7 @@ def database(storage: dict[str, Any], tmp_path: Path) -> Iterator[SqlDatabase]:
     from orchestra_mem.build.storage import open_database
     from orchestra_mem.settings import Settings
 
-    with closing(open_database(tmp_path, Settings(storage=storage))) as opened:
+    with closing(open_database(tmp_path, Settings.model_validate({"storage": storage}))) as opened:
         yield opened
 
 

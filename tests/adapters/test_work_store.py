@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +68,7 @@ def test_queries_of_the_backlog_go_along_an_index(database: SqlDatabase) -> None
     ):
         with database.reading("explaining") as connection:
             query, values = listing(where)
-            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()]
         assert not [step for step in plan if "TEMP B-TREE" in step], plan
         scans = [step for step in plan if step.startswith("SCAN")]
         assert scans in ([], ["SCAN work_items USING COVERING INDEX work_items_order"])

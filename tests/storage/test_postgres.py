@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OperationFilter, StorageError, open_memory
+from orchestra_mem.build import load_settings
 from orchestra_mem.doctor.memory import diagnose
+from orchestra_mem.doctor.moving import move_database
 from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
@@ -90,7 +92,7 @@ def _without_session(text: str) -> list[str]:
 def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
     """What each was told is there, under the number that it was told; there is no gap."""
     workers = [start(tmp_path, config, f"w{number}", 60) for number in range(4)]
-    kept = {}
+    kept: dict[int, str] = {}
     for number, worker in enumerate(workers):
         said, _ = worker.communicate(timeout=120)
         lines = [line.split() for line in said.splitlines()]
@@ -172,7 +174,7 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
     assert "secret1" not in str(error.value)
     for storage, problem in (
         ({"url": "mysql://ann:secret1@h/db"}, "must begin with postgresql://"),
-        ({"schema_name": "Drop Table"}, "storage.schema_name"),
+        ({"schema_name": "Drop Table"}, "must be small letters"),
     ):
         with pytest.raises(Exception, match=problem) as told:
             open_memory(tmp_path, config={"storage": storage})
@@ -188,3 +190,39 @@ def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monk
     (finding,) = [each for each in diagnose(tmp_path) if each.part == "database"]
     assert finding.words == "sound; schema 13, on a PostgreSQL server"
     assert not (tmp_path / ".obra" / "obra.db").exists()
+
+
+def test_a_memory_moves_to_the_server_and_back(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """The same contexts and hits byte for byte; what was there stays; a target that has something is refused."""
+    questions = [f"where do we keep batch {number}?" for number in range(0, 60, 3)]
+
+    def said(config: dict[str, Any]) -> list[str]:
+        with open_memory(tmp_path, config=config, clock=Clock()) as memory:
+            asked = [[hit.chunk.text for hit in memory.search(question).hits] for question in questions]
+            return [str(asked), memory.get_orchestrator_context("x").render(), str(memory.operations())]
+
+    with open_memory(tmp_path, config=SMALL, clock=Clock()) as memory:
+        work(memory, 60)
+        memory.record_operation("note", {"text": "nul \x00, half \ud800, 日本, %s ? :x"})
+        memory.refresh()
+    before = said(SMALL)
+    file, server = (load_settings(tmp_path, {}, each) for each in (SMALL, config))
+
+    told: dict[str, int] = {}
+
+    def interrupt(table: str, rows: int) -> None:
+        if table == "operations":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        move_database(tmp_path, file, server, on_table=interrupt)
+    there = move_database(tmp_path, file, server, on_table=told.__setitem__)
+    assert said(config) == before == said(SMALL)
+    assert (told["operations"], sum(told.values())) == (61, there.rows)
+    with pytest.raises(StorageError, match="the target has a memory already"):
+        move_database(tmp_path, file, server, on_table=told.__setitem__)
+    (tmp_path / ".obra" / "obra.db").unlink()
+    assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
+    assert said(SMALL) == before

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
-from orchestra_mem.adapters.database.statements import SqlDatabase
+from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
@@ -225,17 +225,13 @@ class Database(SqlDatabase):
         result = str(self.value("checking", "PRAGMA quick_check(1)"))
         return None if result == "ok" else result
 
-    def text_columns(self) -> list[tuple[str, str, list[str]]]:
-        """See `SqlDatabase.text_columns`."""
-        query = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        found = []
-        for table, made_by in self.rows("reading the schema", query):
-            columns = [
-                row[1] for row in self.rows("reading the schema", f"PRAGMA table_info({table})") if row[2] == "TEXT"
-            ]
-            if columns and "WITHOUT ROWID" not in made_by:
-                found.append((table, "rowid", columns))
-        return found
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """See `SqlDatabase.tables`."""
+        query = (
+            "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
+            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
+        )
+        return columns_of(self.rows("reading the schema", query))
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log back into the file now, as far as readers let it, so that no record has to wait.

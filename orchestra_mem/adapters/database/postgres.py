@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import PREPARATION, as_postgres, schema_statements
-from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase
+from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
@@ -229,26 +229,20 @@ class PostgresDatabase(SqlDatabase):
         """Read every table whole; the server's words where it cannot."""
         try:
             with self.reading("checking") as connection:
-                for (table,) in connection.execute(_TABLES).fetchall():
+                for table in self.tables():
                     connection.execute(f"SELECT * FROM {table} WHERE CAST(({table}.*) AS TEXT) IS NULL")
         except StorageError as error:
             return str(error)
         return None
 
-    def text_columns(self) -> list[tuple[str, str, list[str]]]:
-        """See `SqlDatabase.text_columns`."""
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """See `SqlDatabase.tables`."""
         query = (
-            "SELECT table_name, column_name, data_type FROM information_schema.columns "
-            "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
+            "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name <> 'schema_version' "
+            "ORDER BY table_name, ordinal_position"
         )
-        keys: dict[str, str] = {}
-        texts: dict[str, list[str]] = {}
-        for table, column, kind in self.rows("reading the schema", query):
-            if column in ("id", "number") and kind == "bigint":
-                keys[table] = column
-            elif kind == "text":
-                texts.setdefault(table, []).append(column)
-        return [(table, key, texts[table]) for table, key in keys.items() if table in texts]
+        return columns_of(self.rows("reading the schema", query))
 
     def checkpoint(self) -> None:
         """Nothing: the server does it by itself."""
@@ -256,7 +250,7 @@ class PostgresDatabase(SqlDatabase):
     def compact(self) -> None:
         """Write all tables anew, so that nothing stays of what was deleted or replaced."""
         with self.reading("compacting") as connection:
-            for (table,) in connection.execute(_TABLES).fetchall():
+            for table in self.tables():
                 connection.execute(f"VACUUM FULL {table}")
 
     def close(self) -> None:
@@ -293,12 +287,6 @@ class PostgresDatabase(SqlDatabase):
         if isinstance(error, psycopg.OperationalError):
             return StorageError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
         return StorageError(text)
-
-
-_TABLES = (
-    "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() "
-    "AND table_type = 'BASE TABLE' ORDER BY table_name"
-)
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

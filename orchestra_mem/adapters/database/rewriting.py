@@ -21,9 +21,9 @@ class StoredText(NamedTuple):
     """A text of a table's row, as JSON where the column holds that; `place` names it for people."""
 
     table: str
-    number: str
+    key: str
     column: str
-    row: int
+    row: int | str
     value: Json
     is_json: bool
 
@@ -35,13 +35,17 @@ class StoredText(NamedTuple):
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
     """Give every text of every table, row by row."""
-    for table, number, columns in database.text_columns():
-        names = ", ".join(f'"{name}"' for name in columns)
-        for row, *values in database.rows("reading all texts", f"SELECT {number}, {names} FROM {table}"):
-            for column, value in zip(columns, values, strict=True):
+    for table, columns in database.tables().items():
+        key = next((name for name in ("number", "id", "name") if name in columns), None)
+        texts = [name for name, is_text in columns.items() if is_text]
+        if key is None or not texts:
+            continue
+        names = ", ".join(f'"{name}"' for name in (key, *texts))
+        for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
+            for column, value in zip(texts, values, strict=True):
                 if value:
                     found, is_json = _parsed(value)
-                    yield StoredText(table, number, column, row, found, is_json)
+                    yield StoredText(table, key, column, row, found, is_json)
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
@@ -55,7 +59,7 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
             changed = change(text.value)
             if changed != text.value:
                 stored = dump_json(changed) if text.is_json else changed
-                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.number} = ?'
+                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ?'
                 connection.execute(query, (stored, text.row))
                 count += 1
         for (tag,) in connection.execute(f"SELECT DISTINCT tag FROM {_TAGS}").fetchall():

@@ -74,8 +74,8 @@ class SqlDatabase(ABC):
         """Write all tables anew, so that nothing stays of what was deleted or replaced."""
 
     @abstractmethod
-    def text_columns(self) -> list[tuple[str, str, list[str]]]:
-        """Name each table whose rows have a number, the column of that, and the columns that hold text."""
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """Name the columns of each table, each with whether it holds text."""
 
     @abstractmethod
     def close(self) -> None:
@@ -121,3 +121,11 @@ class Stored:
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
+
+
+def columns_of(rows: Iterable[tuple[str, str, object]]) -> dict[str, dict[str, bool]]:
+    """Put together what `SqlDatabase.tables` gives, of rows of a table, a column, and whether that holds text."""
+    tables: dict[str, dict[str, bool]] = {}
+    for table, column, is_text in rows:
+        tables.setdefault(table, {})[column] = bool(is_text)
+    return tables
