@@ -6,7 +6,6 @@ overrides are read and laid over the defaults in `adapters/config_files.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from orchestra_mem.choices import CounterChoice, Durability, EmbedderChoice, IsolationChoice, RedactionChoice
-from orchestra_mem.core.addresses import address_fault, without_user
+from orchestra_mem.core.addresses import address_fault, checked_schema, database_address, without_user
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
@@ -41,18 +40,6 @@ def _address(text: str) -> str:
     if text and (problem := address_fault(text)):
         raise ValueError(problem)
     return text
-
-
-def _database_address(text: str) -> str:
-    if text and not text.startswith(("postgresql://", "postgres://")):
-        raise ValueError("must begin with postgresql://")  # not shown: it may hold a password
-    return text
-
-
-def _schema(name: str) -> str:
-    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
-        raise ValueError("must be small letters, digits and _, 1 to 63 of them")
-    return name
 
 
 def _between(low: float, high: float) -> Any:
@@ -123,8 +110,8 @@ class StorageSettings(_Section):
     """The database and the locks."""
 
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
-    url: Annotated[_Line, AfterValidator(_database_address)] = ""
-    schema_name: Annotated[str, AfterValidator(_schema)] = "orchestra_mem"
+    url: Annotated[_Line, AfterValidator(database_address)] = ""
+    schema_name: Annotated[str, AfterValidator(checked_schema)] = "orchestra_mem"
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 
