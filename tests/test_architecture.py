@@ -44,8 +44,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_160,
-    "orchestra_mem/core": 12_340,
+    "orchestra_mem": 51_950,
+    "orchestra_mem/core": 12_370,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
     "orchestra_mem/core/facts": 1_500,
@@ -54,12 +54,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 5_020,
-    "orchestra_mem/adapters": 9_500,
+    "orchestra_mem/adapters": 10_090,
     "orchestra_mem/memory": 3_030,
-    "orchestra_mem/retrieval": 1_760,
+    "orchestra_mem/retrieval": 1_750,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 8_030,
-    "tests": 35_610,
+    "orchestra_mem/faces": 8_070,
+    "tests": 36_000,
     "benchmarks": 9_220,
 }
 MAX_MODULE_LINES = 400
