@@ -15,7 +15,7 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views, with_common_options
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, up_to, views
 from orchestra_mem.faces.command import work as group
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
@@ -40,9 +40,9 @@ def _status(given: str) -> WorkStatus:
 ItemArgument = Annotated[int, Argument(metavar="ID", help="The number, without #.")]
 
 
+@command(of=group, bare=True)
 def work(
-    run: Invocation,
-    context: typer.Context,
+    memory: OrchestratorContextManager,
     kinds: Annotated[
         list[WorkKind] | None,
         Option("--kind", metavar="KIND", help=f"Only: {', '.join(WorkKind)}. May be repeated."),
@@ -62,26 +62,17 @@ def work(
     ] = None,
     assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Only assigned to this name.")] = None,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
-) -> CommandResult | None:
+) -> CommandResult:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
 
     Example: orchestra-mem work --status in-progress --status blocked
     """
-    if context.invoked_subcommand is not None:
-        if run.given is not None:
-            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
-        return None
     where = WorkFilter(
         kinds=tuple(kinds or ()), statuses=tuple(statuses or ()), parent=parent, text=text, blocked_by=blocked_by,
         assignee=assignee, limit=limit or None,
     )  # fmt: skip
-    with run.open() as memory:
-        found = memory.state.items(where)
-    notes = [f"the first {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
-    return CommandResult(found, lambda: views.work_view(found), notes=notes)
-
-
-group.callback(invoke_without_command=True)(with_common_options(work))
+    found = memory.state.items(where)
+    return CommandResult(found, lambda: views.work_view(found), notes=up_to(found, limit, "first"))
 
 
 @command(of=group)
