@@ -24,9 +24,9 @@ from orchestra_mem.faces.command import (
     flag,
     recall_views,
     up_to,
-    views,
 )
 from orchestra_mem.faces.command import catalog as group
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -220,10 +220,10 @@ def purge(
         raise BadParameter("say what is to go: --expired, --deleted, or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not agreed(run, f"Remove {views.counted(count, 'item')} for good?"):
+    if count and not yes and not agreed(run, f"Remove {counted(count, 'item')} for good?"):
         return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
     done = memory.catalog.purge(where, agent=agent)
-    return CommandResult({"purged": done}, f"removed {views.counted(done, 'item')} for good\n")
+    return CommandResult({"purged": done}, f"removed {counted(done, 'item')} for good\n")
 
 
 @command(of=group)
@@ -262,7 +262,7 @@ def export(
     except OSError as error:
         raise storage_error(error, "writing", out) from error
     count = len(document["memories"])
-    return CommandResult({"file": str(out), "items": count}, f"{views.counted(count, 'item')} in {out}\n")
+    return CommandResult({"file": str(out), "items": count}, f"{counted(count, 'item')} in {out}\n")
 
 
 @command(of=group, name="import")
@@ -284,7 +284,7 @@ def bring_in(
     with run.open(create=True) as memory:
         done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
-    return CommandResult({"items": done}, f"{views.counted(done, 'item')} of {file}\n")
+    return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
 
 
 @command(of=group)

@@ -24,6 +24,7 @@ from orchestra_mem.faces.command import (
     flag,
     importing,
 )
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -248,9 +249,8 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _counted(done: Imported, source: str = "") -> str:
-    of = "operation" if done.recorded == 1 else "operations"
     known = f"; {done.known:,} had been recorded before" if done.known else ""
-    return f"recorded {done.recorded:,} {of}{source}{known}"
+    return f"recorded {counted(done.recorded, 'operation')}{source}{known}"
 
 
 @command("Record")

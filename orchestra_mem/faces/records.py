@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def counted(number: int, noun: str) -> str:
+    """Give a number with its noun, which takes an s for the plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
     """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
     from orchestra_mem.build import load_settings
