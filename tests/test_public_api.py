@@ -112,6 +112,15 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     assert shown.endswith("no problems\n[]\n")
 
 
+@pytest.mark.parametrize("command", ["--help", "status", "serve --help", "serve token", "mcp --install cursor"])
+def test_no_command_loads_what_another_serves_with(tmp_path: Path, command: str) -> None:
+    """The server and MCP's SDK are loaded where they answer, and by nothing else."""
+    open_memory(tmp_path).close()
+    program = f"from orchestra_mem.faces.cli import app; app({[*command.split(), '-C', str(tmp_path)]!r}"
+    shown = _loaded_after(f"{program}, standalone_mode=False)", ("fastapi", "starlette", "uvicorn", "mcp", "anyio"))
+    assert shown.endswith("\n[]\n")
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     """Names are loaded on first use, and no others are made up."""
     with pytest.raises(AttributeError, match="module 'orchestra_mem' has no attribute 'open_memories'"):

@@ -17,10 +17,9 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.editing import SeenTexts
-from orchestra_mem.types import Author, DocumentName, VersionReason
+from orchestra_mem.types import Author
 from tests.faces.conftest import CHECKOUT, start
-
-PLAN = DocumentName.WORK_PLAN
+from tests.memories import collide
 
 
 def _document(run: Any, name: str) -> Path:
@@ -34,12 +33,8 @@ def _document(run: Any, name: str) -> Path:
 def conflict(run: Any) -> str:
     """The id of a conflict in the work plan: a person and the machine have both changed a line."""
     run("init")
-    plan = _document(run, "work_plan")
     with open_memory(run.folder) as memory:
-        text = plan.read_text()
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy flour\n", VersionReason.REFRESH)
-        plan.write_text(plan.read_text().replace("- buy flour", "- buy [bold]rye[/bold] flour"))
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+        collide(memory, "- buy [bold]rye[/bold] flour")
         ((_, block),) = memory.conflicts()
     return block.id
 

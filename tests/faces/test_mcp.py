@@ -477,19 +477,3 @@ def test_a_file_that_cannot_be_kept_is_refused(
     assert run.errors.startswith(f"orchestra-mem: {path.resolve()} is left as it is, put the entry in by hand: {why}")
     assert run.errors.count("\n") == 1
     assert path.read_bytes() == text
-
-
-def test_no_other_command_loads_the_sdk(run: Program) -> None:
-    """Neither the help nor a command that opens the memory."""
-    run("init")
-    code = (
-        "import sys\nfrom orchestra_mem.faces.cli import app\n"
-        "try: app(sys.argv[1:], standalone_mode=False)\nexcept SystemExit: pass\n"
-        "print(sorted({'mcp', 'anyio', 'starlette'} & set(sys.modules)))"
-    )
-    for command in (["--help"], ["status"], ["mcp", "--install", "cursor"]):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *command], cwd=run.folder, capture_output=True, text=True, timeout=60,
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=True,
-        )  # fmt: skip
-        assert done.stdout.splitlines()[-1] == "[]", command
