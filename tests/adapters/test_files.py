@@ -153,20 +153,6 @@ def test_append_that_fails_half_way_leaves_the_document_as_before(
     assert path.read_text() == "one\ntwo\n"
 
 
-def test_replacing_on_a_full_disk_leaves_the_document_as_before(
-    store: FileDocumentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The old text stands, no temporary file is left, and the message says what to do."""
-    path = tmp_path / "a.md"
-    path.write_text("old")
-    with monkeypatch.context() as patch:
-        _failing_write(patch, 3)
-        with pytest.raises(StorageFullError, match=r"^writing .*a\.md: No space left on device; free some space"):
-            store.replace(path, "new text", expected="old", name="x")
-    assert path.read_text() == "old"
-    assert _temporaries(tmp_path) == []
-
-
 def test_appending_to_a_missing_document_is_an_error_of_ours(store: FileDocumentStore, tmp_path: Path) -> None:
     """Nothing is made in its place: who appends knows the document's beginning."""
     path = tmp_path / "a.md"
@@ -375,11 +361,3 @@ def test_version_that_stops_half_way_is_none(tmp_path: Path, point: str) -> None
         _keep(store, "a", "text")
     assert store.versions("a") == []
     assert _temporaries(tmp_path) == []
-
-
-def test_version_on_a_full_disk_is_an_error_of_ours(store: FileDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing half-written counts as a version."""
-    _failing_write(monkeypatch, 2)
-    with pytest.raises(StorageFullError, match=r"^keeping a version in .*versions: No space left on device; free some"):
-        _keep(store, "a", "a longer text")
-    assert store.versions("a") == []
