@@ -58,6 +58,7 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
     (record,) = run.json("conflicts")
     assert (record["yours"], record["changed_meanwhile"]) == ("- buy [bold]oat[/bold] flour\n", True)
     assert f"{conflict} in line {line} waits for you: `orchestra-mem conflicts`\n" in run("status")
+    assert "wheat" not in run("context")
 
 
 @pytest.mark.parametrize(("command", "stands", "note"), [
@@ -68,7 +69,9 @@ def test_a_conflict_is_decided(run: Any, conflict: str, command: str, stands: st
     """What stands afterwards is told with file and line; nothing waits any more."""
     plan = _document(run, "work_plan")
     (waiting,) = run.json("conflicts")
+    before = plan.read_text()
     assert run(command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
+    assert Path(run.json("history", "work_plan")[-1]["path"]).read_text() == before
     assert [line for line in plan.read_text().splitlines() if "flour" in line] == [stands]
     assert run("conflicts") == "no conflicts\n"
     assert run.json("conflicts") == []

@@ -218,22 +218,8 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
     assert versions["total"] == 1
     shown = served.get(f"documents/decision_log/history/{versions['items'][0]['sequence']}")
     assert "+- Never deploy on Fridays. ü" in shown["diff"]
-
-
-def test_what_is_saved_is_a_persons_word(served: Served) -> None:
-    """The next context has it, blame says so, and the machine's next text leaves it where it stands."""
-    served.send("POST", "operations", 201, json={"type": "decision", "data": {"text": "We use mypy."}})
-    served.memory.refresh()
-    text = _document(served, "decision_log").text
-    _save(served, "decision_log", text + "\n- We never deploy on Fridays.\n", f'"{digest(text)}"')
-    assert "never deploy on Fridays" in served.get("context")["text"]
     blamed = [each["writer"] for each in served.get("documents/decision_log/blame") if "Fridays" in each["text"]]
     assert blamed == ["person"]
-    served.send("POST", "operations", 201, json={"type": "decision", "data": {"text": "We use ruff."}})
-    served.memory.refresh()
-    text = _document(served, "decision_log").text
-    assert "- We never deploy on Fridays.\n" in text
-    assert "We use ruff." in text
 
 
 def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
