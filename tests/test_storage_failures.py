@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
 from tests.memories import SMALL, everywhere, flushed, live, session_of
+from tests.processes import python
 
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
 NOBODY = 65_534
@@ -231,7 +233,7 @@ def read_only_mount(folder: Path) -> None:
         project.mkdir()
         with _open(project) as memory:
             told[project] = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
-    subprocess.run([sys.executable, "-c", _KILLED, str(folder / "killed")], check=False, timeout=60)
+    python(_KILLED, folder / "killed", status=-signal.SIGKILL)
     told[folder / "killed"]["last"] = 21
     _stop_flushing(folder / "flushing")
     copied = folder / "copied"
@@ -579,9 +581,9 @@ for number in range(50):
 print(problem["subject"], problem["problem"], flush=True)
 os._exit(9)
 """
-    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 9, done.stderr
-    assert done.stdout.startswith(f"database {tmp_path}/.obra/{deleted} was deleted while it was in use")
+    assert python(child, status=9).stdout.startswith(
+        f"database {tmp_path}/.obra/{deleted} was deleted while it was in use"
+    )
     with _open(tmp_path) as memory:
         assert list(_recorded(memory)) == [f"m{number}" for number in range(50)]
         assert memory.get_stats()["problems"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageFullError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
+from tests.processes import python
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
 # Bytes as a file may hold them: what is no UTF-8 becomes lone surrogates, line ends stay.
@@ -266,7 +268,7 @@ def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
         "store.replace(folder / 'a.md', 'text', expected=None, name='x')\n"
     )
     for point in ("version.fsync.after", "x.fsync.after"):
-        assert subprocess.run([sys.executable, "-c", code, str(tmp_path), point], check=False).returncode == -9
+        python(code, tmp_path, point, status=-signal.SIGKILL)
     (tmp_path / ".hidden.md").write_text("mine")
     assert len(_temporaries(tmp_path)) == 2
     assert _store(tmp_path).sweep((tmp_path, tmp_path / "missing")) == 2
