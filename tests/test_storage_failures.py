@@ -392,10 +392,16 @@ def _namespace() -> list[str] | None:
     return command if tried.returncode == 0 else None
 
 
-def _play(scenario: str, folder: Path, *, mounted: bool = False) -> None:
-    """Run a scenario in a process of its own, and fail with what it printed."""
+def play(scenario: str, folder: Path, *, of: str = __file__, mounted: bool = False) -> None:
+    """Run a scenario of a file in a process of its own, and fail with what it printed; `mounted` with its own mounts.
+
+    Where the machine does not allow these, the test is skipped.
+    """
+    namespace = _namespace() if mounted else []
+    if namespace is None:
+        pytest.skip("no file system may be mounted here")
     played = subprocess.run(
-        [*((_namespace() or []) if mounted else []), sys.executable, __file__, scenario, str(folder)],
+        [*namespace, sys.executable, of, scenario, str(folder)],
         capture_output=True, text=True, timeout=120, check=False,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "MOUNT": str(int(mounted))},
     )  # fmt: skip
@@ -408,29 +414,25 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
 
     On a mounted file system of 32 MB.
     """
-    if _namespace() is None:
-        pytest.skip("no file system may be mounted here; the next test limits the size of files instead")
-    _play(scenario, tmp_path, mounted=True)
+    play(scenario, tmp_path, mounted=True)
 
 
 @pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start", "file_limit_catalog"])
 def test_files_that_may_not_grow_lose_nothing(tmp_path: Path, scenario: str) -> None:
     """The same for a quota, or a file system that cannot hold larger files: a real limit of the system."""
-    _play(scenario, tmp_path)
+    play(scenario, tmp_path)
 
 
 @pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
 def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Also after a kill, within a flush, without a log's index, without a database; no byte changes meanwhile."""
-    if _namespace() is None:
-        pytest.skip("no file system may be mounted here; the next test takes rights away instead")
-    _play(scenario, tmp_path, mounted=True)
+    play(scenario, tmp_path, mounted=True)
 
 
 def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
     """Without the right to write documents recording goes on; with it they catch up. As a user whom rights bind."""
     with tempfile.TemporaryDirectory() as folder:
-        _play("read_only_folders", Path(folder))
+        play("read_only_folders", Path(folder))
 
 
 # Documents
