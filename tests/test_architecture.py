@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_950,
+    "orchestra_mem": 51_900,
     "orchestra_mem/core": 12_370,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
@@ -57,9 +57,9 @@ MAX_LINES = {
     "orchestra_mem/adapters": 10_090,
     "orchestra_mem/memory": 3_030,
     "orchestra_mem/retrieval": 1_750,
-    "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 8_070,
-    "tests": 36_000,
+    "orchestra_mem/compression": 1_900,
+    "orchestra_mem/faces": 8_030,
+    "tests": 35_390,
     "benchmarks": 9_220,
 }
 MAX_MODULE_LINES = 400

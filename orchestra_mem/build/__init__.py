@@ -160,7 +160,7 @@ def open_memory(
     return Wiring(place, settings, clock=clock, counter=counter, write_point=write_point, model=model).manager()
 
 
-def open_relay(project: str | Path, *, config: Mapping[str, object] | None = None) -> Relay | None:
+def open_relay(project: str | Path) -> Relay | None:
     """Open what hands chats on to the model's server that the settings name; None where they name none.
 
     Raises:
@@ -170,7 +170,7 @@ def open_relay(project: str | Path, *, config: Mapping[str, object] | None = Non
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.own_models import open_server
 
-    llm = load_settings(Path(project).resolve(), os.environ, config or {}).llm
+    llm = load_settings(Path(project).resolve(), os.environ).llm
     if not llm.base_url:
         return None
     server = open_server(llm)

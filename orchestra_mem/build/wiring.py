@@ -312,8 +312,8 @@ class Wiring:
             max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return Compression(
-            compressor, improver=improver, items=items, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts,
-            trials=trials, doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
+            compressor=compressor, improver=improver, items=items, jobs=work, log=log, ledger=ledger, queue=queue,
+            drafts=drafts, trials=trials, doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
         )  # fmt: skip
 
     def _open_search(

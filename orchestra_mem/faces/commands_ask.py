@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,18 +11,17 @@ from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
-from orchestra_mem.faces.asking import agent_name
+from orchestra_mem.faces.asking import SinceOption, UntilOption, agent_name
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
     Invocation,
     LimitOption,
     SessionOption,
-    SinceOption,
-    UntilOption,
     command,
     flag,
     recall_views,
+    up_to,
     views,
 )
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
@@ -67,11 +66,6 @@ def context(
 def _lacks(notes: Iterable[str]) -> list[str]:
     """Say what an answer lacks, and why."""
     return [f"orchestra-mem: {note}" for note in notes]
-
-
-def _up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Say that there may be more than the limit."""
-    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
 
 
 def _bring_up(run: Invocation, memory: OrchestratorContextManager) -> None:
@@ -125,7 +119,7 @@ def ops(
             limit=limit or None,
         )
     )  # fmt: skip
-    return CommandResult(found, lambda: views.operations_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: views.operations_view(found), notes=up_to(found, limit))
 
 
 def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> str | None:
@@ -185,7 +179,7 @@ def facts(
     Example: orchestra-mem facts --kind decision --all
     """
     found = memory.facts(kind, standing=not everything, limit=limit or None)
-    return CommandResult(found, lambda: views.facts_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: views.facts_view(found), notes=up_to(found, limit))
 
 
 @command("Ask")
@@ -195,7 +189,7 @@ def losses(memory: OrchestratorContextManager, session: SessionOption = None, li
     Example: orchestra-mem losses --limit 5
     """
     found = memory.losses(_session_id(memory, session), limit=limit or None)
-    return CommandResult(found, lambda: recall_views.losses_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: recall_views.losses_view(found), notes=up_to(found, limit))
 
 
 @command("Ask")

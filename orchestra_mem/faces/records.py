@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestra_mem.errors import StorageError
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.search import Answer
+
+logger = logging.getLogger(__name__)
+
+
+def counted(number: int, noun: str) -> str:
+    """Give a number with its noun, which takes an s for the plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
@@ -103,3 +112,11 @@ def work_record(memory: OrchestratorContextManager, item_id: int, limit: int | N
         "item": state.item(item_id), "progress": state.progress(item_id), "blockers": state.blockers(item_id),
         "events": state.events(item_id, limit=limit),
     }  # fmt: skip
+
+
+def update_documents(memory: OrchestratorContextManager) -> None:
+    """Write a change of work into the documents; it is stored by then, so a failure is told and takes nothing back."""
+    try:
+        memory.refresh()
+    except StorageError as error:
+        logger.warning("the documents are not up to date yet: %s", error)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.search import Answer
-    from orchestra_mem.types import Json
 
 
 class OrchestratorContextManager(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +19,9 @@ from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
+from tests.processes import python
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
-CHECKOUT = Path(__file__).parents[2]
 
 
 def _state(database: SqlDatabase) -> StateManager:
@@ -96,18 +94,10 @@ with open_memory(folder, write_point=point) as memory:
 """
 
 
-def _run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(("when", "at"), [("before", 2), ("after", 2), ("before", 3), ("before", 4), ("after", 4)])
 def test_a_killed_process_leaves_changes_whole_or_not_made(tmp_path: Path, when: str, at: int) -> None:
     """With its events, counts, progress and texts."""
-    done = _run(CHILD, tmp_path, when, at)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    python(CHILD, tmp_path, when, at, status=-signal.SIGKILL)
     made = at if when == "after" else at - 1
     with open_memory(tmp_path) as memory:
         state = memory.state
@@ -147,16 +137,8 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         for title in ("Payment", "one", "other"):
             memory.state.create(WorkKind.EPIC, title)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", SEVERAL, str(tmp_path), number], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for number in ("2", "3")
-    ]  # fmt: skip
-    for process in running:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda number: python(SEVERAL, tmp_path, number), (2, 3)))
     with open_memory(tmp_path) as memory:
         state = memory.state
         assert sorted(item.id for item in state.items()) == list(range(1, 54))

@@ -23,8 +23,8 @@ from orchestra_mem import (
 from orchestra_mem.integrations.langgraph import OrchestraMemStore
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Operation
-from tests.integrations.test_adapters import run
 from tests.memories import SMALL
+from tests.processes import python
 
 _ROOTS = count()
 EXACT: dict[str, Any] = {"redaction.mode": "off"}
@@ -191,7 +191,7 @@ def test_what_was_put_survives_a_kill_and_is_seen_by_other_processes(tmp_path: P
     with open_memory(tmp_path) as memory:
         store = OrchestraMemStore(memory)
         assert store.search(()) == []
-        run(program, tmp_path, status=-9)
+        python(program, cwd=tmp_path, status=-9)
         assert _shown(store.search(())) == [(("a",), "k", {"n": 1})]
 
 

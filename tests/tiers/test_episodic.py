@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.database import Database, SqliteLedger, SqliteWorkStore
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import NotFoundError, StorageError
+from orchestra_mem.errors import StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -128,22 +128,6 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
     assert all(f"person {number}\n" in texts for number in range(8))
 
 
-def test_a_conflict_is_shown_below_the_persons_lines(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    """The person's words stand in place, the machine's are in a marked block; the model is given the person's alone."""
-    shelf.machine("a\nb\nc\n")
-    shelf.person("a\nperson\nc\n")
-    shelf.machine("a\nmachine\nc\nd\n")
-    text = shelf.text()
-    (block,) = find_conflicts(text)
-    assert (block.machine, block.person_lines, block.unchanged) == ("machine\n", 1, True)
-    assert without_conflicts(text) == "a\nperson\nc\nd\n"
-    assert "".join(part.text for part in shelf.memory.blocks(PLAN)) == "a\nperson\nc\nd\n"
-    assert "yours stand" in caplog.text
-    shelf.machine("a\nmachine\nc\nd\ne\n")
-    assert without_conflicts(shelf.text()) == "a\nperson\nc\nd\ne\n"
-    assert [again.id for again in find_conflicts(shelf.text())] == [block.id]
-
-
 TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
 # What is no text, as UTF-16 or with NULs in it, is left as it is.
 SAVED = TEXT.filter(
@@ -178,16 +162,6 @@ def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, te
         shelf.database.close()
 
 
-def test_a_restored_text_stands_against_the_next_machine_write(shelf: Shelf) -> None:
-    """It counts as a person's: what it says is not written over, what is new comes in."""
-    shelf.machine("# Plan\n\n- one\n")
-    shelf.machine("# Plan\n\n- one\n- wrong\n")
-    first = shelf.memory.history("work_plan")[0]
-    shelf.memory.restore("work_plan", first.sequence)
-    shelf.machine("# Plan\n\nNew head.\n\n- one\n- wrong\n")
-    assert shelf.text() == "# Plan\n\nNew head.\n\n- one\n"
-
-
 def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
     """From the newest version by default, each line with its sign, also where the last line has no end."""
     shelf.machine("a\nb\n")
@@ -199,18 +173,6 @@ def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
     shelf.person("a\nc")
     lines = shelf.memory.diff("work_plan").splitlines()[3:]
     assert [line[:1] for line in lines if not line.startswith("\\")] == [" ", "-", "+"]
-
-
-def test_what_does_not_exist_is_told_with_what_does(shelf: Shelf) -> None:
-    """Unknown documents and versions."""
-    with pytest.raises(NotFoundError, match=r"^there is no document 'plan'; there are: project_state, work_plan, "):
-        shelf.memory.diff("plan")
-    with pytest.raises(NotFoundError, match=r"^work_plan does not have any version; kept are: none$"):
-        shelf.memory.diff("work_plan")
-    shelf.machine("one\n")
-    shelf.machine("two\n")
-    with pytest.raises(NotFoundError, match=r"^work_plan does not have version 9; kept are: 1$"):
-        shelf.memory.restore("work_plan", 9)
 
 
 def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
