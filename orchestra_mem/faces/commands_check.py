@@ -21,6 +21,7 @@ from orchestra_mem.faces.command import (
     recall_views,
     views,
 )
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
@@ -129,7 +130,7 @@ def move(
         copied = move_database(
             run.project, settings, target, on_table=lambda table, rows: bar.update(task, description=table)
         )
-    text = f"copied {views.counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
+    text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
     where = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
     notes = [f"{where} .obra/config.yaml now: until then the old database is the one in use"]
     return CommandResult(copied._asdict(), text, notes=notes)

@@ -72,8 +72,7 @@ def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stan
     plan = _document(run, "work_plan")
     (waiting,) = run.json("conflicts")
     before = plan.read_text()
-    assert run(*command, conflict) == f"{plan}:{waiting['line']}: {note}
-"
+    assert run(*command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
     assert Path(run.json("history", "work_plan")[-1]["path"]).read_text() == before
     assert [line for line in plan.read_text().splitlines() if "flour" in line] == stands
     assert run("conflicts") == "no conflicts\n"

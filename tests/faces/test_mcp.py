@@ -150,7 +150,7 @@ def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) 
     said = "We deploy on Tuesdays, as Ann is there."
     found = server("search", query="When do we deploy?", limit=1)
     hit = re.fullmatch(
-        r"```recalled search\n(\S+) \(.+; \d+%\)\n  (.+)\n```\nThere is more: go on with offset=1\.\n", found
+        r"```recalled search\n(op \d+|\S+) \(.+; \d+%\)\n  (.+)\n```\nThere is more: go on with offset=1\.\n", found
     )
     assert hit
     assert said in hit[2]
