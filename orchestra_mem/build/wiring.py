@@ -30,7 +30,7 @@ from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.choices import Durability
+from orchestra_mem.choices import Durability, EmbedderChoice
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
@@ -68,7 +68,7 @@ from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
-    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
+    from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
 
@@ -336,10 +336,11 @@ class Wiring:
         )  # fmt: skip
 
     @cached_property
-    def _words(self) -> GuardedTable | None:
-        from orchestra_mem.build.search import open_words
+    def _words(self) -> WordLlamaEmbedder | None:
+        """The table of words, None where search by meaning is off: one for passages, words and the turns of a talk."""
+        from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return open_words(self.settings)
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
 
     def _open_responses(self) -> ResponseStore:
         # Here, as vectors take long to load and few programs ask for earlier answers.

@@ -10,8 +10,8 @@ from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER
 from orchestra_mem.errors import ClosedError, EmbedderError, SearchError
 
 if TYPE_CHECKING:
-    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.search import MemorySearch
+    from orchestra_mem.search_types import Embedder
 
 
 class LazySearch:
@@ -24,7 +24,7 @@ class LazySearch:
     """
 
     def __init__(
-        self, make: Callable[[], MemorySearch], words: Callable[[], GuardedTable | None], has_index: Callable[[], bool]
+        self, make: Callable[[], MemorySearch], words: Callable[[], Embedder | None], has_index: Callable[[], bool]
     ) -> None:
         self._make = make
         self._words = words
