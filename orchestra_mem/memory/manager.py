@@ -23,7 +23,7 @@ from orchestra_mem.memory.history import HistoryCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
-from orchestra_mem.memory.queries import MemoryRetriever, QueryService
+from orchestra_mem.memory.queries import QueryService
 from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.ports import TokenCounter
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
+    from orchestra_mem.retrieval.retriever import ContextRetriever
     from orchestra_mem.retrieval.search import Answer
     from orchestra_mem.types import Json
 
@@ -255,7 +256,7 @@ class OrchestratorContextManager(
         return self._queries.passages(query, max_results)
 
     @property
-    def retriever(self) -> MemoryRetriever:
+    def retriever(self) -> ContextRetriever:
         """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
         self._lock.check()
         return self._queries.retriever

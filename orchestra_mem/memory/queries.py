@@ -6,14 +6,11 @@ All of it is derived or can be missing: recording and contexts go on without.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.catalog.access import Access
-from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
+from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
@@ -23,10 +20,8 @@ from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.retrieval.indexer import Backlog
-    from orchestra_mem.retrieval.lazy_search import LazySearch
-    from orchestra_mem.retrieval.recommendations import Recommendations
     from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.retriever import ContextRetriever, Moment, RetrievedContext
+    from orchestra_mem.retrieval.retriever import ContextRetriever, Moment
     from orchestra_mem.retrieval.search import Answer
 
 logger = logging.getLogger(__name__)
@@ -42,7 +37,7 @@ class QueryService:
         self._parts = parts
         self._life = life
         self._search = parts.search
-        self._retriever: MemoryRetriever | None = None
+        self._retriever: ContextRetriever | None = None
         self._responses: ResponseCache | None = None
 
     def search(self, query: str, where: SearchFilter, mode: SearchMode, limit: int) -> Answer:
@@ -86,15 +81,28 @@ class QueryService:
             return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
 
     @property
-    def retriever(self) -> MemoryRetriever:
+    def retriever(self) -> ContextRetriever:
         """See `OrchestratorContextManager.retriever`."""
         if self._retriever is None:
             from orchestra_mem.retrieval.retriever import ContextRetriever
 
             parts = self._parts
-            retriever = ContextRetriever(parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval)
-            self._retriever = MemoryRetriever(retriever, self._life, self._search, parts.agents.access)
+            self._retriever = ContextRetriever(
+                parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval,
+                access=parts.agents.access, now=self._now,
+            )  # fmt: skip
         return self._retriever
+
+    def _now(self) -> Moment:
+        from orchestra_mem.retrieval.retriever import Moment
+
+        now = self._life.snapshot()
+        # What it answers by is a part of the moment; where it cannot be had, nothing is kept.
+        with suppress(SearchError, StorageError):
+            self._search.open()
+        search = self._search.opened
+        version = None if now.version is None else (now.version, search.answering_model if search else None)
+        return Moment(version=version, session=now.session_id)
 
     @property
     def responses(self) -> ResponseCache:
@@ -125,83 +133,3 @@ class QueryService:
         """Return what is off, in the words of `status`."""
         problem = self._search.problem
         return [{"subject": "search", "since": None, "problem": problem}] if problem else []
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryRetriever:
-    """Retrieves what past work says for a task, from the memory as it is now. Safe to share between threads."""
-
-    _retriever: ContextRetriever
-    _life: Lifecycle
-    _search: LazySearch
-    _access: Access
-
-    def _now(self) -> Moment:
-        from orchestra_mem.retrieval.retriever import Moment
-
-        now = self._life.snapshot()
-        # What it answers by is a part of the moment; where it cannot be had, nothing is kept.
-        with suppress(SearchError, StorageError):
-            self._search.open()
-        search = self._search.opened
-        version = None if now.version is None else (now.version, search.answering_model if search else None)
-        return Moment(version=version, session=now.session_id)
-
-    def retrieve_context(
-        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000,
-        where: SearchFilter = EVERYTHING,
-    ) -> RetrievedContext:  # fmt: skip
-        """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
-
-        Args:
-            task: what is to be done; any string.
-            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
-            pattern: how they work together, as in `parallel`; what was done so goes a little before.
-            max_tokens: the budget.
-
-        Raises:
-            ValueError: the budget is negative.
-            ClosedError: the memory has been closed.
-        """
-        where = self._access.within(where, *agents)
-        return self._retriever.retrieve_context(
-            task, self._now(), agents=agents, pattern=pattern, max_tokens=max_tokens, where=where
-        )
-
-    def get_recommendations(
-        self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
-    ) -> Recommendations:
-        """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
-
-        Args:
-            task: what is to be done; any string.
-            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
-            limit: how many of each at most.
-
-        Raises:
-            ValueError: the limit is negative.
-            ClosedError: the memory has been closed.
-        """
-        where = self._access.within(where, *agents)
-        return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit, where=where)
-
-    def load_layer1(
-        self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3
-    ) -> list[DisclosedEntry]:
-        """Give the best entries that `retrieve_context` finds, each with its source, title and what it costs."""
-        return [*self.retrieve_context(query, agents=agents, pattern=pattern).entries[: max(0, limit)]]
-
-    def load_layer2(self, entries: Sequence[DisclosedEntry], token_budget: int) -> list[DisclosedEntry]:
-        """Give those entries of `load_layer1`, in their order, whose texts fit a budget together."""
-        if any(isinstance(entry, str) for entry in entries):
-            raise TypeError("load_layer2 takes entries of load_layer1, not their names; use memory.expand for a name")
-        sizes = accumulate(entry.tokens for entry in entries)
-        return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
-
-    def clear_cache(self, pattern: str = "") -> None:
-        """Forget what was retrieved; of one pattern, task or agent where it is named."""
-        self._retriever.clear_cache(pattern)
-
-    def get_stats(self) -> dict[str, Json]:
-        """Return figures of the cache: `hits` and `misses` since the start."""
-        return self._retriever.get_stats()
