@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.types import Session, Summary
+from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
 from tests.conftest import Clock
 
 # So small a window that it spills, compacts and refreshes within a few dozen operations.
@@ -47,6 +47,11 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
         clock.now += timedelta(minutes=1)
         memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
     memory.refresh()
+
+
+def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
+    """Have a text of the machine's merged into a document."""
+    assert not memory.episodic_memory.writers[0].write_all(lambda: ({name: text}, None), VersionReason.REFRESH)
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:

@@ -110,21 +110,6 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             if not isinstance(error, DocumentConflictError):
                 raise error
 
-    def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
-        """Merge the machine's new text into a document.
-
-        Returns:
-            Whether the file was changed.
-
-        Raises:
-            DocumentError: something else than a file stands there, or it is being saved all the time.
-            StorageError: the disk refused; the document is as before.
-        """
-        before = self._store.state(self.path(name))
-        for error in self.writers[0].write_all(lambda: ({name: text}, None), reason).values():
-            raise error
-        return self._store.state(self.path(name)) != before
-
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
         return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))

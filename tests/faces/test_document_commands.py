@@ -17,8 +17,9 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.editing import SeenTexts
-from orchestra_mem.types import Author, DocumentName, VersionReason
+from orchestra_mem.types import Author, DocumentName
 from tests.faces.conftest import CHECKOUT, start
+from tests.memories import machine_writes
 
 PLAN = DocumentName.WORK_PLAN
 
@@ -37,9 +38,9 @@ def conflict(run: Any) -> str:
     plan = _document(run, "work_plan")
     with open_memory(run.folder) as memory:
         text = plan.read_text()
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy flour\n", VersionReason.REFRESH)
+        machine_writes(memory, PLAN, f"{text}\n- buy flour\n")
         plan.write_text(plan.read_text().replace("- buy flour", "- buy [bold]rye[/bold] flour"))
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+        machine_writes(memory, PLAN, f"{text}\n- buy wheat flour\n")
         ((_, block),) = memory.conflicts()
     return block.id
 

@@ -16,10 +16,10 @@ from orchestra_mem import open_memory
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.serialize import to_json
-from orchestra_mem.types import DocumentName, VersionReason
+from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
 from tests.faces.http_client import Served, serving
-from tests.memories import SMALL, edit, say
+from tests.memories import SMALL, edit, machine_writes, say
 
 
 @pytest.fixture
@@ -262,9 +262,9 @@ def test_a_conflict_is_listed_and_decided(served: Served, accept: bool, stands: 
     plan, path = DocumentName.WORK_PLAN, memory.episodic_memory.path("work_plan")
     assert served.get("conflicts") == []
     text = path.read_text()
-    memory.episodic_memory.write(plan, f"{text}\n- buy flour\n", VersionReason.REFRESH)
+    machine_writes(memory, plan, f"{text}\n- buy flour\n")
     edit(path, ("- buy flour", "- buy rye flour"))
-    memory.episodic_memory.write(plan, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+    machine_writes(memory, plan, f"{text}\n- buy wheat flour\n")
     (conflict,) = served.get("conflicts")
     assert (conflict["yours"], conflict["machine"]) == ("- buy rye flour\n", "- buy wheat flour\n")
     done = served.send("POST", f"conflicts/{conflict['id']}", json={"accept": accept})

@@ -51,8 +51,11 @@ class Shelf:
         )
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
-        """The machine writes."""
-        return self.memory.write(name, text, VersionReason.REFRESH)
+        """The machine writes; whether that changed the file."""
+        before = self.store.state(self.memory.path(name))
+        for error in self.memory.writers[0].write_all(lambda: ({name: text}, None), VersionReason.REFRESH).values():
+            raise error
+        return self.store.state(self.memory.path(name)) != before
 
     def person(self, text: str, name: DocumentName = PLAN) -> None:
         """A person saves."""
