@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages, turn_window
 from orchestra_mem.errors import ClosedError, EmbedderError, SearchError
+from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import MemorySearch
@@ -78,6 +79,10 @@ class LazySearch:
     def problem(self) -> str | None:
         """What keeps search by meaning off, in words; None where nothing is known to."""
         return self.opened.problem if self.opened else None
+
+    def problems(self) -> list[Json]:
+        """Return what is off, in the words of `status`."""
+        return [{"subject": "search", "since": None, "problem": self.problem}] if self.problem else []
 
     def close(self) -> None:
         """Close it; it is opened no more."""
