@@ -51,7 +51,10 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
 
 def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
     """Have a text of the machine's merged into a document."""
-    assert not memory.episodic_memory.writers[0].write_all(lambda: ({name: text}, None), VersionReason.REFRESH)
+    (writer,) = memory.episodic_memory.writers
+    with writer.reading():
+        pass
+    assert not writer.write_all(lambda: {name: text}, VersionReason.REFRESH)
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:

@@ -58,7 +58,6 @@ from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_place import SessionPlace
@@ -220,7 +219,6 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
-            hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
             authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
                 items=SqliteCatalogStore(database).by_number),
             tracker=ContextWindowTracker(

@@ -18,7 +18,6 @@ from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDa
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.state import StateManager
@@ -98,7 +97,6 @@ class MemoryParts:
     episodic: EpisodicMemoryManager
     documents: EditedDocuments
     state: StateManager
-    hand_edits: HandEditManager
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
