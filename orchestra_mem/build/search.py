@@ -69,7 +69,7 @@ def open_search(
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
         index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
-        guard=guard, is_remote=is_remote, release=lambda: [close() for close in closing],
+        guard=guard, responses=index.responses, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
 
 

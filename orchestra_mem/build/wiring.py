@@ -68,7 +68,6 @@ from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
-    from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
 
 
@@ -227,7 +226,7 @@ class Wiring:
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
             search=search, agents=self.agents, redactor=redactor,
-            open_responses=self._open_responses, assemble=self.models.assemble,
+            assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
         )  # fmt: skip
 
@@ -339,12 +338,6 @@ class Wiring:
         from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
         return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
-
-    def _open_responses(self) -> ResponseStore:
-        # Here, as vectors take long to load and few programs ask for earlier answers.
-        from orchestra_mem.adapters.response_store import SqliteResponseStore
-
-        return SqliteResponseStore(self.place.home / "index" / "responses.db")
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:

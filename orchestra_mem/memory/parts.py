@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.epochs import EpochKeeper
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
-    from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.settings import Settings
 
 # File systems tell times by the kernel's tick, 10 ms at most.
@@ -104,7 +103,6 @@ class MemoryParts:
     search: LazySearch
     agents: CatalogParts
     redactor: Redactor
-    open_responses: Callable[[], ResponseStore]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 

@@ -122,7 +122,6 @@ class SearchCalls:
 
             parts = self._parts
             self._responses = ResponseCache(
-                parts.open_responses,
                 parts.search,
                 clock=parts.clock,
                 settings=parts.settings.responses,

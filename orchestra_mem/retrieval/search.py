@@ -16,6 +16,7 @@ import numpy as np
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.responses import ResponseStore
 from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
@@ -88,6 +89,7 @@ class MemorySearch:
         ledger: tells how facts stand now.
         clock: tells what "last week" is.
         guard: keeps searches from an embedder that fails.
+        responses: keeps answers of a model beside the index.
         is_remote: the embedder is a server, which passages are sent to in the background alone.
         fault: why the configured embedder cannot be had; empty where it can, or is not wanted.
         release: frees what the embedders hold and ends their work; called on closing.
@@ -103,6 +105,7 @@ class MemorySearch:
         ledger: Ledger,
         clock: Clock,
         guard: Guard,
+        responses: ResponseStore,
         is_remote: bool = False,
         fault: str = "",
         release: Callable[[], object] = lambda: None,
@@ -113,6 +116,7 @@ class MemorySearch:
         self._release = release
         self._fault = fault
         self._guard = guard
+        self.responses = responses
         self._is_remote = is_remote
         self._index = index
         self._indexer = indexer
