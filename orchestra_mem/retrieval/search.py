@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.responses import ResponseStore
+from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
@@ -75,6 +76,25 @@ class Answer:
 def is_match(hit: Hit) -> bool:
     """Tell whether a hit has a word of the query or lies near it; if not, it stands beside what does, or is a guess."""
     return hit.reasons.keyword_rank is not None or hit.reasons.dense_score >= _LEAST_COSINE
+
+
+class ResponseStore(Protocol):
+    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
+
+    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
+        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
+
+    def add(self, response: StoredResponse, *, keep: int) -> None:
+        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+
+    def used(self, number: int, now: float) -> None:
+        """Take note that an answer was given again."""
+
+    def count(self) -> int:
+        """Return how many answers there are."""
+
+    def clear(self) -> None:
+        """Forget all answers."""
 
 
 class MemorySearch:

@@ -20,7 +20,7 @@ _FIELDS = "facts, system, question, answer, kind, created, expires, model, versi
 
 
 class SqliteResponseStore:
-    """Fulfils `core.search.responses.ResponseStore`. Safe to share between threads and processes."""
+    """Fulfils `retrieval.search.ResponseStore`. Safe to share between threads and processes."""
 
     def __init__(self, store: IndexStore) -> None:
         self._store = store

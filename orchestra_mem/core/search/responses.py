@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import Protocol
 
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.search.terms import exact_names
@@ -44,25 +43,6 @@ class StoredResponse:
     model: EmbeddingModel | None = None
     vector: Vector | None = field(default=None, compare=False)
     id: int = 0
-
-
-class ResponseStore(Protocol):
-    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
-
-    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
-        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
-
-    def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
-
-    def used(self, number: int, now: float) -> None:
-        """Take note that an answer was given again."""
-
-    def count(self) -> int:
-        """Return how many answers there are."""
-
-    def clear(self) -> None:
-        """Forget all answers."""
 
 
 # Words that turn a question round, in classes of which one is as good as another.
