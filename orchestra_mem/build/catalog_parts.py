@@ -54,10 +54,7 @@ def open_catalog(
     }
     access = Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
     audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
-    selector = CatalogSelector(
-        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
-        min_relevance=wanted.min_relevance,
-    )  # fmt: skip
+    selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
         select=selector.get_relevant, settings=wanted,
