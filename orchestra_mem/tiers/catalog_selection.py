@@ -10,7 +10,6 @@ from orchestra_mem.catalog_types import CatalogStore, Injection, SelectedItem
 from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.catalog.tags import message_keys
 from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.settings import CatalogSettings
 from orchestra_mem.tiers.audit import AuditTrail
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestra_mem.core.catalog.scoring import Figures, TagTable
+    from orchestra_mem.settings import CatalogSettings
 
     _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
 
