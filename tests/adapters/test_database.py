@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger, connection
-from orchestra_mem.adapters.database.migrations import MIGRATIONS
+from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
@@ -202,6 +204,20 @@ def test_what_was_read_last_is_kept_for_each_document(ledger: SqliteLedger) -> N
     assert ledger.last_read("a") == ReadDocument(base="1", file="2", text="two")
 
 
+def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> None:
+    """What stood among the written texts moves to its own table."""
+    path = tmp_path / "obra.db"
+    _at_schema(path, 6)
+    with sqlite3.connect(path) as raw:
+        plan = json.dumps('- [ ] #1 "Rye"\n')
+        raw.execute("INSERT INTO documents (name, written, digest) VALUES ('work_plan as read', ?, 'd')", (plan,))
+        raw.execute("INSERT INTO documents (name, written, digest) VALUES ('brought_back', '[1]', '')")
+    with closing(Database(path)) as database:
+        ledger = SqliteLedger(database)
+        assert ledger.last_read("work_plan") == ReadDocument(base="d", text='- [ ] #1 "Rye"\n')
+        assert ledger.written("work_plan as read") == ledger.written("brought_back") == WrittenDocument()
+
+
 def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, log: SqliteEventLog) -> None:
     """Added, reworded, taken out and superseded, all or none; the counts follow."""
     _record(log, _draft("x"))
@@ -232,11 +248,33 @@ def test_notice_stands_once_until_it_is_resolved(ledger: SqliteLedger) -> None:
 # Schemas
 
 
+def _at_schema(path: Path, version: int) -> None:
+    with sqlite3.connect(path) as raw:
+        for step in MIGRATIONS[:version]:
+            raw.executescript(step)
+        if version:
+            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            raw.execute(f"PRAGMA user_version = {version}")
+    raw.close()
+
+
 def _schema(path: Path) -> list[tuple[str, str]]:
     with sqlite3.connect(path) as raw:
         rows = raw.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
     raw.close()
     return [(name, " ".join(sql.split())) for name, sql in rows]
+
+
+@pytest.mark.parametrize("version", range(len(MIGRATIONS) + 1))
+def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> None:
+    """From an empty file and from each released schema to the present one, the same as made at once."""
+    _at_schema(tmp_path / "old.db", version)
+    for name in ("old.db", "new.db"):
+        database = Database(tmp_path / name)
+        assert database.schema_version == len(MIGRATIONS)
+        assert database.check() is None
+        database.close()
+    assert _schema(tmp_path / "old.db") == _schema(tmp_path / "new.db")
 
 
 def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,10 +284,10 @@ def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.Monk
     recorded = _record(SqliteEventLog(database), _draft({"n": 1}))
     database.close()
     step = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1)"
-    monkeypatch.setattr(connection, "MIGRATIONS", MIGRATIONS | {99: step})
+    monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, step))
     for _ in range(2):
         database = Database(path)
-        assert database.schema_version == 99
+        assert database.schema_version == len(MIGRATIONS) + 1
         assert SqliteEventLog(database).operation(recorded.id) == recorded
         with database.reading("test") as reader:
             assert reader.execute("SELECT x FROM later").fetchall() == [(1,)]
@@ -261,11 +299,11 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "obra.db"
     Database(path).close()
     with monkeypatch.context() as patch:
-        patch.setattr(connection, "MIGRATIONS", MIGRATIONS | {99: "CREATE TABLE later (x); CREATE TABLE sessions (x)"})
+        patch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x); CREATE TABLE sessions (x)"))
         with pytest.raises(StorageError, match="table sessions already exists"):
             Database(path)
     database = Database(path)
-    assert database.schema_version == max(MIGRATIONS)
+    assert database.schema_version == len(MIGRATIONS)
     database.close()
     assert "later" not in dict(_schema(path))
 
@@ -281,7 +319,7 @@ def test_newer_schema_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(SchemaTooNewError) as error:
         Database(path)
     assert str(error.value) == (
-        f"{path} has schema 99, this program knows schemas up to {max(MIGRATIONS)}; "
+        f"{path} has schema 99, this program knows schemas up to {len(MIGRATIONS)}; "
         "install the newer orchestra-mem that wrote it"
     )
     assert path.read_bytes() == before

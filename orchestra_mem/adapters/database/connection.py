@@ -91,12 +91,12 @@ class Database:
             self._writer.execute("PRAGMA journal_mode = WAL")
             self._writer.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        elif _has_tables(self._writer) and version < max(MIGRATIONS):
+        elif _has_tables(self._writer) and version < len(MIGRATIONS):
             raise StorageReadOnlyError(
-                f"{self.path} has schema {version}, this program reads schema {max(MIGRATIONS)}; open it once where it "
+                f"{self.path} has schema {version}, this program reads schema {len(MIGRATIONS)}; open it once where it "
                 "may be written to"
             )
-        if version < max(MIGRATIONS):
+        if version < len(MIGRATIONS):
             # In a copy there is nobody else.
             with nullcontext(self._writer) if self.read_only else self.transaction("migrate") as connection:
                 self._migrate(connection)
@@ -109,9 +109,9 @@ class Database:
             raise DatabaseDamagedError(
                 f"{self.path} is an SQLite database of another program; move it away or choose another folder"
             )
-        if version > max(MIGRATIONS):
+        if version > len(MIGRATIONS):
             raise SchemaTooNewError(
-                f"{self.path} has schema {version}, this program knows schemas up to {max(MIGRATIONS)}; "
+                f"{self.path} has schema {version}, this program knows schemas up to {len(MIGRATIONS)}; "
                 "install the newer orchestra-mem that wrote it"
             )
         return version
@@ -119,12 +119,12 @@ class Database:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         # Asked again: another process may have done it meanwhile.
         version = self._check_ours(connection)
-        for number in sorted(MIGRATIONS):
-            for statement in MIGRATIONS[number].split(";") if number > version else ():
+        for step in MIGRATIONS[version:]:
+            for statement in step.split(";"):
                 connection.execute(statement)
-        if version < max(MIGRATIONS):
+        if version < len(MIGRATIONS):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {max(MIGRATIONS)}")
+            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     @property
     def schema_version(self) -> int:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x4F4D454D  # "OMEM", in the file's header: tells our databases from others
 
-# By the number of the schema that a step leads to. Those below 13 were never released.
-MIGRATIONS: dict[int, str] = {
-    13: """
-    -- The event log, sessions, summaries with their ledger, must-keeps (of what a person has reworded also what was
-    -- found), and the machine's last texts of documents: what it wrote, the whole files that it left (null where they
-    -- are its own text, and packed, as an editor may have one open for hours), and what was read of people's edits.
+MIGRATIONS: tuple[str, ...] = (
+    # 1: the event log, sessions, summaries with their ledger, must-keeps, and what the machine last wrote
+    """
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -66,14 +63,10 @@ MIGRATIONS: dict[int, str] = {
         identifiers TEXT NOT NULL,
         status TEXT NOT NULL,
         superseded_by INTEGER NOT NULL DEFAULT 0,
-        weight REAL NOT NULL,
-        author TEXT NOT NULL DEFAULT 'machine',
-        found TEXT NOT NULL DEFAULT ''
+        weight REAL NOT NULL
     ) STRICT;
     CREATE INDEX must_keeps_kind ON must_keeps (kind, status, weight, id);
-    CREATE INDEX must_keeps_weight ON must_keeps (kind, weight, id);
     CREATE INDEX must_keeps_operation ON must_keeps (operation);
-    CREATE INDEX must_keeps_by_hand ON must_keeps (id) WHERE author = 'person';
     CREATE TABLE must_keep_counts (
         kind TEXT NOT NULL,
         status TEXT NOT NULL,
@@ -85,22 +78,8 @@ MIGRATIONS: dict[int, str] = {
         written TEXT,
         digest TEXT,
         pending TEXT,
-        pending_digest TEXT,
-        document TEXT,
-        pending_document TEXT
+        pending_digest TEXT
     ) STRICT;
-    CREATE TABLE documents_read (
-        name TEXT PRIMARY KEY,
-        base TEXT NOT NULL,
-        file TEXT NOT NULL,
-        text TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE documents_left (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL,
-        text BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX documents_left_name ON documents_left (name);
     CREATE TABLE notices (
         id INTEGER PRIMARY KEY,
         time INTEGER NOT NULL,
@@ -108,9 +87,25 @@ MIGRATIONS: dict[int, str] = {
         text TEXT NOT NULL,
         resolved INTEGER
     ) STRICT;
-
-    -- Work: items (with how many leaves below them are done), what they depend on, how many there are of each kind and
-    -- status, and each change.
+    """,
+    # 2: the weightiest facts of a kind without sorting all of them
+    """
+    CREATE INDEX must_keeps_weight ON must_keeps (kind, weight, id);
+    """,
+    # 3: facts that people write by hand, and the whole files that the machine left (null where they are its own text)
+    """
+    ALTER TABLE must_keeps ADD COLUMN author TEXT NOT NULL DEFAULT 'machine';
+    CREATE INDEX must_keeps_by_hand ON must_keeps (id) WHERE author = 'person';
+    ALTER TABLE documents ADD COLUMN document TEXT;
+    ALTER TABLE documents ADD COLUMN pending_document TEXT;
+    """,
+    # 4: what operations say of facts that people have reworded
+    """
+    ALTER TABLE must_keeps ADD COLUMN found TEXT NOT NULL DEFAULT '';
+    """,
+    # 5: work: items (with how many leaves below them are done), their texts by three characters each, what they depend
+    # on, how many there are of each kind and status, and each change
+    """
     CREATE TABLE work_items (
         id INTEGER PRIMARY KEY,
         kind TEXT NOT NULL,
@@ -130,6 +125,9 @@ MIGRATIONS: dict[int, str] = {
         description TEXT NOT NULL,
         folded TEXT NOT NULL
     ) STRICT;
+    CREATE VIRTUAL TABLE work_texts USING fts5 (
+        folded, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1'
+    );
     CREATE INDEX work_items_order ON work_items (priority, rank, id);
     CREATE INDEX work_items_status ON work_items (kind, status, priority, rank, id);
     CREATE INDEX work_items_parent ON work_items (parent, kind, status, priority, rank, id);
@@ -161,12 +159,13 @@ MIGRATIONS: dict[int, str] = {
     CREATE INDEX work_events_item ON work_events (item);
     CREATE INDEX work_events_operation ON work_events (operation) WHERE operation > 0;
     CREATE INDEX work_events_untold ON work_events (id) WHERE operation = 0;
-
-    -- Better summaries in the background: jobs, who works at them, drafts that wait for an epoch's border, and
-    -- what came of each try.
+    """,
+    # 6: better summaries in the background: jobs, who works at them, drafts that wait for an epoch's border, and what
+    # came of each try
+    """
     CREATE TABLE jobs (
         id INTEGER PRIMARY KEY,
-        subject TEXT NOT NULL UNIQUE,
+        summary INTEGER NOT NULL UNIQUE REFERENCES summaries (id),
         priority INTEGER NOT NULL,
         state TEXT NOT NULL,
         attempts INTEGER NOT NULL DEFAULT 0,
@@ -200,7 +199,7 @@ MIGRATIONS: dict[int, str] = {
         time INTEGER NOT NULL,
         model TEXT NOT NULL,
         content TEXT NOT NULL,
-        subject TEXT NOT NULL DEFAULT '',
+        summary INTEGER NOT NULL,
         verdict TEXT NOT NULL,
         fault TEXT NOT NULL,
         seconds REAL NOT NULL,
@@ -208,9 +207,37 @@ MIGRATIONS: dict[int, str] = {
         answer_tokens INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX model_trials_content ON model_trials (model, content, id);
-
-    -- The catalog: items, what their tags are compared by (of live ones), exchanges that wait to be learnt from, who
-    -- has looked at items or changed them, what items refer to, and the key that digests of secrets are made with.
+    """,
+    # 7: the documents as people's edits in them were last read: of which file, as a change of which of the machine's
+    # texts. Before, the plan's stood among the texts that were written, as JSON
+    """
+    CREATE TABLE documents_read (
+        name TEXT PRIMARY KEY,
+        base TEXT NOT NULL,
+        file TEXT NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO documents_read (name, base, file, text)
+        SELECT 'work_plan', coalesce(digest, ''), '', json_extract(written, '$') FROM documents
+        WHERE name = 'work_plan as read' AND json_valid(written);
+    DELETE FROM documents WHERE name IN ('work_plan as read', 'brought_back');
+    """,
+    # 8: texts of work are looked through when something is looked for in them
+    """
+    DROP TABLE work_texts;
+    """,
+    # 9: the whole texts of documents as the machine has left them: an editor may have one open for hours
+    """
+    CREATE TABLE documents_left (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        text BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX documents_left_name ON documents_left (name);
+    """,
+    # 10: the catalog: items, what their tags are compared by (of live ones), exchanges that wait to be learnt from, and
+    # who has looked at items or changed them; and the key that digests of secrets are made with
+    """
     CREATE TABLE memory_items (
         number INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -231,8 +258,7 @@ MIGRATIONS: dict[int, str] = {
         superseded_by TEXT NOT NULL,
         said INTEGER NOT NULL,
         changed INTEGER NOT NULL,
-        digest TEXT NOT NULL,
-        summary_method TEXT NOT NULL DEFAULT ''
+        digest TEXT NOT NULL
     ) STRICT;
     CREATE UNIQUE INDEX memory_items_same ON memory_items (ci_source, digest) WHERE status = 'live';
     CREATE INDEX memory_items_live ON memory_items (ci_source, number) WHERE status = 'live';
@@ -240,8 +266,6 @@ MIGRATIONS: dict[int, str] = {
     CREATE INDEX memory_items_expires ON memory_items (expires) WHERE status = 'live' AND expires IS NOT NULL;
     CREATE INDEX memory_items_changed ON memory_items (changed);
     CREATE INDEX memory_items_changed_of ON memory_items (ci_source, changed);
-    CREATE INDEX memory_items_extracts ON memory_items (number)
-        WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens;
     CREATE TABLE memory_tags (
         ci_source TEXT NOT NULL,
         tag TEXT NOT NULL,
@@ -249,12 +273,6 @@ MIGRATIONS: dict[int, str] = {
         PRIMARY KEY (ci_source, tag, item)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX memory_tags_item ON memory_tags (item);
-    CREATE TABLE memory_references (
-        reference TEXT NOT NULL,
-        item INTEGER NOT NULL REFERENCES memory_items (number),
-        PRIMARY KEY (reference, item)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX memory_references_item ON memory_references (item);
     CREATE TABLE exchanges (
         id INTEGER PRIMARY KEY,
         agent TEXT NOT NULL,
@@ -284,8 +302,47 @@ MIGRATIONS: dict[int, str] = {
     ) STRICT;
     CREATE INDEX audit_time ON audit (time);
     CREATE INDEX audit_agent ON audit (agent, id);
-
-    -- Refreshes of the window, from which it can be told how full it was: what operations took is in them.
+    """,
+    # 11: what items of the catalog refer to, to find those of an operation
+    """
+    CREATE TABLE memory_references (
+        reference TEXT NOT NULL,
+        item INTEGER NOT NULL REFERENCES memory_items (number),
+        PRIMARY KEY (reference, item)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX memory_references_item ON memory_references (item);
+    INSERT INTO memory_references SELECT DISTINCT value, number FROM memory_items, json_each([references]);
+    """,
+    # 12: a model betters the summaries of items (M7) as it does others (S12); how an item's summary was made, which is
+    # not known of earlier ones
+    """
+    ALTER TABLE jobs RENAME TO jobs_of_summaries;
+    DROP INDEX jobs_order;
+    CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        subject TEXT NOT NULL UNIQUE,
+        priority INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        due INTEGER NOT NULL,
+        owner TEXT,
+        since INTEGER,
+        until INTEGER,
+        error TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    INSERT INTO jobs
+        SELECT id, 'S' || summary, priority, state, attempts, due, owner, since, until, error FROM jobs_of_summaries;
+    DROP TABLE jobs_of_summaries;
+    CREATE INDEX jobs_order ON jobs (state, priority, id);
+    ALTER TABLE model_trials ADD COLUMN subject TEXT NOT NULL DEFAULT '';
+    UPDATE model_trials SET subject = 'S' || summary WHERE summary > 0;
+    ALTER TABLE model_trials DROP COLUMN summary;
+    ALTER TABLE memory_items ADD COLUMN summary_method TEXT NOT NULL DEFAULT '';
+    CREATE INDEX memory_items_extracts ON memory_items (number)
+        WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens;
+    """,
+    # 13: refreshes of the window, from which it can be told how full it was: what operations took is in them
+    """
     CREATE TABLE refreshes (
         id INTEGER PRIMARY KEY,
         operation INTEGER NOT NULL,
@@ -295,4 +352,4 @@ MIGRATIONS: dict[int, str] = {
     ) STRICT;
     CREATE INDEX refreshes_operation ON refreshes (operation);
     """,
-}
+)
