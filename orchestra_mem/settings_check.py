@@ -7,6 +7,12 @@ from math import fsum
 from orchestra_mem.choices import CounterChoice, EmbedderChoice
 from orchestra_mem.settings import Settings
 
+# Keys that a configuration may still have: the version that took them away, and what there is instead.
+RETIRED = {
+    "documents.watch": ("0.1.0", "`orchestra-mem watch` looks at the files itself, on network disks too"),
+    "retrieval.prefetch_tasks": ("0.1.0", "a task is searched for when it is asked for"),
+}
+
 
 def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
     """Find settings that are in order one by one and impossible together: the keys concerned, and what is wrong."""

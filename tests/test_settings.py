@@ -16,6 +16,7 @@ from orchestra_mem.adapters.config_files import default_config_text, load_settin
 from orchestra_mem.choices import Durability
 from orchestra_mem.errors import ConfigError
 from orchestra_mem.settings import Settings, schema, sections
+from orchestra_mem.settings_check import RETIRED
 from tests.builders import cases
 
 Load = Callable[..., Settings]
@@ -207,6 +208,16 @@ def test_the_id_of_a_project_stands_behind_its_name(load: Load, written: str) ->
     """As a text or a number, as the source design has it."""
     assert load(f"project:\n  id: {written}\n").project.title == "bakery (ID: 7)"
     assert load("").project.title == "bakery"
+
+
+def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytest.LogCaptureFixture) -> None:
+    """The memory opens, whatever its value is; where it stands and what there is instead is logged."""
+    settings = load("documents:\n  watch: off\n  progress_items: 7\n", {"ORCHESTRA_MEM__DOCUMENTS__WATCH": "poll"})
+    assert (settings.documents.progress_items, "documents.watch" in settings.flat()) == (7, False)
+    told = "documents.watch has no effect since 0.1.0: `orchestra-mem watch` looks at the files itself, on"
+    places = (".obra/config.yaml:2", "environment variable ORCHESTRA_MEM__DOCUMENTS__WATCH")
+    assert caplog.messages == [f"{place}: {told} network disks too; remove it" for place in places]
+    assert RETIRED.keys().isdisjoint(schema())
 
 
 # Faults of values

@@ -6,6 +6,7 @@ key, each value with its place, checked on its own, and laid over the ones below
 
 from __future__ import annotations
 
+import logging
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -19,12 +20,14 @@ from pydantic import ValidationError
 from orchestra_mem.core.addresses import clipped
 from orchestra_mem.errors import ConfigError, ConfigFault
 from orchestra_mem.settings import Settings, schema, sections
-from orchestra_mem.settings_check import contradictions
+from orchestra_mem.settings_check import RETIRED, contradictions
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     import yaml  # loaded for a file that says something: most projects have none
+
+logger = logging.getLogger(__name__)
 
 CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
@@ -76,6 +79,7 @@ def load_settings(
     sources = [_in_file(project_dir / CONFIG_PATH, faults), *_in_environment(environ)]
     sources.append(_first(_in_value(overrides), faults))
     for given in sources:
+        _leave_out_retired(given)
         for key, problem in _problems(given).items():
             faults.append(given.pop(key).fault(key, problem))
             wrong.add(key)
@@ -90,6 +94,13 @@ def load_settings(
         raise ConfigError(tuple(faults))
     origins = {key: each.place for key, (_, each) in winners.items()}
     return settings.of_project(project_dir.resolve().name or "project", origins)
+
+
+def _leave_out_retired(given: dict[str, _Given]) -> None:
+    """Drop keys that were settings once, and say so: a configuration of an earlier time stays good."""
+    for key in RETIRED.keys() & given:
+        version, instead = RETIRED[key]
+        logger.warning("%s: %s has no effect since %s: %s; remove it", given.pop(key).place, key, version, instead)
 
 
 def _combined(*sources: Mapping[str, _Given]) -> Settings:

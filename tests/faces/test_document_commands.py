@@ -256,11 +256,13 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
 
 
 def test_watch_gives_one_json_object_a_line(run: Any) -> None:
-    """With the lines that came and went."""
+    """Where a setting of an earlier time says how to watch, that is told, and the answer is the same."""
     run("init")
+    (run.folder / ".obra" / "config.yaml").write_text("documents:\n  watch: off\n")
     plan = _document(run, "work_plan")
     text = plan.read_text()
-    with _watching(run.folder, "--json") as (output, _):
+    with _watching(run.folder, "--json") as (output, told):
+        assert "documents.watch has no effect since " in told
         plan.write_text(text.replace("# Work Plan", "# Our Plan"))
         record = json.loads(output.readline())
     assert record.pop("time").endswith("+00:00")
