@@ -23,7 +23,7 @@ from orchestra_mem.core.catalog.item_drafts import read_draft
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory
-from orchestra_mem.memory.queries import MemoryRetriever
+from orchestra_mem.retrieval.retriever import ContextRetriever
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, MustKeepKind
@@ -40,8 +40,8 @@ _NEVER = {"out", "token_file"}  # what is written into a file is what is printed
 # Whose other parameters a method of the view hands on.
 _HANDED_ON: dict[str, Callable[..., Any]] = {
     "record_operation": OrchestratorContextManager.record_operation,
-    "retrieve_context": MemoryRetriever.retrieve_context,
-    "get_recommendations": MemoryRetriever.get_recommendations,
+    "retrieve_context": ContextRetriever.retrieve_context,
+    "get_recommendations": ContextRetriever.get_recommendations,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -198,18 +198,6 @@ class InjectedItem:
     token_share: float
     unused: int
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogLimits:
-    """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
-
-    most: int
-    expires_after: timedelta
-    permanent_from: int
-    summary_words: int
-    cleanup_every: timedelta
-    audit_kept: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,14 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
     memory.refresh()
 
 
+def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
+    """Have a text of the machine's merged into a document."""
+    (writer,) = memory.episodic_memory.writers
+    with writer.reading():
+        pass
+    assert not writer.write_all(lambda: {name: text}, VersionReason.REFRESH)
+
+
 def edited(text: str, *changes: tuple[str, str]) -> str:
     """Change passages that stand once."""
     for old, new in changes:
@@ -67,9 +75,9 @@ def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -
     plan = DocumentName.WORK_PLAN
     path = memory.episodic_memory.path(plan)
     text = path.read_text()
-    memory.episodic_memory.write(plan, f"{text}\n- buy flour\n", VersionReason.REFRESH)
+    machine_writes(memory, plan, f"{text}\n- buy flour\n")
     edit(path, ("- buy flour", mine))
-    memory.episodic_memory.write(plan, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+    machine_writes(memory, plan, f"{text}\n- buy wheat flour\n")
     return path
 
 

@@ -12,6 +12,7 @@ import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.history import HistoryCalls
+from orchestra_mem.memory.queries import SearchCalls
 from tests.builders import cases
 from tests.processes import python
 
@@ -44,7 +45,7 @@ def test_the_managers_methods_are_called_like_this() -> None:
     manager = orchestra_mem.OrchestratorContextManager
     methods = {
         name: method
-        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(manager)).items()
+        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(SearchCalls) | vars(manager)).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert {name: str(inspect.signature(method)) for name, method in methods.items()} == dict(

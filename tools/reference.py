@@ -24,7 +24,6 @@ import typer.main
 import orchestra_mem
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory
-from orchestra_mem.memory.queries import MemoryRetriever
 from orchestra_mem.settings import ServerSettings
 
 CHECKOUT = Path(__file__).parents[1]
@@ -196,7 +195,7 @@ def calls() -> str:
     text = _described(inspect.getdoc(orchestra_mem.open_memory) or "")
     kinds: list[type] = [
         orchestra_mem.OrchestratorContextManager, AgentMemory, orchestra_mem.MemoryCatalog,
-        MemoryRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
+        orchestra_mem.ContextRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
         orchestra_mem.MemoryService,
     ]  # fmt: skip
     return f"\n## open_memory\n\n```py\n{opened}\n```\n\n{text}\n" + "".join(map(_class, kinds))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, SqliteCatalogStore
-from orchestra_mem.catalog_types import CatalogLimits, MemoryItem
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.settings import CatalogSettings, Settings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
@@ -55,14 +54,10 @@ def open_catalog(
     }
     access = Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
     audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
-    selector = CatalogSelector(
-        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
-        min_relevance=wanted.min_relevance,
-    )  # fmt: skip
+    selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
-        select=selector.get_relevant,
-        limits=_limits(wanted),
+        select=selector.get_relevant, settings=wanted,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
@@ -88,15 +83,6 @@ def open_catalog(
     return CatalogParts(
         catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown, archives=archives,
         open_categorization=open_categorization, hooks=wanted.hooks,
-    )  # fmt: skip
-
-
-def _limits(wanted: CatalogSettings) -> CatalogLimits:
-    return CatalogLimits(
-        most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
-        permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
-        cleanup_every=timedelta(hours=wanted.cleanup_interval_hours),
-        audit_kept=timedelta(days=wanted.audit_retention_days),
     )  # fmt: skip
 
 

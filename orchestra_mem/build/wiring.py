@@ -30,7 +30,7 @@ from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.choices import Durability
+from orchestra_mem.choices import Durability, EmbedderChoice
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
@@ -58,7 +58,6 @@ from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_place import SessionPlace
@@ -68,8 +67,7 @@ from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
-    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
-    from orchestra_mem.retrieval.response_cache import ResponseStore
+    from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.retrieval.search import MemorySearch
 
 
@@ -217,7 +215,6 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
-            hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
             authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
                 items=SqliteCatalogStore(database).by_number),
             tracker=ContextWindowTracker(
@@ -226,7 +223,7 @@ class Wiring:
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
             search=search, agents=self.agents, redactor=redactor,
-            open_responses=self._open_responses, assemble=self.models.assemble,
+            assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
         )  # fmt: skip
 
@@ -333,16 +330,11 @@ class Wiring:
         )  # fmt: skip
 
     @cached_property
-    def _words(self) -> GuardedTable | None:
-        from orchestra_mem.build.search import open_words
+    def _words(self) -> WordLlamaEmbedder | None:
+        """The table of words, None where search by meaning is off: one for passages, words and the turns of a talk."""
+        from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return open_words(self.settings)
-
-    def _open_responses(self) -> ResponseStore:
-        # Here, as vectors take long to load and few programs ask for earlier answers.
-        from orchestra_mem.adapters.response_store import SqliteResponseStore
-
-        return SqliteResponseStore(self.place.home / "index" / "responses.db")
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:

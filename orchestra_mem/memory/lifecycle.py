@@ -122,7 +122,7 @@ class Lifecycle:
         states = self._parts.episodic.states()
         if states != self._seen_documents:
             with self._parts.reporter.noting("hand edits"):
-                if self._parts.hand_edits.take_in():
+                if self._parts.episodic.take_in():
                     self._events.send("documents_edited")
                     if self.session is not None:
                         with self._session_document():
@@ -311,11 +311,10 @@ class Lifecycle:
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
 
-        def known() -> tuple[ProjectView, Mapping[str, str]]:
+        def known() -> ProjectView:
             self.take_in_edits()
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]
-            view = self._parts.reporter.view(self.session.id if self.session else "", recent)
-            return view, self._parts.hand_edits.taken
+            return self._parts.reporter.view(self.session.id if self.session else "", recent)
 
         failed = self._parts.episodic.update(known, reason)
         for name in DocumentName:

@@ -18,7 +18,6 @@ from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDa
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.state import StateManager
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.epochs import EpochKeeper
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
-    from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.settings import Settings
 
 # File systems tell times by the kernel's tick, 10 ms at most.
@@ -98,7 +96,6 @@ class MemoryParts:
     episodic: EpisodicMemoryManager
     documents: EditedDocuments
     state: StateManager
-    hand_edits: HandEditManager
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
@@ -106,7 +103,6 @@ class MemoryParts:
     search: LazySearch
     agents: CatalogParts
     redactor: Redactor
-    open_responses: Callable[[], ResponseStore]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 

@@ -8,7 +8,9 @@ version first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -24,6 +26,7 @@ from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
+from orchestra_mem.tiers.hand_edits import fact_changes
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, VersionReason
@@ -49,6 +52,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
     ) -> None:
         self._ledger = ledger
         self._counter = counter
+        self._clock = clock
         self.folder = folder
         self._work = work
         self.texts = PersonTexts(
@@ -77,23 +81,41 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             if each.author is Author.PERSON and (not each.operation or each.status is removed)
         }
 
-    def update(
-        self, known: Callable[[], tuple[ProjectView, Mapping[str, str] | None]], reason: VersionReason
-    ) -> dict[str, StorageError]:
+    def take_in(self) -> int:
+        """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
+
+        Raises:
+            StorageError: a document cannot be read, or the ledger not be written.
+        """
+        with self.writers[0].reading() as texts:
+            new, edited = fact_changes(texts, self._ledger, self._clock()) if texts else ([], [])
+            if new or edited:
+                self._ledger.edit_must_keeps(new, edited)
+                logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+            for name, text in texts.items():
+                text = replace(text, said=self._numbered(name, text.said))
+                if name == DocumentName.WORK_PLAN:
+                    self._work.take_in(text)
+                else:
+                    self._ledger.note_read(name, text.as_read)
+        with suppress(StorageError):  # told as the document's own problem
+            self._work.look(self.text(DocumentName.WORK_PLAN))
+        return len(new) + len(edited)
+
+    def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
         """Write all documents anew from what is known; those that say the same already stay untouched.
 
         Args:
-            known: gives what is known, with the digests of the files whose edits are among it, see
-                `HandEditManager.taken`; None where nobody looks for edits.
+            known: gives what is known, after it has taken in what people have edited.
             reason: why the texts before become versions.
 
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
 
-        def texts() -> tuple[dict[str, str], Mapping[str, str] | None]:
-            view, taken = known()
-            return {name: render_document(name, view) for name in DocumentName}, taken
+        def texts() -> dict[str, str]:
+            view = known()
+            return {name: render_document(name, view) for name in DocumentName}
 
         return self.writers[0].write_all(texts, reason)
 
@@ -106,24 +128,9 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
-        for error in self.writers[0].write_all(lambda: (texts, {}), VersionReason.REFRESH).values():
+        for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):
                 raise error
-
-    def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
-        """Merge the machine's new text into a document.
-
-        Returns:
-            Whether the file was changed.
-
-        Raises:
-            DocumentError: something else than a file stands there, or it is being saved all the time.
-            StorageError: the disk refused; the document is as before.
-        """
-        before = self._store.state(self.path(name))
-        for error in self.writers[0].write_all(lambda: ({name: text}, None), reason).values():
-            raise error
-        return self._store.state(self.path(name)) != before
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""

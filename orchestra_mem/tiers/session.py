@@ -328,9 +328,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         with self._store.lock():
             target, taken = self.place.in_archive(session, self._store)
             if not taken:
-                self.rewrite(
-                    session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
-                )
+                self.rewrite(session, lambda text: finished(text, closing), name="flush")
                 self._store.move(path, target, name="archive")
             note_closing(self._log, self._ledger, self._counter, session, closing, self._clock())
             archive = target.relative_to(self.place.folder).as_posix()

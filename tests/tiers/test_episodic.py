@@ -51,8 +51,24 @@ class Shelf:
         )
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
-        """The machine writes."""
-        return self.memory.write(name, text, VersionReason.REFRESH)
+        """The machine writes; whether that changed the file."""
+        before = self.store.state(self.memory.path(name))
+        for error in self._write({name: text}).values():
+            raise error
+        return self.store.state(self.memory.path(name)) != before
+
+    def refresh(self, known: ProjectView) -> dict[str, StorageError]:
+        """The machine writes all documents."""
+        return self._write({name: render_document(name, known) for name in DocumentName})
+
+    def _write(self, texts: dict[str, str]) -> dict[str, StorageError]:
+        """Write texts, knowing what stands there."""
+
+        def known() -> dict[str, str]:
+            with self.memory.writers[0].reading():
+                return texts
+
+        return self.memory.writers[0].write_all(known, VersionReason.REFRESH)
 
     def person(self, text: str, name: DocumentName = PLAN) -> None:
         """A person saves."""
@@ -191,7 +207,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
         MustKeep(id=n, kind=MustKeepKind.DECISION, text=f"Use part {n}.", operation=n, timestamp=START)
         for n in range(1, 31)
     ]
-    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts))
     assert COUNTER.count(shelf.memory.get_project_state(budget)) <= budget
     assert COUNTER.count(shelf.memory.get_work_plan(budget)) <= budget
     decisions = shelf.memory.get_recent_decisions(budget)
@@ -203,7 +219,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
 def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     """Upper and lower case alike; front matter is not searched."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
-    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts))
     assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
     assert shelf.memory.search("format: 1") == []
     assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
@@ -300,14 +316,14 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
             for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
         ]
 
-    shelf.memory.update(lambda: (view(facts(1)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(1)))
     assert (flushed.count("file"), flushed.count("folder")) == (3, 1)
     flushed.clear()
-    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(2)))
     assert (flushed.count("file"), flushed.count("folder")) == (6, 2)
     flushed.clear()
     before = shelf.memory.states()
-    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(2)))
     assert flushed == []
     assert shelf.memory.states() == before
 
@@ -396,7 +412,7 @@ def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> No
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
     """It is merged anew; of each there is a version of what was replaced, before any was."""
     shelf = Shelf(tmp_path)
-    shelf.memory.update(lambda: (view([]), None), VersionReason.REFRESH)
+    shelf.refresh(view([]))
     saving = ["document.fsync.after"]
     points: list[str] = []
 
@@ -409,7 +425,7 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     shelf.store._tell = point
     facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
     rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-    assert shelf.memory.update(lambda: (view([*facts, rule]), None), VersionReason.REFRESH) == {}
+    assert shelf.refresh(view([*facts, rule])) == {}
     assert "- Mine\n" in shelf.text(STATE)
     assert "Never on Fridays. (K2)" in shelf.text(STATE)
     assert "- We defer it. (K1)\n" in shelf.text(PLAN)

@@ -15,8 +15,9 @@ from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
-from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from tests.conftest import Clock
+from tests.memories import machine_writes
 
 # A working memory this small lets a refresh look at nearly all that was recorded.
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -478,9 +479,7 @@ def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(
     _edit(memory, STATE, "- Never merge", f"{line}- Never merge")
     _go_on(memory, clock)
     assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
-    memory.episodic_memory.write(
-        STATE, _path(memory, STATE).read_text(encoding="utf-8").replace(line, ""), VersionReason.REFRESH
-    )
+    machine_writes(memory, STATE, _path(memory, STATE).read_text(encoding="utf-8").replace(line, ""))
     assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
     assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
 
