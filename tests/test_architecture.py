@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_900,
+    "orchestra_mem": 51_660,
     "orchestra_mem/core": 12_370,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
@@ -53,13 +53,13 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 5_020,
-    "orchestra_mem/adapters": 10_090,
-    "orchestra_mem/memory": 3_030,
-    "orchestra_mem/retrieval": 1_750,
+    "orchestra_mem/tiers": 4_980,
+    "orchestra_mem/adapters": 10_040,
+    "orchestra_mem/memory": 2_920,
+    "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_900,
-    "orchestra_mem/faces": 8_030,
-    "tests": 35_390,
+    "orchestra_mem/faces": 8_040,
+    "tests": 35_410,
     "benchmarks": 9_220,
 }
 MAX_MODULE_LINES = 400
