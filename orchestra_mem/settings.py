@@ -95,10 +95,12 @@ class OrchestratorSettings(_Section):
 
 
 class ProjectSettings(_Section):
-    """What the project is called; an empty name stands for the name of its folder."""
+    """What the project is called, an empty name standing for its folder's, and what others may see of it."""
 
     id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
     name: _Line = ""
+    tags: list[Annotated[_Line, _NotEmpty]] = []
+    shared: bool = True
 
     @property
     def title(self) -> str:
