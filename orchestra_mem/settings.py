@@ -137,6 +137,7 @@ class ContextSettings(_Section):
     """How a context is filled."""
 
     shares: SharesSettings = SharesSettings.model_construct()
+    shared_share: _Share = 0.05
     fill_at_start: Annotated[float, _between(0.05, 1)] = 0.5
 
 
@@ -163,6 +164,7 @@ class DocumentsSettings(_Section):
     decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
     progress_items: Annotated[int, _between(1, 100_000)] = 30
+    only_decisions: bool = False
 
 
 class SearchSettings(_Section):

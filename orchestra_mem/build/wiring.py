@@ -29,6 +29,7 @@ from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import Durability
 from orchestra_mem.compression.compressed import Compressed
@@ -43,7 +44,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import OrchestraMemError, storage_error
+from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -62,6 +63,7 @@ from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
@@ -81,13 +83,15 @@ class Place:
     home: Path
     memory: Path
     sessions: Path
+    names: tuple[DocumentName, ...] = tuple(DocumentName)
 
     @classmethod
     def of(cls, project: Path, settings: Settings) -> Place:
         """Find it out from the settings in force."""
         where = settings.orchestrator
         memory, sessions = project / where.memory_dir, project / where.session_dir
-        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions)
+        names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
+        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions, names=names)
 
     @property
     def folders(self) -> list[Path]:
@@ -96,13 +100,13 @@ class Place:
 
     def documents(self) -> list[Path]:
         """Return the episodic documents, whether they are there or not."""
-        return [self.memory / f"{name.value}.md" for name in DocumentName]
+        return [self.memory / f"{name.value}.md" for name in self.names]
 
     def older_documents(self) -> Sequence[str]:
         """Name what an earlier time has left here; a document that says nothing yet is passed over."""
         found = []
         blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
-        for name, path in zip(DocumentName, self.documents(), strict=True):
+        for name, path in zip(self.names, self.documents(), strict=True):
             if path.is_file():
                 text = path.read_text(encoding="utf-8", errors="surrogateescape")
                 said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
@@ -195,12 +199,18 @@ class Wiring:
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
-            keep_versions=settings.orchestrator.keep_versions, size_tokens=settings.episodic_compaction_tokens,
-            short_share=settings.compaction.summary_ratio,
+            only=self.place.names, keep_versions=settings.orchestrator.keep_versions,
+            size_tokens=settings.episodic_compaction_tokens, short_share=settings.compaction.summary_ratio,
         )  # fmt: skip
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
+        own_log = settings.documents.only_decisions
+        shared = SharedDecisions(
+            path=None if own_log else shared_document(os.environ), store=store, ledger=ledger,
+            project=settings.project.id or str(self.place.project), tags=settings.project.tags,
+            shown=settings.context.shared_share > 0,
+        )  # fmt: skip
         self._look_at_documents(episodic, reporter)
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
@@ -220,6 +230,7 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
+            shared=shared,
             hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
             authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
                 items=SqliteCatalogStore(database).by_number),
@@ -227,7 +238,8 @@ class Wiring:
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,
             ),
-            epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
+            epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
+            reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.path),
             search=search, agents=self.agents, redactor=redactor,
             open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
@@ -259,7 +271,7 @@ class Wiring:
             session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
             limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
             drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
-            facts=FactExtractor(log, ledger),
+            facts=FactExtractor(log, ledger, lasting=self.settings.documents.only_decisions),
         )  # fmt: skip
 
     def _limits(self) -> Limits:
@@ -340,6 +352,15 @@ class Wiring:
         from orchestra_mem.build.search import open_words
 
         return open_words(self.settings)
+
+    def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
+        if document is None:
+            raise InvalidChangeError("there is no shared log: the environment has ORCHESTRA_MEM_HOME=off")
+        settings = prepare_shared_log(document.parent)
+        return Wiring(
+            Place.of(document.parent, settings), settings, clock=self.clock, counter=self.counter,
+            write_point=self.write_point, model=None,
+        ).manager()  # fmt: skip
 
     def _open_responses(self) -> ResponseStore:
         # Here, as vectors take long to load and few programs ask for earlier answers.

@@ -26,6 +26,7 @@ from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
 from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
@@ -47,7 +48,11 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    HistoryCalls, AgentCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
+    HistoryCalls,
+    AgentCalls,
+    SharingCalls,
+    MadeOtherwise,
+    use="open_memory(project, config=config, model=llm_interface)",
 ):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
@@ -345,8 +350,9 @@ class OrchestratorContextManager(
                 "session_memory": parts.session.get_stats(),
                 "episodic_memory": parts.episodic.get_stats(),
                 "catalog": parts.agents.stats(),
+                "shared_decisions": parts.shared.stats(),
                 "search": self._queries.stats(),
-                "problems": [problem for each in told for problem in each.problems()],
+                "problems": [problem for each in (*told, parts.shared) for problem in each.problems()],
             }
 
     # Opening and closing

@@ -21,6 +21,7 @@ from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import FileState, Session
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
     from orchestra_mem.memory.agents import CatalogParts
     from orchestra_mem.memory.epochs import EpochKeeper
+    from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.response_cache import ResponseStore
@@ -98,6 +100,7 @@ class MemoryParts:
     episodic: EpisodicMemoryManager
     documents: EditedDocuments
     state: StateManager
+    shared: SharedDecisions
     hand_edits: HandEditManager
     authorship: Authorship
     tracker: ContextWindowTracker
@@ -107,12 +110,15 @@ class MemoryParts:
     agents: CatalogParts
     redactor: Redactor
     open_responses: Callable[[], ResponseStore]
+    open_shared_log: Callable[[], OrchestratorContextManager]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Take a snapshot, with `session` under way."""
         documents: dict[str, object] = {f"{name}.md": state for name, state in self.episodic.states().items()}
+        if (shared := self.shared.state()) is not None:
+            documents[SHARED_LOG] = shared
         files = [*documents.values()]
         if session is not None:
             documents["the session document"] = _, file = self.session.foreign_state(session)

@@ -11,11 +11,22 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.episodic import ProjectView
+from orchestra_mem.core.documents.shared_document import told_origin
 from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, WindowRefresh
+from orchestra_mem.types import (
+    STATED_FACT,
+    DocumentFault,
+    DocumentName,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    OperationFilter,
+    WindowRefresh,
+)
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
@@ -83,6 +94,8 @@ class Reporter:
             operations=self.log.last_operation(),
             sessions=len(self.log.sessions()),
             facts={kind: self._shown(kind) for kind in MustKeepKind},
+            only_decisions=sizes.only_decisions,
+            origins=self._origins() if sizes.only_decisions else {},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
@@ -98,13 +111,18 @@ class Reporter:
 
         What a person took out is shown no more, and what one wrote stands in the person's own lines.
         """
-        if kind is MustKeepKind.DECISION:
-            sizes = self.settings.documents
+        sizes = self.settings.documents
+        if kind is MustKeepKind.DECISION or sizes.only_decisions:
             limit = sizes.decisions_in_full + sizes.decisions_in_brief
             found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
         else:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
+
+    def _origins(self) -> dict[int, str]:
+        """Who has shared each fact that was, for whom; by the fact's number."""
+        known = {each.id: told_origin(each.data) for each in self.log.operations(OperationFilter(type=STATED_FACT))}
+        return {fact.id: known[fact.operation] for fact in self.ledger.must_keeps() if fact.operation in known}
 
     @property
     def knows_work(self) -> bool:

@@ -44,6 +44,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         folder: Path,
         keep_versions: int,
         work: WorkPlan,
+        only: Sequence[DocumentName] = tuple(DocumentName),
         size_tokens: int = 0,
         short_share: float = 0.25,
     ) -> None:
@@ -51,8 +52,9 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         self._counter = counter
         self.folder = folder
         self._work = work
+        self._only = only
         self.texts = PersonTexts(
-            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: DocumentName,
+            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: only,
             numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
         super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
@@ -93,7 +95,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
         def texts() -> tuple[dict[str, str], Mapping[str, str] | None]:
             view, taken = known()
-            return {name: render_document(name, view) for name in DocumentName}, taken
+            return {name: render_document(name, view) for name in self._only}, taken
 
         return self.writers[0].write_all(texts, reason)
 
@@ -103,7 +105,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         Raises:
             StorageError: one could not be written.
         """
-        missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
+        missing = [name for name in self._only if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
         for error in self.writers[0].write_all(lambda: (texts, {}), VersionReason.REFRESH).values():
@@ -130,6 +132,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
+        if name not in self._only:
+            return ()
         try:
             text = self._store.read_shown(self.path(name)) or ""
         except StorageError as error:  # told as the document's fault
@@ -161,7 +165,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         wanted = query.casefold()
         found = [
             f"[{name.value}.md] {line}"
-            for name in DocumentName
+            for name in self._only
             for block in self._whole(name)
             for line in block.text.splitlines()
             if wanted in line.casefold()
@@ -170,8 +174,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
-        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in DocumentName}
-        versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
+        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
+        versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
 
 

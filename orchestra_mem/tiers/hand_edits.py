@@ -15,7 +15,7 @@ from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edit
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
-from orchestra_mem.errors import StorageError
+from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -67,7 +67,7 @@ class HandEditManager:
                         self.ledger.note_read(name, text.as_read)
             self.taken = {name: text.digest for name, text in texts.items()}
             changed = len(new) + len(edited)
-        with suppress(StorageError):  # told as the document's own problem
+        with suppress(StorageError, NotFoundError):  # told as the document's own problem, or there is no plan here
             self.work.look(self.episodic.text(DocumentName.WORK_PLAN))
         return changed
 
