@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
     from orchestra_mem.memory.agents import CatalogParts
     from orchestra_mem.memory.epochs import EpochKeeper
-    from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.response_cache import ResponseStore
@@ -110,7 +110,7 @@ class MemoryParts:
     agents: CatalogParts
     redactor: Redactor
     open_responses: Callable[[], ResponseStore]
-    open_shared_log: Callable[[], OrchestratorContextManager]
+    open_shared_log: Callable[[], AbstractContextManager[Any]]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 

@@ -90,6 +90,7 @@ class SharingCalls:
             )
         origin = {"project": parts.shared.project, "name": parts.reporter.project, "fact": f"K{fact.id}"}
         text = parts.redactor.text(squeeze(fact.text))
+        log: SharingCalls
         with parts.open_shared_log() as log:
             if known := log._shared_by(origin):
                 done = SharedFact(number=f"K{known.id}", text=known.text, is_new=False)
@@ -105,6 +106,7 @@ class SharingCalls:
             NotFoundError: there is none.
             StorageError: the shared log cannot be used.
         """
+        log: SharingCalls
         with self._parts.open_shared_log() as log:
             log.refresh()  # what people have made of it is known then
             fact = log._parts.ledger.must_keep(_number(reference))

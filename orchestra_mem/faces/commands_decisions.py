@@ -1,0 +1,70 @@
+"""Commands for what projects share: decisions share, shared, adopt, unshare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from orchestra_mem.faces.command import CommandResult, command, views
+
+if TYPE_CHECKING:
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.memory.sharing import SharedFact
+
+decisions = typer.Typer(no_args_is_help=True)
+SharedArgument = Annotated[
+    str, Argument(metavar="K", help="The number in the shared log, as `decisions shared` lists it: K3.")
+]
+
+
+@command(of=decisions)
+def share(
+    memory: OrchestratorContextManager,
+    fact: Annotated[str, Argument(metavar="K", help="The number in this project, as `facts` shows it: K12.")],
+    tags: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Only for projects with this tag. May be repeated.")
+    ] = None,
+) -> CommandResult:
+    """Lift a decision or a rule of this project into the shared log, for all projects or those with a tag.
+
+    Example: orchestra-mem decisions share K12 --tag payments
+    """
+    done = memory.share_decision(fact, tags=tags or ())
+    return _told(done, "shared as" if done.is_new else "shared already, as")
+
+
+@command(of=decisions)
+def shared(memory: OrchestratorContextManager) -> CommandResult:
+    """List the decisions and rules that projects share, those for this project marked, with who shared each.
+
+    Example: orchestra-mem decisions shared --json
+    """
+    found = memory.shared_decisions()
+    problems = [each["problem"] for each in memory.get_stats()["problems"] if each["subject"] == "shared decisions"]
+    return CommandResult(found, lambda: views.shared_view(found), notes=[f"orchestra-mem: {each}" for each in problems])
+
+
+@command(of=decisions)
+def adopt(memory: OrchestratorContextManager, number: SharedArgument) -> CommandResult:
+    """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.
+
+    Example: orchestra-mem decisions adopt K3
+    """
+    done = memory.adopt_decision(number)
+    return _told(done, "adopted as" if done.is_new else "stands here already, as")
+
+
+@command(of=decisions)
+def unshare(memory: OrchestratorContextManager, number: SharedArgument) -> CommandResult:
+    """Take a decision or rule out of the shared log; deleting it in its document does the same.
+
+    Example: orchestra-mem decisions unshare K3
+    """
+    return _told(memory.unshare_decision(number), "no longer shared:")
+
+
+def _told(done: SharedFact, words: str) -> CommandResult:
+    notes = [f"orchestra-mem: the shared log's document is not up to date: {problem}" for problem in done.problems]
+    return CommandResult(done, f"{words} {done.number}: {done.text}\n", notes=notes)
