@@ -37,13 +37,13 @@ def share(
 
 @command(of=decisions)
 def shared(memory: OrchestratorContextManager) -> CommandResult:
-    """List the decisions and rules that projects share, those for this project marked, with who shared each.
+    """List the decisions and rules that projects share, with who shared each and for which projects.
 
     Example: orchestra-mem decisions shared --json
     """
-    found = memory.shared_decisions()
-    problems = [each["problem"] for each in memory.get_stats()["problems"] if each["subject"] == "shared decisions"]
-    return CommandResult(found, lambda: views.shared_view(found), notes=[f"orchestra-mem: {each}" for each in problems])
+    found, problem = memory.shared_decisions(), memory.shared_problem
+    notes = [f"orchestra-mem: {problem}"] if problem else []
+    return CommandResult(found, lambda: views.shared_view(found), notes=notes)
 
 
 @command(of=decisions)

@@ -64,6 +64,11 @@ class SharingCalls:
         with self._life.synced():
             return list(self._parts.shared.all())
 
+    @property
+    def shared_problem(self) -> str:
+        """Why the shared log cannot be read, in words; empty where it can."""
+        return self._parts.shared.problem
+
     def share_decision(self, reference: str, *, tags: Sequence[str] = ()) -> SharedFact:
         """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
 

@@ -212,7 +212,7 @@ class _Layout:
                 border_tokens=self._fills[part].border_cost if self._fills[part].pieces() else 0,
             )
             for part in EPOCH_PARTS
-            if part is not Part.SHARED or self._shares.get(part)  # mostly projects share nothing
+            if part is not Part.SHARED or self._shares.get(part) or self._fills[part].pieces()  # mostly none
         ]  # fmt: skip
         return Epoch(
             number=number, budget_tokens=budget_tokens, prefix=prefix, prefix_tokens=prefix_tokens, tail=tuple(tail),
