@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import sys
@@ -43,6 +44,7 @@ PAUSE_EVERY = 4
 # Sessions in the project that is opened; the last of them still under way.
 SESSIONS = 10
 WORDS_OF_400_TOKENS = 245
+HOME, SHARED = "ORCHESTRA_MEM_HOME", 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,8 @@ class Paced:
 def project(clock: WorkClock, folder: str | None = None) -> Iterator[OrchestratorContextManager]:
     """Open a memory with a window of 128,000 tokens, in a new folder if none is given."""
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    if folder:
+        Path(folder).mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as new, open_memory(folder or new, config=config, clock=clock) as memory:
         yield memory
 
@@ -238,6 +242,55 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
     report.add("context_tokens", middle, n=len(tokens), note="of the contexts measured, median")
 
 
+def share_decisions(home: Path, count: int) -> None:
+    """Have two projects share what they decided, until so many decisions and rules are shared."""
+    os.environ[HOME] = str(home)
+    for seed in (21, 22):
+        clock, works, number = WorkClock(), Generator(seed).works(), 0
+        with project(clock) as memory:
+            while len(memory.shared_decisions()) < count * (seed - 20) // 2:
+                for work in islice(works, 50):
+                    record(memory, clock, work)
+                for fact in memory.facts():
+                    if (
+                        fact.id > number
+                        and len(memory.shared_decisions()) < count
+                        and fact.kind in ("decision", "constraint")
+                    ):
+                        memory.share_decision(f"K{fact.id}")
+                    number = max(number, fact.id)
+
+
+def measure_shared(sizes: Sizes, report: Report) -> None:
+    """Ask for the same contexts of the same work where 50 decisions are shared, and where there is no home."""
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        share_decisions(Path(home), SHARED)
+        for name, where in (("shared", home), ("unshared", "off")):
+            os.environ[HOME] = where
+            clock, works = WorkClock(), Generator(7).works()
+            asked, begun, opened = list[float](), list[float](), list[float]()
+            with project(clock, f"{folder}/{name}") as memory:
+                for work in islice(works, 600):
+                    record(memory, clock, work)
+                memory.refresh()
+                context = memory.get_orchestrator_context("task_execution")
+                for work in islice(works, sizes.contexts):
+                    record(memory, clock, work)
+                    with stopwatch(asked):
+                        context = memory.get_orchestrator_context("task_execution")
+                for saved in range(1, sizes.contexts // 5):
+                    with stopwatch(begun):
+                        memory.get_orchestrator_context("task_execution", BUDGET - saved)
+                tokens = sum(each.tokens for each in context.placements if each.part == "shared_decisions")
+            for _ in range(sizes.imports):
+                opened.append(float(fresh(OPEN, f"{folder}/{name}", str(WINDOW)).split()[2]))
+            note = f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "without a home, the same work"
+            report.percentiles(f"context_{name}", asked, (50, 95), note=note)
+            report.percentiles(f"context_begin_{name}", begun, (50, 95), note="each begins an epoch")
+            report.percentiles(f"context_first_{name}", opened, (50,), note="of a fresh process, from opening on")
+    os.environ[HOME] = "off"
+
+
 def measure_flushes(sizes: Sizes, report: Report) -> None:
     """Flush sessions of 20 to 300 operations, and a few long ones."""
     clock, works, chance = WorkClock(), Generator(3).works(), random.Random(3)
@@ -324,6 +377,7 @@ def measure(options: Options, report: Report) -> None:
     measure_imports(sizes, report)
     measure_records(sizes, report)
     measure_contexts(sizes, report)
+    measure_shared(sizes, report)
     measure_flushes(sizes, report)
     measure_opens(sizes, report)
     report.note("Percentiles of several runs are the median of the runs' own, so that one busy minute does not decide.")

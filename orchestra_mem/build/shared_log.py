@@ -29,16 +29,10 @@ _SETTINGS: dict[str, object] = {
 _HEAD = "# The decisions that projects share: a memory like any other, but that only decision_log.md stands in it.\n"
 
 
-def shared_folder(environ: Mapping[str, str]) -> Path | None:
-    """Name the folder of the shared log, whether it is there or not; None where there is no home."""
-    home = home_folder(environ)
-    return home and home / "shared"
-
-
 def shared_document(environ: Mapping[str, str]) -> Path | None:
-    """Name the document of the shared log."""
-    folder = shared_folder(environ)
-    return folder and folder / f"{DocumentName.DECISION_LOG}.md"
+    """Name the document of the shared log, whether it is there or not; None where there is no home."""
+    home = home_folder(environ)
+    return home and home / "shared" / f"{DocumentName.DECISION_LOG}.md"
 
 
 def prepare_shared_log(folder: Path) -> Settings:

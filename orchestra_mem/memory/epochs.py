@@ -222,6 +222,8 @@ class EpochKeeper:
             return []
         notes: list[Item] = []
         texts = self._read(now).texts(running.border)
+        if self.shared.problem:  # that it cannot be read does not take back what it said
+            texts[SHARED_LOG] = running.texts.get(SHARED_LOG, "")
         for name, text in texts.items():
             if text == (before := running.texts.get(name, "")):
                 continue

@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
 from math import exp, log1p
 from operator import mul
@@ -178,22 +177,17 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
     found: list[MustKeep | None] = []
     for fact in facts:
         near = [by[number] for number in standing.near(topic_of(fact.text))]
-        weighed = [(_both_ways(fact.kind, fact.text, each.kind, each.text), each) for each in near]
-        chance, likeliest = max(weighed, key=lambda pair: pair[0], default=(0.0, None))
-        found.append(likeliest if chance >= SURE else None)
+        likeliest = max(near, key=lambda each: _both_ways(fact, each), default=None)
+        found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= SURE else None)
     return found
 
 
 @lru_cache(maxsize=16_384)
-def _both_ways(kind: MustKeepKind, text: str, other_kind: MustKeepKind, other_text: str) -> float:
+def _both_ways(fact: MustKeep, other: MustKeep) -> float:
     """The mean likelihood that either of two facts supersedes the other, 0 to 1."""
-    if text == other_text:
+    if fact.text == other.text:
         return 0.0
-    pair = [
-        MustKeep(kind=each, text=said, operation=0, timestamp=datetime.min)
-        for each, said in ((kind, text), (other_kind, other_text))
-    ]
-    return sum(likelihood(a, b, _signs(a.text)) for a, b in (pair, pair[::-1])) / 2
+    return sum(likelihood(a, b, _signs(a.text)) for a, b in ((fact, other), (other, fact))) / 2
 
 
 @lru_cache(maxsize=2_048)
