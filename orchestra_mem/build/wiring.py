@@ -22,9 +22,11 @@ from orchestra_mem.adapters.database import (
     SqliteLedger,
     SqliteTrialLog,
     SqliteWorkStore,
+    project_id,
     project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.home import ListedProject
 from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
@@ -186,6 +188,16 @@ class Wiring:
         manager.events.session_flushed.connect(manager.compression.session_flushed)
         manager.compression.start()
         return manager
+
+    def listed(self) -> ListedProject:
+        """Say what is listed of the project, once its memory is open."""
+        named, day, made = self.settings.project, self.clock().date().isoformat(), ""
+        with suppress(OrchestraMemError):  # as on a full disk
+            made = named.id or project_id(self.database)
+        return ListedProject(
+            id=made, name=named.name, path=self.place.project, tags=tuple(named.tags), shared=named.shared,
+            first_opened=day, last_opened=day,
+        )  # fmt: skip
 
     def _parts(self) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock

@@ -14,9 +14,8 @@ def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder, from the working directory or the user's own; none where it is `off`."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     found = [home_folder({"ORCHESTRA_MEM_HOME": given}) for given in ("/a/b", "c", "~/d", "off")]
-    assert found == [Path("/a/b"), tmp_path / "c", tmp_path / "me/d", None]
+    assert found == [Path("/a/b"), Path("c"), tmp_path / "me/d", None]
     expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
     assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
