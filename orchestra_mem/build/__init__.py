@@ -151,7 +151,7 @@ def open_memory(
         raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
     wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
-    if home := home_folder(os.environ):
+    if (home := home_folder(os.environ)) and not wiring.settings.documents.only_decisions:
         ProjectRegistry(home).note_opened(wiring.listed())
     return memory
 

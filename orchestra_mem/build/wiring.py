@@ -217,10 +217,10 @@ class Wiring:
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
-        own_log = settings.documents.only_decisions
+        is_log = settings.documents.only_decisions
         shared = SharedDecisions(
-            path=None if own_log else shared_document(os.environ), store=store, ledger=ledger,
-            project=settings.project.id or str(self.place.project), tags=settings.project.tags,
+            path=None if is_log else shared_document(os.environ), store=store, ledger=ledger,
+            project=lambda: settings.project.id or project_id(database), tags=settings.project.tags,
             shown=settings.context.shared_share > 0,
         )  # fmt: skip
         self._look_at_documents(episodic, reporter)

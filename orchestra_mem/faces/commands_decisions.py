@@ -1,4 +1,4 @@
-"""Commands for what projects share: decisions share, shared, adopt, unshare."""
+"""Commands for what projects share: decisions share, decisions shared, decisions adopt."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from orchestra_mem.faces.command import CommandResult, command, views
+from orchestra_mem.faces.command import CommandResult, command
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.sharing import SharedFact
 
 decisions = typer.Typer(no_args_is_help=True)
-SharedArgument = Annotated[
-    str, Argument(metavar="K", help="The number in the shared log, as `decisions shared` lists it: K3.")
-]
 
 
 @command(of=decisions)
@@ -41,13 +38,21 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
 
     Example: orchestra-mem decisions shared --json
     """
-    found, problem = memory.shared_decisions(), memory.shared_problem
-    notes = [f"orchestra-mem: {problem}"] if problem else []
-    return CommandResult(found, lambda: views.shared_view(found), notes=notes)
+    found, log = memory.shared_decisions(), memory.shared_log
+    lines = (
+        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for "
+        f"{', '.join(each.tags) or 'all'})\n"
+        for each in found
+    )
+    notes = [f"orchestra-mem: {log.problem}" if log.problem else f"its document: {log.path or 'off, there is no home'}"]
+    return CommandResult(found, "".join(lines) or "nothing is shared\n", notes=notes)
 
 
 @command(of=decisions)
-def adopt(memory: OrchestratorContextManager, number: SharedArgument) -> CommandResult:
+def adopt(
+    memory: OrchestratorContextManager,
+    number: Annotated[str, Argument(metavar="K", help="The number in the shared log, as `decisions shared` lists it.")],
+) -> CommandResult:
     """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.
 
     Example: orchestra-mem decisions adopt K3
@@ -56,15 +61,5 @@ def adopt(memory: OrchestratorContextManager, number: SharedArgument) -> Command
     return _told(done, "adopted as" if done.is_new else "stands here already, as")
 
 
-@command(of=decisions)
-def unshare(memory: OrchestratorContextManager, number: SharedArgument) -> CommandResult:
-    """Take a decision or rule out of the shared log; deleting it in its document does the same.
-
-    Example: orchestra-mem decisions unshare K3
-    """
-    return _told(memory.unshare_decision(number), "no longer shared:")
-
-
 def _told(done: SharedFact, words: str) -> CommandResult:
-    notes = [f"orchestra-mem: the shared log's document is not up to date: {problem}" for problem in done.problems]
-    return CommandResult(done, f"{words} {done.number}: {done.text}\n", notes=notes)
+    return CommandResult(done, f"{words} {done.number}: {done.text}\n")

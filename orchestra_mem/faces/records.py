@@ -24,6 +24,8 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
     documents = {name: str(memory.episodic_memory.path(name)) for name in memory.episodic_memory.names()}
+    if memory.shared_decisions():
+        documents["shared_log"] = str(memory.shared_log.path)
     newest = memory.operations(OperationFilter(limit=1))
     return {
         "project": str(project),

@@ -31,7 +31,6 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"context  {about}{following['tokens']:,} of {following['budget_tokens']:,} tokens"
     yield f"search   {record['search_index']}"
     yield f"catalog  {_catalog(record['catalog'])}"
-    yield f"shared   {_shared(record['shared_decisions'])}"
     sizes = [f"{name} {_size(size)}" for name, size in record["sizes"].items()]
     yield f"disk     {', '.join(sizes[:2])}"
     yield f"         {', '.join(sizes[2:])}"
@@ -66,13 +65,6 @@ def _catalog(found: Mapping[str, Any]) -> str:
     waits = f"; {_counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
     whose = f" of {_counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
     return f"{_counted(found['items'], 'item')}{whose}{waits}"
-
-
-def _shared(found: Mapping[str, Any]) -> str:
-    if found["document"] is None:
-        return "nothing: ORCHESTRA_MEM_HOME is off"
-    whose = f" of {found['total']:,}" if found["total"] != found["for_this_project"] else ""
-    return f"{_counted(found['for_this_project'], 'decision')}{whose} in {found['document']}"
 
 
 def _size(size_bytes: int) -> str:

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text
-from orchestra_mem.core.documents.shared_document import SharedDecision
 from orchestra_mem.core.text import visible
 from orchestra_mem.doctor import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
@@ -125,16 +124,6 @@ def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
         return f"K{each.id}", each.kind, f"op{each.operation}" if each.operation else "by hand", state, each.text
 
     return table_of(facts, row, "|kind|operation||says", empty="no facts")
-
-
-def shared_view(found: Sequence[SharedDecision]) -> Iterator[RenderableType]:
-    """Show the answer of `decisions shared`."""
-
-    def row(each: SharedDecision) -> Sequence[str | Text]:
-        by = f"{each.project} {each.origin}" if each.project else "by hand"
-        return each.number or "(new)", each.kind, by, ", ".join(each.tags) or "all", each.text
-
-    return table_of(found, row, "|kind|from|for|says", empty="nothing is shared")
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:

@@ -14,7 +14,7 @@ from orchestra_mem.core.documents.episodic import brief
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
-from orchestra_mem.tiers.shared_decisions import ToldDecision
+from orchestra_mem.tiers.shared_decisions import Told
 from orchestra_mem.types import DocumentName
 
 # What an operation that holds a decision, a rule, a role or an open item goes before: any other.
@@ -49,11 +49,10 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> l
     return named_apart(items)
 
 
-def shared_items(told: Sequence[ToldDecision]) -> list[Item]:
+def shared_items(told: Sequence[Told]) -> list[Item]:
     """Make an item a line of what projects share, the newest first in importance; what does not hold here says so."""
     items: list[Item] = []
-    for position, each in enumerate(told):
-        shared, own = each.shared, each.own
+    for position, (shared, own) in enumerate(told):
         by = f" (from {shared.project})" if shared.project else ""
         line = f"- {shared.text}{by}"
         if own is not None:

@@ -48,12 +48,9 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    HistoryCalls,
-    AgentCalls,
-    SharingCalls,
-    MadeOtherwise,
+    HistoryCalls, AgentCalls, SharingCalls, MadeOtherwise,
     use="open_memory(project, config=config, model=llm_interface)",
-):
+):  # fmt: skip
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
@@ -350,7 +347,6 @@ class OrchestratorContextManager(
                 "session_memory": parts.session.get_stats(),
                 "episodic_memory": parts.episodic.get_stats(),
                 "catalog": parts.agents.stats(),
-                "shared_decisions": parts.shared.stats(),
                 "search": self._queries.stats(),
                 "problems": [problem for each in (*told, parts.shared) for problem in each.problems()],
             }

@@ -11,22 +11,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.episodic import ProjectView
-from orchestra_mem.core.documents.shared_document import told_origin
 from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session import HISTORY
+from orchestra_mem.tiers.shared_decisions import origins_of
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import (
-    STATED_FACT,
-    DocumentFault,
-    DocumentName,
-    Json,
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    OperationFilter,
-    WindowRefresh,
-)
+from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, WindowRefresh
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
@@ -95,7 +85,7 @@ class Reporter:
             sessions=len(self.log.sessions()),
             facts={kind: self._shown(kind) for kind in MustKeepKind},
             only_decisions=sizes.only_decisions,
-            origins=self._origins() if sizes.only_decisions else {},
+            origins=origins_of(self.log, self.ledger) if sizes.only_decisions else {},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
@@ -118,11 +108,6 @@ class Reporter:
         else:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
-
-    def _origins(self) -> dict[int, str]:
-        """Who has shared each fact that was, for whom; by the fact's number."""
-        known = {each.id: told_origin(each.data) for each in self.log.operations(OperationFilter(type=STATED_FACT))}
-        return {fact.id: known[fact.operation] for fact in self.ledger.must_keeps() if fact.operation in known}
 
     @property
     def knows_work(self) -> bool:

@@ -9,28 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 from orchestra_mem.core.documents.shared_document import SharedDecision
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.tiers.shared_decisions import LIFTED, SHARED_LOG
-from orchestra_mem.types import (
-    STATED_FACT,
-    Author,
-    Json,
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Operation,
-    OperationFilter,
-)
-
-if TYPE_CHECKING:
-    from orchestra_mem.tiers.session_compaction import Refreshed
+from orchestra_mem.tiers.shared_decisions import LIFTED, SHARED_LOG, SharedDecisions
+from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 _NUMBER = re.compile(r"[Kk]?(\d{1,18})")
 _TAG = re.compile(r"[^,;*\n]+")
@@ -39,15 +27,11 @@ _STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFact:
-    """What came of sharing or adopting: the fact's number there, and whether it was not there before.
-
-    `problems` tell why the shared log's document does not show it yet, in words.
-    """
+    """What came of sharing or adopting: the fact's number there, and whether it was not there before."""
 
     number: str
     text: str
     is_new: bool
-    problems: tuple[str, ...] = ()
 
 
 class SharingCalls:
@@ -55,19 +39,19 @@ class SharingCalls:
 
     _parts: MemoryParts
     _life: Lifecycle
-    record_operation: Callable[..., Operation]
+    record_operation: Callable[..., Any]
     facts: Callable[..., list[MustKeep]]
-    refresh: Callable[[], Refreshed | None]
+    refresh: Callable[[], object]
+
+    @property
+    def shared_log(self) -> SharedDecisions:
+        """What projects share, as the document at its `path` has it; `problem` says why it cannot be read."""
+        return self._parts.shared
 
     def shared_decisions(self) -> list[SharedDecision]:
         """Return what projects share, in the order of the shared log; nothing where that cannot be read."""
         with self._life.synced():
-            return list(self._parts.shared.all())
-
-    @property
-    def shared_problem(self) -> str:
-        """Why the shared log cannot be read, in words; empty where it can."""
-        return self._parts.shared.problem
+            return list(self.shared_log.all())
 
     def share_decision(self, reference: str, *, tags: Sequence[str] = ()) -> SharedFact:
         """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
@@ -93,35 +77,13 @@ class SharingCalls:
             raise InvalidChangeError(
                 f"K{fact.id} is a {fact.kind.value} ({fact.status.value}); decisions and rules that hold can be shared"
             )
-        origin = {"project": parts.shared.project, "name": parts.reporter.project, "fact": f"K{fact.id}"}
-        text = parts.redactor.text(squeeze(fact.text))
+        origin = {"project": parts.shared.project(), "name": parts.reporter.project, "fact": f"K{fact.id}"}
+        text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
         log: SharingCalls
         with parts.open_shared_log() as log:
-            if known := log._shared_by(origin):
-                done = SharedFact(number=f"K{known.id}", text=known.text, is_new=False)
-            else:
-                done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, where=SHARED_LOG)
-            return log._shown(done)
-
-    def unshare_decision(self, reference: str) -> SharedFact:
-        """Take a decision or a rule out of the shared log, by its number there; it may be shared again.
-
-        Raises:
-            InvalidChangeError: it stands there no more, or a person wrote it there.
-            NotFoundError: there is none.
-            StorageError: the shared log cannot be used.
-        """
-        log: SharingCalls
-        with self._parts.open_shared_log() as log:
-            log.refresh()  # what people have made of it is known then
-            fact = log._parts.ledger.must_keep(_number(reference))
-            if fact.status is _REMOVED:
-                raise InvalidChangeError(f"K{fact.id} has been taken out of the shared log before")
-            if not fact.operation:
-                raise InvalidChangeError(f"K{fact.id} was written by hand: take it out of {self._parts.shared.path}")
-            gone = replace(fact, status=_REMOVED, author=Author.MACHINE)
-            log._parts.ledger.edit_must_keeps([], [(fact, gone)])
-            return log._shown(SharedFact(number=f"K{fact.id}", text=fact.text, is_new=False))
+            done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, SHARED_LOG, found)
+            log.refresh()  # writes it into the document
+        return done
 
     def adopt_decision(self, reference: str) -> SharedFact:
         """Take a decision or a rule from the shared log, by its number there, into this project as its own.
@@ -137,16 +99,18 @@ class SharingCalls:
             why = self._parts.shared.problem or "`orchestra-mem decisions shared` lists what does"
             raise NotFoundError(f"{wanted} does not stand in {SHARED_LOG}: {why}")
         origin: dict[str, Json] = {"name": found.project, "fact": found.origin, "shared": wanted}
-        return self._state(found.kind, found.text, {"from": origin}, where="this project's documents")
+        return self._state(found.kind, found.text, {"from": origin}, "this project's documents")
 
-    def _state(self, kind: MustKeepKind, text: str, data: Mapping[str, Json], *, where: str) -> SharedFact:
-        """Record a fact as an operation of its own, unless it stands here already."""
+    def _state(
+        self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = ""
+    ) -> SharedFact:
+        """Record a fact as an operation of its own, unless it stands here already, in words as `found` or others."""
         self.facts(limit=0)
-        ledger, said = self._parts.ledger, text.casefold()
+        ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
         alike = [
             fact
             for fact in ledger.must_keeps(kinds=[kind])
-            if said in (squeeze(fact.text).casefold(), squeeze(fact.found).casefold())
+            if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
         ]
         if standing := [fact for fact in alike if fact.status is _STANDS]:
             return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
@@ -154,7 +118,7 @@ class SharingCalls:
             raise InvalidChangeError(
                 f"a person has taken K{alike[-1].id} out of {where}; whoever wants it back writes it there again"
             )
-        key = hashlib.sha256(f"{kind} {len(alike)} {said}".encode("utf-8", "surrogatepass")).hexdigest()
+        key = hashlib.sha256(f"{kind} {len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
         known = self._parts.log.operations(OperationFilter(idempotency_key=key))
         operation = self.record_operation(
             STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key
@@ -162,24 +126,6 @@ class SharingCalls:
         self.facts(limit=0)
         fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
         return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known)
-
-    def _shared_by(self, origin: Mapping[str, str]) -> MustKeep | None:
-        """The fact of this shared log that a project has shared under its own number, where it stands."""
-        self.facts(limit=0)
-        for each in self._parts.log.operations(OperationFilter(type=STATED_FACT)):
-            if isinstance(each.data, dict) and each.data.get("from") == origin:
-                for fact in self._parts.ledger.must_keeps(first_operation=each.id, last_operation=each.id):
-                    if fact.status is _STANDS:
-                        return fact
-        return None
-
-    def _shown(self, done: SharedFact) -> SharedFact:
-        """Write the document of this shared log; what came of that is told with what was done."""
-        self.refresh()
-        return replace(
-            done,
-            problems=tuple(str(each["problem"]) for each in self._parts.reporter.problems() if isinstance(each, dict)),
-        )
 
 
 def _number(reference: str) -> int:

@@ -6,18 +6,16 @@ no project.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared
+from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import StorageError
-from orchestra_mem.ports import DocumentStore, Ledger
-from orchestra_mem.types import FileState, Json, MustKeep, MustKeepKind, MustKeepStatus
-
-logger = logging.getLogger(__name__)
+from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.types import STATED_FACT, FileState, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 SHARED_LOG = "the shared decision log"
 LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
@@ -25,14 +23,8 @@ LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 _HOLDING = (*LIFTED, MustKeepKind.ROLE)
 # With so many of its newest facts a project's own word is compared.
 _REACH = 400
-
-
-@dataclass(frozen=True, slots=True)
-class ToldDecision:
-    """A shared decision, and the project's own fact that it contradicts and that stands in its place."""
-
-    shared: SharedDecision
-    own: MustKeep | None
+Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
+"""A shared decision, and the project's own fact that it contradicts and that stands in its place."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -42,7 +34,7 @@ class SharedDecisions:
     Attributes:
         path: the log's document; None where there is no home.
         store, ledger: the project's.
-        project: what tells the project from all others: its id, else its folder.
+        project: gives the id of the project, which tells it from all others.
         tags: the project's; what is shared for others alone is passed over.
         shown: whether it stands in contexts.
         problem: why it cannot be read, in words; empty where it can, or where nothing has ever been shared.
@@ -51,13 +43,13 @@ class SharedDecisions:
     path: Path | None
     store: DocumentStore
     ledger: Ledger
-    project: str = ""
+    project: Callable[[], str]
     tags: Sequence[str] = ()
     shown: bool = True
     problem: str = field(default="", init=False)
     _seen: FileState | None = field(default=None, init=False)
     _all: tuple[SharedDecision, ...] = field(default=(), init=False)
-    _compared: tuple[object, list[ToldDecision]] = field(default=(None, []), init=False)
+    _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
         """What tells whether the document has changed, without reading it; None where there is none."""
@@ -77,36 +69,31 @@ class SharedDecisions:
                 self.problem = str(error)
         return self._all
 
-    def told(self) -> list[ToldDecision]:
+    def told(self) -> list[Told]:
         """What contexts tell of it: what is for this project, without what the project's own facts say alike."""
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
         own = self.ledger.must_keeps(kinds=_HOLDING, status=MustKeepStatus.STANDING, limit=_REACH)
-        known = (entries, own)
-        if self._compared[0] != known:
+        if own and self._compared[0] != (entries, own):
+            # Here, as NumPy is heavy and most contexts need none.
+            from orchestra_mem.core.facts.superseding import contradicted
+
             said = {squeeze(fact.text).casefold() for fact in own}
             news = [each for each in entries if squeeze(each.text).casefold() not in said]
-            self._compared = known, [ToldDecision(*pair) for pair in zip(news, _contradicted(news, own), strict=True)]
-        return self._compared[1]
-
-    def stats(self) -> dict[str, Json]:
-        """Count what is shared, for all and for this project."""
-        found = self.all()
-        mine = sum(each.is_for(self.tags) for each in found)
-        return {"document": str(self.path) if self.path else None, "total": len(found), "for_this_project": mine}
+            facts = [replace(own[0], kind=each.kind, text=each.text, operation=0) for each in news]
+            self._compared = (entries, own), [*zip(news, contradicted(facts, own), strict=True)]
+        return self._compared[1] if own else [(each, None) for each in entries]
 
     def problems(self) -> list[Json]:
         """Return what is off, in the words of `status`."""
         self.all()
-        return [{"subject": "shared decisions", "since": None, "problem": self.problem}] if self.problem else []
+        faults = self.store.faults(self.path) if self.path and not self.problem else ()
+        told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
+        return [{"subject": "shared decisions", "since": None, "problem": each} for each in told]
 
 
-def _contradicted(entries: Sequence[SharedDecision], own: Sequence[MustKeep]) -> list[MustKeep | None]:
-    if not own:
-        return [None] * len(entries)
-    # Here, as NumPy is heavy and most contexts need none.
-    from orchestra_mem.core.facts.superseding import contradicted
-
-    facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=own[0].timestamp) for each in entries]
-    return contradicted(facts, own)
+def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
+    """Say of the facts in a shared log, by their numbers, who has shared each and for whom."""
+    known = {each.id: told_origin(each.data) for each in log.operations(OperationFilter(type=STATED_FACT))}
+    return {fact.id: known[fact.operation] for fact in ledger.must_keeps() if fact.operation in known}

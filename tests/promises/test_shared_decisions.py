@@ -191,13 +191,27 @@ def test_a_decision_is_shared_once_with_where_it_comes_from(home: Path, opened: 
     assert (entry.project, entry.origin, entry.tags) == ("Shop (ID: 7)", "K1", ("web",))
 
 
+def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open, tmp_path: Path) -> None:
+    """In the project's document and in the shared log alike."""
+    shop = opened("shop", "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    edit(log_of(home), ("use PostgreSQL for storage.", "use PostgreSQL 17 for storage."))
+    assert shop.share_decision("K1").text == "We decided to use PostgreSQL 17 for storage."
+    shop.refresh()
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    edit(own, ("use PostgreSQL for storage.", "keep everything in PostgreSQL."))
+    done = shop.share_decision("K1")
+    assert (done.number, done.is_new) == ("K1", False)
+    assert [each.text for each in shop.shared_decisions()] == ["We decided to use PostgreSQL 17 for storage."]
+
+
 def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
     """It is a fact of its ledger once, stays when the log no longer has it, and is told once in a context."""
     opened("shop", EVERYBODYS).share_decision("K1")
     web = opened("web")
     first, again = web.adopt_decision("K1"), web.adopt_decision("k1")
     assert (first.number, first.is_new, again.is_new) == ("K1", True, False)
-    web.unshare_decision("K1")
+    _take_out(home)
     assert [fact.text for fact in web.facts()] == [EVERYBODYS]
     with pytest.raises(NotFoundError, match="K1 does not stand in the shared decision log"):
         web.adopt_decision("K1")
@@ -206,19 +220,22 @@ def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
     assert part_of(web) == []
 
 
-def test_what_is_unshared_may_be_shared_again_and_what_a_person_took_out_may_not(home: Path, opened: Open) -> None:
-    """A person's word stands."""
-    shop = opened("shop", EVERYBODYS)
-    shop.share_decision("K1")
-    shop.unshare_decision("K1")
-    assert EVERYBODYS not in log_of(home).read_text(encoding="utf-8")
-    assert shop.share_decision("K1").is_new is True
+def _take_out(home: Path) -> None:
+    """Delete the rules of the shared log, as a person does."""
     text = log_of(home).read_text(encoding="utf-8")
-    start = text.index("### [")
-    log_of(home).write_text(text[:start] + text[text.index("## Decisions") :], encoding="utf-8")
-    with pytest.raises(InvalidChangeError, match="a person has taken K2 out of the shared decision log"):
-        shop.share_decision("K1")
+    log_of(home).write_text(text[: text.index("### [")] + text[text.index("## Decisions") :], encoding="utf-8")
+
+
+def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) -> None:
+    """Their word stands, whoever shares it; and nobody has it in a context."""
+    shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
+    shop.share_decision("K1")
+    _take_out(home)
+    for memory in (shop, web):
+        with pytest.raises(InvalidChangeError, match="a person has taken K1 out of the shared decision log"):
+            memory.share_decision("K1")
     assert shop.shared_decisions() == []
+    assert EVERYBODYS not in log_of(home).read_text(encoding="utf-8")
 
 
 def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, opened: Open) -> None:
@@ -300,7 +317,7 @@ def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
     web = opened("web", EVERYBODYS)
     assert "shared" not in web.explain()
     assert problems_of(web) == []
-    assert not home.exists()
+    assert not (home / "shared").exists()
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
     off = opened("app", EVERYBODYS)
     with pytest.raises(InvalidChangeError, match="ORCHESTRA_MEM_HOME=off"):
@@ -362,7 +379,7 @@ def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> Non
         shop.share_decision("K1", tags=["a, b"])
     with pytest.raises(NotFoundError, match="K99"):
         shop.share_decision("K99")
-    assert not home.exists()
+    assert not (home / "shared").exists()
 
 
 def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: Path) -> None:
