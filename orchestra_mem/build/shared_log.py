@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings
 from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.errors import storage_error
-from orchestra_mem.settings import Settings
+from orchestra_mem.settings import Settings, StorageSettings
 from orchestra_mem.types import DocumentName
 
 # Nothing of it is prompted, so no window bounds it: all that is shared stands in its document.
@@ -35,8 +35,10 @@ def shared_document(environ: Mapping[str, str]) -> Path | None:
     return home and home / "shared" / f"{DocumentName.DECISION_LOG}.md"
 
 
-def prepare_shared_log(folder: Path) -> Settings:
+def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
     """Make the folder of the shared log, with its settings in it, so that every command can be used there.
+
+    `storage` are those of the project that shares: how sure it wants its writes to be, and how long it waits.
 
     Raises:
         ConfigError: somebody has changed these so that they cannot be used.
@@ -50,4 +52,4 @@ def prepare_shared_log(folder: Path) -> Settings:
             path.write_text(_HEAD + "".join(lines), encoding="utf-8")
     except OSError as error:
         raise storage_error(error, "making the shared log in", folder) from error
-    return load_settings(folder, {}, _SETTINGS)
+    return load_settings(folder, {}, {**_SETTINGS, "storage": storage.model_dump(mode="json")})

@@ -368,7 +368,7 @@ class Wiring:
     def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
         if document is None:
             raise InvalidChangeError("there is no shared log: the environment has ORCHESTRA_MEM_HOME=off")
-        settings = prepare_shared_log(document.parent)
+        settings = prepare_shared_log(document.parent, self.settings.storage)
         return Wiring(
             Place.of(document.parent, settings), settings, clock=self.clock, counter=self.counter,
             write_point=self.write_point, model=None,

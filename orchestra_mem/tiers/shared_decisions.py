@@ -7,7 +7,7 @@ no project.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -81,7 +81,8 @@ class SharedDecisions:
 
             said = {squeeze(fact.text).casefold() for fact in own}
             news = [each for each in entries if squeeze(each.text).casefold() not in said]
-            facts = [replace(own[0], kind=each.kind, text=each.text, operation=0) for each in news]
+            when = own[0].timestamp
+            facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=when) for each in news]
             self._compared = (entries, own), [*zip(news, contradicted(facts, own), strict=True)]
         return self._compared[1] if own else [(each, None) for each in entries]
 
