@@ -21,6 +21,7 @@ from orchestra_mem import (
     NotFoundError,
     OrchestratorContextManager,
     StorageError,
+    StorageReadOnlyError,
     open_memory,
 )
 from orchestra_mem.core.context.items import Part
@@ -363,6 +364,22 @@ def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home
             shop.share_decision("K2")
         assert part_of(web) == [f"- {EVERYBODYS} (from shop)"]
     assert shop.share_decision("K2").is_new
+
+
+def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sharing is refused in words. The system is made to say so, as tests may run as a user whom rights do not bind."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    access, closed = os.access, home / "shared" / ".obra"
+
+    def denied(path: Path, mode: int, **options: bool) -> bool:
+        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == closed)
+
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    with pytest.raises(StorageReadOnlyError, match="cannot be written to"):
+        shop.share_decision("K2")
+    assert part_of(opened("web", "Hello.")) == [f"- {EVERYBODYS} (from shop)"]
 
 
 def test_a_broken_database_of_the_shared_log_refuses_what_is_new_and_nothing_else(home: Path, opened: Open) -> None:
