@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_920,
+    "orchestra_mem": 51_900,
     "orchestra_mem/core": 12_350,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
@@ -57,7 +57,7 @@ MAX_LINES = {
     "orchestra_mem/tiers": 5_020,
     "orchestra_mem/adapters": 9_690,
     "orchestra_mem/memory": 3_030,
-    "orchestra_mem/home": 380,
+    "orchestra_mem/home": 370,
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 8_160,

@@ -51,11 +51,7 @@ def shareable_facts(memory: OrchestratorContextManager) -> list[MustKeep]:
 def find_recurring(
     found: Sequence[tuple[ListedProject, Sequence[MustKeep]]], notes: Sequence[str], least: int
 ) -> Recurring:
-    """Find groups of facts that say the same in so many projects at least; copies of a project are one.
-
-    Raises:
-        EmbedderError: the table of words cannot be had.
-    """
+    """Find groups of facts that say the same in so many projects at least; copies of a project are one."""
     facts = [with_project(ProjectFact, fact, project) for project, each in found for fact in each]
     counted = [(len({fact.project_id for fact in group}), group) for group in _groups(facts)]
     most_first = sorted(counted, key=lambda each: -each[0])

@@ -51,15 +51,9 @@ class ProjectsAnswer(Answer):
 def ask_each(
     projects: Iterable[ListedProject], ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float
 ) -> tuple[list[tuple[ListedProject, _Answer]], list[str]]:
-    """Ask the memories of projects, several at once.
+    """Ask the memories of projects, each in a thread of its own; one that takes longer is left to end by itself.
 
-    Args:
-        projects: which; those that refuse are not opened.
-        ask: is given each memory, in a thread of its own.
-        timeout_s: for each; one that takes longer is left to end by itself.
-
-    Returns:
-        What they answered, and why others did not, in words; both in the order of `projects`.
+    Returns what they answered, and why others did not, in words; both in the order of `projects`.
     """
     waiting = [*enumerate(projects)][::-1]
     running: dict[int, tuple[ListedProject, float]] = {}
@@ -97,12 +91,7 @@ def ask_each(
 
 
 def _asked(project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float) -> _Answer:
-    """Ask a project's memory, which is not listed as opened by that; no summary is made behind it.
-
-    Raises:
-        AccessDeniedError: the project refuses to be searched.
-        OrchestraMemError: there is no memory, it cannot be used, or somebody holds it for too long.
-    """
+    """Ask a project's memory unless it refuses; by that it is not listed as opened, and no summary is made behind."""
     if not has_memory(project.path):
         raise StorageError(f"its memory is gone from {project.path}")
     waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
