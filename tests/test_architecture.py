@@ -33,19 +33,20 @@ LAYERS: dict[str, tuple[str, str]] = {
     "compression": ("compression", "tiers core foundation"),
     "memory": ("memory", "retrieval compression tiers core foundation"),
     "build": ("build", "memory retrieval compression adapters tiers core foundation"),
+    "home": ("home", "build memory retrieval compression adapters tiers core foundation"),
     "doctor": ("doctor", "build memory retrieval compression adapters tiers core foundation"),
     "orchestrator": ("orchestrator", "build memory retrieval compression tiers core foundation"),
-    "faces": ("faces __main__", "orchestrator doctor build memory retrieval compression tiers core foundation"),
+    "faces": ("faces __main__", "orchestrator doctor home build memory retrieval compression tiers core foundation"),
     "integrations": ("integrations", "memory core foundation"),
-    "root": ("", "orchestrator build memory retrieval compression tiers core foundation"),
+    "root": ("", "orchestrator home build memory retrieval compression tiers core foundation"),
     "testing": ("testing", "core foundation"),
     "old places": ("manager retriever compressor", ""),
 }
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 51_160,
-    "orchestra_mem/core": 12_340,
+    "orchestra_mem": 51_900,
+    "orchestra_mem/core": 12_350,
     "orchestra_mem/core/context": 1_200,
     "orchestra_mem/core/documents": 3_220,
     "orchestra_mem/core/facts": 1_500,
@@ -54,13 +55,14 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 5_020,
-    "orchestra_mem/adapters": 9_500,
+    "orchestra_mem/adapters": 9_690,
     "orchestra_mem/memory": 3_030,
-    "orchestra_mem/retrieval": 1_760,
+    "orchestra_mem/home": 370,
+    "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 8_030,
-    "tests": 35_610,
-    "benchmarks": 9_220,
+    "orchestra_mem/faces": 8_160,
+    "tests": 36_200,
+    "benchmarks": 9_240,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
