@@ -79,6 +79,9 @@ class SharingCalls:
             )
         origin = {"project": parts.shared.project(), "name": parts.reporter.project, "fact": f"K{fact.id}"}
         text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
+        for each in self.shared_decisions():
+            if each.number and each.text.casefold() == text.casefold():
+                return SharedFact(number=each.number, text=each.text, is_new=False)
         log: SharingCalls
         with parts.open_shared_log() as log:
             done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, SHARED_LOG, found)
@@ -109,7 +112,7 @@ class SharingCalls:
         ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
         alike = [
             fact
-            for fact in ledger.must_keeps(kinds=[kind])
+            for fact in ledger.must_keeps(kinds=LIFTED)
             if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
         ]
         if standing := [fact for fact in alike if fact.status is _STANDS]:
@@ -118,7 +121,7 @@ class SharingCalls:
             raise InvalidChangeError(
                 f"a person has taken K{alike[-1].id} out of {where}; whoever wants it back writes it there again"
             )
-        key = hashlib.sha256(f"{kind} {len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
+        key = hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
         known = self._parts.log.operations(OperationFilter(idempotency_key=key))
         operation = self.record_operation(
             STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key

@@ -200,6 +200,19 @@ def test_a_decision_is_shared_once_with_where_it_comes_from(home: Path, opened: 
     assert (entry.project, entry.origin, entry.tags) == ("Shop (ID: 7)", "K1", ("web",))
 
 
+def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Open) -> None:
+    """What its document still says is shared already; what is new is added to it."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    for file in (home / "shared" / ".obra").glob("obra.db*"):
+        file.unlink()
+    assert shop.share_decision("K1").is_new is False
+    assert shop.share_decision("K2").is_new is True
+    assert sorted(each.text for each in shop.shared_decisions()) == [
+        EVERYBODYS, "We decided to use PostgreSQL for storage.",
+    ]  # fmt: skip
+
+
 def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open, tmp_path: Path) -> None:
     """In the project's document and in the shared log alike."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")
@@ -379,6 +392,7 @@ def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, mo
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
         shop.share_decision("K2")
+    assert shop.share_decision("K1").is_new is False
     assert part_of(opened("web", "Hello.")) == [f"- {EVERYBODYS} (from shop)"]
 
 
