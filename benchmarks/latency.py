@@ -17,10 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks._facts import load_records
 from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.tiers.session_compaction import Refreshed
+from orchestra_mem.types import STATED_FACT
 
 TARGETS: dict[str, Target] = {
     "record_p99_ms": ("<=", 1.0),
@@ -45,6 +47,7 @@ PAUSE_EVERY = 4
 SESSIONS = 10
 WORDS_OF_400_TOKENS = 245
 HOME, SHARED = "ORCHESTRA_MEM_HOME", 50
+DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,29 +245,23 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
     report.add("context_tokens", middle, n=len(tokens), note="of the contexts measured, median")
 
 
-def share_decisions(home: Path, count: int) -> None:
-    """Have two projects share what they decided, until so many decisions and rules are shared."""
-    os.environ[HOME] = str(home)
-    for seed in (21, 22):
-        clock, works, number = WorkClock(), Generator(seed).works(), 0
-        with project(clock) as memory:
-            while len(memory.shared_decisions()) < count * (seed - 20) // 2:
-                for work in islice(works, 50):
-                    record(memory, clock, work)
-                for fact in memory.facts():
-                    if (
-                        fact.id > number
-                        and len(memory.shared_decisions()) < count
-                        and fact.kind in ("decision", "constraint")
-                    ):
-                        memory.share_decision(f"K{fact.id}")
-                    number = max(number, fact.id)
+def share_decisions() -> None:
+    """Have a project share decisions and rules that people have put in their own words, of the train split."""
+    records = [each for each in load_records(DATA / "facts.jsonl", "train") if each.language == "en"]
+    told = [line for each in records for line in each.lines if line.kind in ("decision", "constraint")]
+    with project(WorkClock()) as memory:
+        for line in random.Random(1).sample(told, 2 * SHARED):
+            memory.record_operation(STATED_FACT, {"text": line.text, "kind": line.kind}, critical=True)
+        for fact in memory.facts():
+            if len(memory.shared_decisions()) < SHARED:
+                memory.share_decision(f"K{fact.id}")
 
 
 def measure_shared(sizes: Sizes, report: Report) -> None:
     """Ask for the same contexts of the same work where 50 decisions are shared, and where there is no home."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
-        share_decisions(Path(home), SHARED)
+        os.environ[HOME] = home
+        share_decisions()
         for name, where in (("shared", home), ("unshared", "off")):
             os.environ[HOME] = where
             clock, works = WorkClock(), Generator(7).works()
