@@ -9,7 +9,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from weakref import WeakValueDictionary
 
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
@@ -74,22 +73,14 @@ def open_search(
     )  # fmt: skip
 
 
-def open_words(settings: Settings) -> GuardedTable | None:
-    """Open the table of words; None where search by meaning is off.
+def open_words(settings: Settings, table: WordLlamaEmbedder | None = None) -> GuardedTable | None:
+    """Open the table of words, unless one is given; None where search by meaning is off.
 
     One for passages, words and the turns of a talk, loaded once. With a guard of its own: what cannot be cut while
     indexing is no failure of the search, and made up for later.
     """
     is_off = settings.search.embedder is EmbedderChoice.OFF
-    return None if is_off else GuardedTable(shared_table(), _guard(settings))
-
-
-_TABLES: WeakValueDictionary[str, WordLlamaEmbedder] = WeakValueDictionary()
-
-
-def shared_table() -> WordLlamaEmbedder:
-    """Give the table of words, loaded once (80 ms) for all memories of this process that are open together."""
-    return _TABLES.setdefault("", WordLlamaEmbedder())
+    return None if is_off else GuardedTable(table or WordLlamaEmbedder(), _guard(settings))
 
 
 def _guard(settings: Settings) -> Guard:

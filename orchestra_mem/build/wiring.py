@@ -72,6 +72,7 @@ from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
+    from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
@@ -126,6 +127,7 @@ class Wiring:
     Args:
         place, settings: where it lies, and the settings in force.
         clock, counter, write_point, model: as `open_memory` takes them.
+        table: the table of words, where another memory has loaded it.
     """
 
     def __init__(
@@ -137,8 +139,10 @@ class Wiring:
         counter: TokenCounter | None,
         write_point: WritePoint | None,
         model: AnyModel | None,
+        table: WordLlamaEmbedder | None = None,
     ) -> None:
         self.place = place
+        self.table = table
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
@@ -363,7 +367,7 @@ class Wiring:
     def _words(self) -> GuardedTable | None:
         from orchestra_mem.build.search import open_words
 
-        return open_words(self.settings)
+        return open_words(self.settings, self.table)
 
     def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
         if document is None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.home import ListedProject
-from orchestra_mem.build.search import shared_table
 from orchestra_mem.core.search.responses import difference
 from orchestra_mem.home.side_by_side import with_project
 from orchestra_mem.types import MustKeep, MustKeepKind
@@ -60,7 +60,7 @@ def find_recurring(
 
 def _groups(facts: Sequence[ProjectFact]) -> Iterator[tuple[ProjectFact, ...]]:
     """Put each fact with those that are like it, each in one group."""
-    vectors = shared_table().embed([fact.text for fact in facts])
+    vectors = WordLlamaEmbedder().embed([fact.text for fact in facts])
     left = np.ones(len(facts), bool)
     for row, fact in enumerate(facts):
         if left[row]:
