@@ -124,7 +124,8 @@ class AgentCalls:
             words += [shown] if each.param_type_name == "argument" else [each.opts[0], shown]
         as_json = ["--json"] * self._rng.randint(0, 1)
         arguments = [*words, *flags, *as_json, "--agent", self._view.agent, "-C", str(self._project)]
-        done = CliRunner().invoke(app, arguments)
+        home = {"ORCHESTRA_MEM_HOME": str(self._project / "home")}  # for `--all-projects`
+        done = CliRunner().invoke(app, arguments, env=home)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return done.output

@@ -95,10 +95,12 @@ class OrchestratorSettings(_Section):
 
 
 class ProjectSettings(_Section):
-    """What the project is called; an empty name stands for the name of its folder."""
+    """What the project is called, an empty name standing for its folder's, and what others may see of it."""
 
     id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
     name: _Line = ""
+    tags: list[Annotated[_Line, _NotEmpty]] = []
+    shared: bool = True
 
     @property
     def title(self) -> str:
@@ -137,6 +139,7 @@ class ContextSettings(_Section):
     """How a context is filled."""
 
     shares: SharesSettings = SharesSettings.model_construct()
+    shared_share: _Share = 0.05
     fill_at_start: Annotated[float, _between(0.05, 1)] = 0.5
 
 
@@ -163,6 +166,7 @@ class DocumentsSettings(_Section):
     decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
     progress_items: Annotated[int, _between(1, 100_000)] = 30
+    only_decisions: bool = False
 
 
 class SearchSettings(_Section):

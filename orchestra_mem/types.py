@@ -24,6 +24,12 @@ Its idempotency key is the name and, behind a blank, a word of its own. Search h
 says `deleted`.
 """
 
+STATED_FACT = "stated_fact"
+"""The type of an operation that is one fact and no more: a decision or rule that a project has shared or adopted.
+
+Its data hold the fact's `text` and `kind`, and `from`: where it comes from.
+"""
+
 
 class DocumentName(StrEnum):
     """The episodic documents; the value is the file's stem."""

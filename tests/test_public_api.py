@@ -26,7 +26,7 @@ def test_the_public_names_are_those() -> None:
         "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
         "MemoryCatalog", "MemoryCompressor", "MemoryItem", "MemoryService", "ModelError", "NewObservation",
         "NotFoundError", "ObservationFilter", "OperationFilter", "OrchestraMemError", "Orchestrator",
-        "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
+        "OrchestratorContextManager", "Projects", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
         "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError",
         "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip

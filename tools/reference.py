@@ -31,7 +31,7 @@ _PART = re.compile(r"(?<=<!-- generated: )(\w+)( by tools/reference\.py -->\n)(.
 # Every command has these; the page says it once.
 _COMMON = {"--project", "--debug", "--help", "--version", "--install-completion", "--show-completion"}
 # Classes that a program makes itself, so that their arguments are told; the others come from a memory.
-_MADE_BY_USERS = {"Orchestrator", "MemoryService"}
+_MADE_BY_USERS = {"Orchestrator", "MemoryService", "Projects"}
 _WIDTH = 90
 _JSON = "Print one JSON document instead."
 
@@ -196,7 +196,7 @@ def calls() -> str:
     kinds: list[type] = [
         orchestra_mem.OrchestratorContextManager, AgentMemory, orchestra_mem.MemoryCatalog,
         orchestra_mem.ContextRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
-        orchestra_mem.MemoryService,
+        orchestra_mem.MemoryService, orchestra_mem.Projects,
     ]  # fmt: skip
     return f"\n## open_memory\n\n```py\n{opened}\n```\n\n{text}\n" + "".join(map(_class, kinds))
 

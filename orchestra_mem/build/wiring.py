@@ -21,13 +21,16 @@ from orchestra_mem.adapters.database import (
     SqliteLedger,
     SqliteTrialLog,
     SqliteWorkStore,
+    project_id,
     project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.home import ListedProject
 from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import Durability, EmbedderChoice
@@ -43,7 +46,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import OrchestraMemError, storage_error
+from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -61,6 +64,7 @@ from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
@@ -79,13 +83,15 @@ class Place:
     home: Path
     memory: Path
     sessions: Path
+    names: tuple[DocumentName, ...] = tuple(DocumentName)
 
     @classmethod
     def of(cls, project: Path, settings: Settings) -> Place:
         """Find it out from the settings in force."""
         where = settings.orchestrator
         memory, sessions = project / where.memory_dir, project / where.session_dir
-        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions)
+        names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
+        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions, names=names)
 
     @property
     def folders(self) -> list[Path]:
@@ -94,13 +100,13 @@ class Place:
 
     def documents(self) -> list[Path]:
         """Return the episodic documents, whether they are there or not."""
-        return [self.memory / f"{name.value}.md" for name in DocumentName]
+        return [self.memory / f"{name.value}.md" for name in self.names]
 
     def older_documents(self) -> Sequence[str]:
         """Name what an earlier time has left here; a document that says nothing yet is passed over."""
         found = []
         blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
-        for name, path in zip(DocumentName, self.documents(), strict=True):
+        for name, path in zip(self.names, self.documents(), strict=True):
             if path.is_file():
                 text = path.read_text(encoding="utf-8", errors="surrogateescape")
                 said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
@@ -118,6 +124,7 @@ class Wiring:
     Args:
         place, settings: where it lies, and the settings in force.
         clock, counter, write_point, model: as `open_memory` takes them.
+        table: the table of words, where another memory has loaded it.
     """
 
     def __init__(
@@ -129,8 +136,10 @@ class Wiring:
         counter: TokenCounter | None,
         write_point: WritePoint | None,
         model: AnyModel | None,
+        table: WordLlamaEmbedder | None = None,
     ) -> None:
         self.place = place
+        self.table = table
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
@@ -178,6 +187,16 @@ class Wiring:
         manager.compression.start()
         return manager
 
+    def listed(self) -> ListedProject:
+        """Say what is listed of the project, once its memory is open."""
+        named, day, made = self.settings.project, self.clock().date().isoformat(), ""
+        with suppress(OrchestraMemError):  # as on a full disk
+            made = named.id or project_id(self.database)
+        return ListedProject(
+            id=made, name=named.name, path=self.place.project, tags=tuple(named.tags), shared=named.shared,
+            first_opened=day, last_opened=day,
+        )  # fmt: skip
+
     def _parts(self) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock
         settings, database = self.settings, self.database
@@ -190,12 +209,18 @@ class Wiring:
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
-            keep_versions=settings.orchestrator.keep_versions, size_tokens=settings.episodic_compaction_tokens,
-            short_share=settings.compaction.summary_ratio,
+            only=self.place.names, keep_versions=settings.orchestrator.keep_versions,
+            size_tokens=settings.episodic_compaction_tokens, short_share=settings.compaction.summary_ratio,
         )  # fmt: skip
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
+        is_log = settings.documents.only_decisions
+        shared = SharedDecisions(
+            path=None if is_log else shared_document(os.environ), store=store, ledger=ledger,
+            project=lambda: settings.project.id or project_id(database), tags=settings.project.tags,
+            shown=settings.context.shared_share > 0,
+        )  # fmt: skip
         self._look_at_documents(episodic, reporter)
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
@@ -215,13 +240,15 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
+            shared=shared,
             authorship=Authorship(documents=documents, session=session, ledger=ledger, store=store, work=state,
                 items=SqliteCatalogStore(database).by_number),
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,
             ),
-            epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
+            epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
+            reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.path),
             search=search, agents=self.agents, redactor=redactor,
             assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
@@ -253,7 +280,7 @@ class Wiring:
             session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
             limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
             drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
-            facts=FactExtractor(log, ledger),
+            facts=FactExtractor(log, ledger, lasting=self.settings.documents.only_decisions),
         )  # fmt: skip
 
     def _limits(self) -> Limits:
@@ -334,7 +361,16 @@ class Wiring:
         """The table of words, None where search by meaning is off: one for passages, words and the turns of a talk."""
         from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
+
+    def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
+        if document is None:
+            raise InvalidChangeError("there is no shared log: the environment has ORCHESTRA_MEM_HOME=off")
+        settings = prepare_shared_log(document.parent, self.settings.storage)
+        return Wiring(
+            Place.of(document.parent, settings), settings, clock=self.clock, counter=self.counter,
+            write_point=self.write_point, model=None,
+        ).manager()  # fmt: skip
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:

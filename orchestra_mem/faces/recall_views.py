@@ -32,6 +32,8 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
             yield Text("Perhaps:" if number > 1 else "Nothing certain; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
+        if project := getattr(hit, "project", ""):  # where several were searched
+            head.append(f"{visible(project)}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

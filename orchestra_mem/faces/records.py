@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.errors import StorageError
-from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -32,7 +32,9 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
     found = memory.get_orchestrator_context("status", measure_turns=False)
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
-    documents = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
+    documents = {name: str(memory.episodic_memory.path(name)) for name in memory.episodic_memory.names()}
+    if memory.shared_decisions():
+        documents["shared_log"] = str(memory.shared_log.path)
     newest = memory.operations(OperationFilter(limit=1))
     return {
         "project": str(project),

@@ -26,6 +26,7 @@ from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import SearchCalls
 from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
 from orchestra_mem.tiers.authorship import BlamedLine
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    HistoryCalls, AgentCalls, SearchCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
-):
+    HistoryCalls, AgentCalls, SearchCalls, SharingCalls, MadeOtherwise,
+    use="open_memory(project, config=config, model=llm_interface)",
+):  # fmt: skip
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
@@ -295,7 +297,7 @@ class OrchestratorContextManager(
                 "episodic_memory": parts.episodic.get_stats(),
                 "catalog": parts.agents.stats(),
                 "search": self._search_stats(),
-                "problems": [problem for each in told for problem in each.problems()],
+                "problems": [problem for each in (*told, parts.shared) for problem in each.problems()],
             }
 
     # Opening and closing

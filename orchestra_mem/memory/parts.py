@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -20,6 +21,7 @@ from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import FileState, Session
@@ -96,6 +98,7 @@ class MemoryParts:
     episodic: EpisodicMemoryManager
     documents: EditedDocuments
     state: StateManager
+    shared: SharedDecisions
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
@@ -103,12 +106,15 @@ class MemoryParts:
     search: LazySearch
     agents: CatalogParts
     redactor: Redactor
+    open_shared_log: Callable[[], AbstractContextManager[Any]]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Take a snapshot, with `session` under way."""
         documents: dict[str, object] = {f"{name}.md": state for name, state in self.episodic.states().items()}
+        if (shared := self.shared.state()) is not None:
+            documents[SHARED_LOG] = shared
         files = [*documents.values()]
         if session is not None:
             documents["the session document"] = _, file = self.session.foreign_state(session)

@@ -281,7 +281,7 @@ class Indexer:
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> None:
-        for name in DocumentName:
+        for name in map(DocumentName, self._from.episodic.names()):
             place = DocumentPlace(
                 name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
             )

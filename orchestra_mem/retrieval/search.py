@@ -97,6 +97,19 @@ class ResponseStore(Protocol):
         """Forget all answers."""
 
 
+def check_request(where: SearchFilter, limit: int) -> None:
+    """Make sure that a search can be asked for.
+
+    Raises:
+        ValueError: the limit is negative, or a time of the filter has no time zone.
+    """
+    if limit < 0:
+        raise ValueError(f"limit is {limit}: so many hits there cannot be")
+    for name, moment in (("since", where.since), ("until", where.until)):
+        if moment is not None and moment.tzinfo is None:
+            raise ValueError(f"{name} is {moment}, which has no time zone")
+
+
 class MemorySearch:
     """Answers queries over one memory. Safe to share between threads.
 
@@ -170,11 +183,7 @@ class MemorySearch:
             EmbedderError: by meaning alone, and no vectors can be had.
         """
         mode = SearchMode(mode)
-        if limit < 0:
-            raise ValueError(f"limit is {limit}: so many hits there cannot be")
-        for name, moment in (("since", where.since), ("until", where.until)):
-            if moment is not None and moment.tzinfo is None:
-                raise ValueError(f"{name} is {moment}, which has no time zone")
+        check_request(where, limit)
         situation = Situation(now=self._clock(), session=session)
         known = self._index.problems
         try:

@@ -21,7 +21,7 @@ from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
-from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
@@ -47,6 +47,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         folder: Path,
         keep_versions: int,
         work: WorkPlan,
+        only: Sequence[DocumentName] = tuple(DocumentName),
         size_tokens: int = 0,
         short_share: float = 0.25,
     ) -> None:
@@ -55,8 +56,9 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         self._clock = clock
         self.folder = folder
         self._work = work
+        self._only = only
         self.texts = PersonTexts(
-            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: DocumentName,
+            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: only,
             numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
         super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
@@ -98,7 +100,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
                     self._work.take_in(text)
                 else:
                     self._ledger.note_read(name, text.as_read)
-        with suppress(StorageError):  # told as the document's own problem
+        with suppress(StorageError, NotFoundError):  # told as the document's own problem, or there is no plan here
             self._work.look(self.text(DocumentName.WORK_PLAN))
         return len(new) + len(edited)
 
@@ -115,7 +117,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
         def texts() -> dict[str, str]:
             view = known()
-            return {name: render_document(name, view) for name in DocumentName}
+            return {name: render_document(name, view) for name in self._only}
 
         return self.writers[0].write_all(texts, reason)
 
@@ -125,7 +127,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         Raises:
             StorageError: one could not be written.
         """
-        missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
+        missing = [name for name in self._only if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
         for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
@@ -137,6 +139,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
+        if name not in self._only:
+            return ()
         try:
             text = self._store.read_shown(self.path(name)) or ""
         except StorageError as error:  # told as the document's fault
@@ -168,7 +172,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         wanted = query.casefold()
         found = [
             f"[{name.value}.md] {line}"
-            for name in DocumentName
+            for name in self._only
             for block in self._whole(name)
             for line in block.text.splitlines()
             if wanted in line.casefold()
@@ -177,8 +181,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
-        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in DocumentName}
-        versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
+        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
+        versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
 
 

@@ -5,7 +5,7 @@ from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.job_store import SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
 from orchestra_mem.adapters.database.ledger import SqliteLedger
-from orchestra_mem.adapters.database.project_key import project_key
+from orchestra_mem.adapters.database.project_key import project_id, project_key
 from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 
@@ -20,5 +20,6 @@ __all__ = [
     "SqliteLedger",
     "SqliteTrialLog",
     "SqliteWorkStore",
+    "project_id",
     "project_key",
 ]

@@ -165,6 +165,36 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     return tuple(settled)
 
 
+def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
+    """Find for each fact the one of others that it cannot hold beside; None where there is none.
+
+    Which of a pair came first is not asked: both ways are weighed, and their mean counts. Who says the same says no
+    other thing.
+    """
+    standing = _Standing()
+    for number, fact in enumerate(by):
+        standing.add(number, fact)
+    found: list[MustKeep | None] = []
+    for fact in facts:
+        near = [by[number] for number in standing.near(topic_of(fact.text))]
+        likeliest = max(near, key=lambda each: _both_ways(fact, each), default=None)
+        found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= SURE else None)
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def _both_ways(fact: MustKeep, other: MustKeep) -> float:
+    """The mean likelihood that either of two facts supersedes the other, 0 to 1."""
+    if fact.text == other.text:
+        return 0.0
+    return sum(likelihood(a, b, _signs(a.text)) for a, b in ((fact, other), (other, fact))) / 2
+
+
+@lru_cache(maxsize=2_048)
+def _signs(text: str) -> tuple[float, ...]:
+    return tuple(signs_of([text])[0].tolist())
+
+
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
@@ -201,7 +231,7 @@ class _Standing:
         """The facts that a later one changes, or perhaps does, with the likelihood of it."""
         topic = topic_of(fact.text)
         found: list[tuple[int, float]] = []
-        for number in self._near(topic):
+        for number in self.near(topic):
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 found.append((number, 1.0))  # once said again, it stands once
@@ -213,7 +243,7 @@ class _Standing:
         doubts = sorted((pair for pair in found if pair[1] < SURE), key=lambda pair: -pair[1])[:1]
         return [*(pair for pair in found if pair[1] >= SURE), *doubts]
 
-    def _near(self, topic: Topic) -> Iterable[int]:
+    def near(self, topic: Topic) -> Iterable[int]:
         """The facts that share a word, those with rare ones first, newest first."""
         known = sorted((self._by_word[word] for word in topic.words if word in self._by_word), key=len)
         near: dict[int, None] = {}
