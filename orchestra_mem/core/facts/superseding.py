@@ -70,24 +70,25 @@ def topic_of(text: str) -> Topic:
 def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> list[float]:
     """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`."""
     mine, theirs = topic_of(newer.text), topic_of(older.text)
-    shared = [word for word in mine.words if word in theirs.words]
-    common = sum(mine.words[word] for word in shared)
+    shared = [weight for word, weight in mine.words.items() if word in theirs.words]
+    common = sum(shared)
     cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
-    frame = len(shared) / (len(mine.words.keys() | theirs.words.keys()) or 1)
+    frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
     other_number = float(numbers and mine.numbers.isdisjoint(theirs.numbers))
-    same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
-    other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
-    other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
+    same_number = float(numbers and not other_number)
+    other_label = float(any([theirs.labels.get(word, label) != label for word, label in mine.labels.items()]))
+    other_name = float(not (mine.names <= theirs.names or theirs.names <= mine.names))
     taking_back, mending = signs
     back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
     same_kind = float(newer.kind is older.kind)
+    completes = float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED)
     return [
         cover,
         share,
         cover * share,
         log1p(common),
-        max((mine.words[word] for word in shared), default=0.0),
+        max(shared, default=0.0),
         frame,
         other_number,
         other_number * frame,
@@ -104,8 +105,8 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
         same_kind * cover,
         float(newer.text == older.text),
         exp(-max(0, newer.operation - older.operation) / 10),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
+        completes,
+        completes * cover,
         float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
         float(older.kind is MustKeepKind.FAILURE) * cover,
         *_FLAGS[newer.kind],
