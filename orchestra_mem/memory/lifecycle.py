@@ -374,7 +374,7 @@ class Lifecycle:
             parts.compactor.drafts.place()
             parts.compactor.settle(session)
             session = parts.log.session(session.id)
-            work = parts.reporter.view(session.id, ()).work
+            work = parts.reporter.work.view()
             closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
                 return session, closing
