@@ -27,7 +27,11 @@ PERHAPS = 0.25
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
-_KINDS = (*HOLDING, *UNFINISHED, MustKeepKind.COMPLETION)
+# Under names of their own: to ask an enumeration for a member takes as long as a feature.
+_COMPLETION, _FAILURE, _OPEN, _ROLE = (
+    MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
+)  # fmt: skip
+_KINDS = (*HOLDING, *UNFINISHED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
 _NEAR_OPERATIONS = 3  # how far back `scrap that` may point
 _POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
@@ -75,14 +79,13 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
     cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
     frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
-    other_number = float(numbers and mine.numbers.isdisjoint(theirs.numbers))
-    same_number = float(numbers and not other_number)
-    other_label = float(any([theirs.labels.get(word, label) != label for word, label in mine.labels.items()]))
-    other_name = float(not (mine.names <= theirs.names or theirs.names <= mine.names))
+    other_number = numbers and mine.numbers.isdisjoint(theirs.numbers)
+    other_label = any([theirs.labels.get(word, label) != label for word, label in mine.labels.items()])
+    other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
-    back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
-    same_kind = float(newer.kind is older.kind)
-    completes = float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED)
+    older_kind, same_kind = older.kind, newer.kind is older.kind
+    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING else 0.0  # what is settled is not taken back
+    completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
         share,
@@ -95,23 +98,23 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
         other_number * same_kind,
         other_label,
         other_label * other_number,
-        same_number,
+        numbers and not other_number,
         other_name,
-        other_name * float(older.kind is MustKeepKind.ROLE),
+        other_name * (older_kind is _ROLE),
         back,
         back * cover,
         back * share,
         same_kind,
         same_kind * cover,
-        float(newer.text == older.text),
+        newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
         completes,
         completes * cover,
-        float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
-        float(older.kind is MustKeepKind.FAILURE) * cover,
+        (older_kind is _OPEN) * cover,
+        (older_kind is _FAILURE) * cover,
         *_FLAGS[newer.kind],
-        *_FLAGS[older.kind][:-1],
-        mending if older.kind is MustKeepKind.FAILURE else 0.0,
+        *_FLAGS[older_kind][:-1],
+        mending if older_kind is _FAILURE else 0.0,
     ]
 
 
@@ -170,14 +173,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    if older.kind in HOLDING:
-        return newer.kind in HOLDING or newer.kind is MustKeepKind.COMPLETION
-    return older.kind in UNFINISHED and newer.kind in (
-        MustKeepKind.COMPLETION,
-        MustKeepKind.DECISION,
-        MustKeepKind.ROLE,
-        MustKeepKind.CONSTRAINT,
-    )
+    return (older.kind in HOLDING or older.kind in UNFINISHED) and (newer.kind in HOLDING or newer.kind is _COMPLETION)
 
 
 class _Standing:
