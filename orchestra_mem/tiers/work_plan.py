@@ -80,7 +80,7 @@ class WorkPlan:
         return self._seen[1]
 
     def corrected(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """Blocks as a context shows them: what they say of items is how those stand by now, whoever has changed them."""
+        """Blocks as a context shows them: what they say of items is how those stand now, whoever has changed them."""
         newest = self.tracker.events(limit=1)
         if not newest:
             return tuple(blocks)

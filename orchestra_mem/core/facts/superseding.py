@@ -80,7 +80,8 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
     frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
     other_number = numbers and mine.numbers.isdisjoint(theirs.numbers)
-    other_label = any([theirs.labels.get(word, label) != label for word, label in mine.labels.items()])
+    labels = mine.labels.items() if theirs.labels else ()
+    other_label = any(theirs.labels.get(word, label) != label for word, label in labels)
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
