@@ -111,7 +111,7 @@ class SessionCompactor:
             text = self.memory.text(session)
             # What stands there though it is summarised already has come from a person: no summary is made of it again.
             left = self._with_summaries(session, text)
-            made = list(self._new_summaries(session, left, before))
+            made = list(self._new_summaries(session, left))
             new = [summary for summary, _ in made]
             if left != text or any(is_edited for _, is_edited in made):
                 # What the summaries will take out holds a person's words: the text as it was is kept first.
@@ -131,8 +131,7 @@ class SessionCompactor:
         `coming` are the operations that it would spill first.
         """
         known = len(self._drafts)
-        made = self._new_summaries(session, self.memory.text(session), self.memory.token_count(), coming)
-        return any(len(self._drafts) > known for _ in made)
+        return any(len(self._drafts) > known for _ in self._new_summaries(session, self.memory.text(session), coming))
 
     def settle(self, session: Session, *, known: str | None = None) -> None:
         """Let the document show what the ledger has: its summaries, and how facts stand now.
@@ -169,7 +168,7 @@ class SessionCompactor:
         return summary.id if summary.id != number else 0
 
     def _new_summaries(
-        self, session: Session, text: str, tokens: int, coming: Sequence[Entry] | None = None
+        self, session: Session, text: str, coming: Sequence[Entry] | None = None
     ) -> Iterator[tuple[Summary, bool]]:
         """Make the summaries that are due, each with whether it covers what a person has changed.
 
@@ -178,54 +177,37 @@ class SessionCompactor:
         document = SessionDocument.parse(text)
         known = self.ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
-        edited, segments, facts = self._due_segments(session, document, known, tokens, coming or ())
+        entries = document.entries()
+        sources, edited = self._due(session, entries, coming or ())
+        borders = [entry for entry, block in entries.items() if block.pinned]
+        borders += [summary.first_operation for summary in known]
+        facts = self.facts.facts(sources[0].operation, sources[-1].operation) if sources else []
+        segments = list(self._segments(sources, sorted(borders)))
         if coming is not None:
             del segments[-1:]  # the newest may still grow
         number = self.ledger.next_summary_id()
         for first, segment in segments:
             draft = self._draft(segment, facts)
             if draft.passed:
-                summary = summary_of(
-                    draft, segment, session=session.id, number=number, first=first, created=self.clock()
-                )
+                made = summary_of(draft, segment, session=session.id, number=number, first=first, created=self.clock())
                 changed = not edited.isdisjoint(source.operation for source in segment)
-                summary = replace(summary, edited=changed or summary.operation_count != len(segment))
-                standing.append(summary)
+                standing.append(replace(made, edited=changed or made.operation_count != len(segment)))
                 number += 1
-                yield summary, changed
+                yield standing[-1], changed
             elif coming is None:
                 logger.warning(
                     "operations %s to %s stay word for word: their summary was no shorter or failed the check",
-                    segment[0].operation,
-                    segment[-1].operation,
-                )
-        standing = sorted(standing, key=lambda summary: summary.first_operation)
+                    segment[0].operation, segment[-1].operation,
+                )  # fmt: skip
+        standing.sort(key=lambda summary: summary.first_operation)
         while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
             draft = self._drafted(told_now(self.ledger, taken), self.limits.summary)
-            merged = merged_summary(draft, taken, number=number, created=self.clock())
-            merged = replace(merged, edited=changed)
-            standing = [summary for summary in standing if summary not in taken]
-            standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
+            made = replace(merged_summary(draft, taken, number=number, created=self.clock()), edited=changed)
+            standing = [made, *(summary for summary in standing if summary not in taken)]
+            standing.sort(key=lambda summary: summary.first_operation)
             number += 1
-            yield merged, changed
-
-    def _due_segments(
-        self,
-        session: Session,
-        document: SessionDocument,
-        known: Sequence[Summary],
-        tokens: int,
-        coming: Sequence[Entry],
-    ) -> tuple[set[int], list[tuple[int, Sequence[Source]]], Sequence[MustKeep]]:
-        """What is to be compacted now: operations that people edited, segments with their first ones, and facts."""
-        entries = document.entries()
-        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
-        sources, edited = self._due(session, blocks, tokens, coming)
-        borders = [entry for entry, block in entries.items() if block.pinned]
-        borders += [summary.first_operation for summary in known]
-        facts = self.facts.facts(sources[0].operation, sources[-1].operation) if sources else []
-        return edited, list(self._segments(sources, sorted(borders))), facts
+            yield made, changed
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
         """Segments, each with the first operation that it covers: also those before it that a person took out.
@@ -239,15 +221,16 @@ class SessionCompactor:
                 behind = segment[-1].operation + 1
 
     def _due(
-        self, session: Session, blocks: Mapping[int, Block], tokens: int, coming: Sequence[Entry]
+        self, session: Session, entries: Mapping[int, Block], coming: Sequence[Entry]
     ) -> tuple[list[Source], set[int]]:
         """The sources of what is to be compacted now, oldest first, and which of them a person has edited."""
         edited: set[int] = set()
+        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
         if not blocks:
             return [], edited
         outline = [row for row in self.log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
         new = [(each.operation.id, each.operation.entry_tokens, each.operation.timestamp) for each in coming]
-        tokens += sum(size for _, size, _ in new)
+        tokens = self.memory.token_count() + sum(size for _, size, _ in new)
         count = due([*outline, *new], document_tokens=tokens, window=self.window, limits=self.limits)
         if not count:
             return [], edited

@@ -82,11 +82,9 @@ class WorkPlan:
     def corrected(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """Blocks as a context shows them: what they say of items is how those stand now, whoever has changed them."""
         newest = self.tracker.events(limit=1)
-        if not newest:
-            return tuple(blocks)
-        if self._told[0] != newest[-1].id:
+        if newest and self._told[0] != newest[-1].id:
             self._told = newest[-1].id, {}
-        return tuple(self._corrected(block) if "#" in block.text else block for block in blocks)
+        return tuple(self._corrected(block) if newest and "#" in block.text else block for block in blocks)
 
     def _corrected(self, block: Block) -> Block:
         if block.text not in self._told[1]:
