@@ -112,8 +112,7 @@ class Lifecycle:
             self._take(operation)
 
     def _leave_session(self) -> None:
-        self.session = None
-        self.last_id = 0
+        self.session, self.last_id = None, 0
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
@@ -306,7 +305,8 @@ class Lifecycle:
 
     def draft_ahead(self) -> bool:
         """Draft a summary that the next refresh will want; whether there may be more."""
-        return self.session is not None and self._parts.compactor.draft_ahead(self.session)
+        coming = self._parts.working.older_half()
+        return self.session is not None and self._parts.compactor.draft_ahead(self.session, coming)
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
@@ -375,7 +375,7 @@ class Lifecycle:
             parts.compactor.drafts.place()
             parts.compactor.settle(session)
             session = parts.log.session(session.id)
-            work = parts.reporter.view(session.id, ()).work
+            work = parts.reporter.work.view()
             closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
                 return session, closing

@@ -136,7 +136,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
-        return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))
+        return self._work.corrected(self.short_forms.shown(name, self._whole(name)))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         if name not in self._only:

@@ -86,7 +86,8 @@ class FactExtractor:
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
         # What is found late may have been taken back by what came after it and is known already.
-        later = [fact for fact in known if new and fact.operation > max(fact.operation for fact in new)]
+        newest = max((fact.operation for fact in new), default=0)
+        later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
         if self._lasting:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
@@ -149,14 +146,14 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
 
 def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
     """Find the facts of each text."""
-    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates])
+    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates]).tolist()
     results = []
     begin = 0
     for text in texts:
         own = rows[begin : begin + len(text.candidates)]
         begin += len(text.candidates)
         finds = []
-        for candidate, row, among in zip(text.candidates, own.tolist(), _among(1 - own[:, 0]), strict=True):
+        for candidate, row, among in zip(text.candidates, own, _among([1.0 - row[0] for row in own]), strict=True):
             if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
@@ -164,18 +161,19 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
     return results
 
 
-def _among(likely: NDArray[np.floating]) -> list[float]:
+def _among(likely: Sequence[float]) -> Sequence[float]:
     """Correct each sentence's likelihood by how many of its text are facts; where few are, each is less likely one.
 
-    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002).
+    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002). In plain numbers, as
+    most texts have few sentences.
     """
     share, corrected = _TAUGHT_SHARE, likely
-    for _ in range(_STEPS if len(likely) else 0):
-        fact, none = likely * (share / _TAUGHT_SHARE), (1 - likely) * ((1 - share) / (1 - _TAUGHT_SHARE))
-        corrected = fact / (fact + none)
-        share = (float(corrected.sum()) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
+    for _ in range(_STEPS if likely else 0):
+        more, less = share / _TAUGHT_SHARE, (1 - share) / (1 - _TAUGHT_SHARE)
+        corrected = [each * more / (each * more + (1 - each) * less) for each in likely]
+        share = (sum(corrected) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
         share = max(share, _LEAST_SHARE)
-    return [float(each) for each in corrected]
+    return corrected
 
 
 def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:

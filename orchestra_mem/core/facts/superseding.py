@@ -27,7 +27,11 @@ PERHAPS = 0.25
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
-_KINDS = (*HOLDING, *UNFINISHED, MustKeepKind.COMPLETION)
+# Under names of their own: to ask an enumeration for a member takes as long as a feature.
+_COMPLETION, _FAILURE, _OPEN, _ROLE = (
+    MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
+)  # fmt: skip
+_KINDS = (*HOLDING, *UNFINISHED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
 _NEAR_OPERATIONS = 3  # how far back `scrap that` may point
 _POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
@@ -70,47 +74,48 @@ def topic_of(text: str) -> Topic:
 def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> list[float]:
     """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`."""
     mine, theirs = topic_of(newer.text), topic_of(older.text)
-    shared = [word for word in mine.words if word in theirs.words]
-    common = sum(mine.words[word] for word in shared)
+    shared = [weight for word, weight in mine.words.items() if word in theirs.words]
+    common = sum(shared)
     cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
-    frame = len(shared) / (len(mine.words.keys() | theirs.words.keys()) or 1)
+    frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
-    other_number = float(numbers and mine.numbers.isdisjoint(theirs.numbers))
-    same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
-    other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
-    other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
+    other_number = numbers and mine.numbers.isdisjoint(theirs.numbers)
+    labels = mine.labels.items() if theirs.labels else ()
+    other_label = any(theirs.labels.get(word, label) != label for word, label in labels)
+    other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
-    back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
-    same_kind = float(newer.kind is older.kind)
+    older_kind, same_kind = older.kind, newer.kind is older.kind
+    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING else 0.0  # what is settled is not taken back
+    completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
         share,
         cover * share,
         log1p(common),
-        max((mine.words[word] for word in shared), default=0.0),
+        max(shared, default=0.0),
         frame,
         other_number,
         other_number * frame,
         other_number * same_kind,
         other_label,
         other_label * other_number,
-        same_number,
+        numbers and not other_number,
         other_name,
-        other_name * float(older.kind is MustKeepKind.ROLE),
+        other_name * (older_kind is _ROLE),
         back,
         back * cover,
         back * share,
         same_kind,
         same_kind * cover,
-        float(newer.text == older.text),
+        newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
-        float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
-        float(older.kind is MustKeepKind.FAILURE) * cover,
+        completes,
+        completes * cover,
+        (older_kind is _OPEN) * cover,
+        (older_kind is _FAILURE) * cover,
         *_FLAGS[newer.kind],
-        *_FLAGS[older.kind][:-1],
-        mending if older.kind is MustKeepKind.FAILURE else 0.0,
+        *_FLAGS[older_kind][:-1],
+        mending if older_kind is _FAILURE else 0.0,
     ]
 
 
@@ -199,14 +204,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    if older.kind in HOLDING:
-        return newer.kind in HOLDING or newer.kind is MustKeepKind.COMPLETION
-    return older.kind in UNFINISHED and newer.kind in (
-        MustKeepKind.COMPLETION,
-        MustKeepKind.DECISION,
-        MustKeepKind.ROLE,
-        MustKeepKind.CONSTRAINT,
-    )
+    return (older.kind in HOLDING or older.kind in UNFINISHED) and (newer.kind in HOLDING or newer.kind is _COMPLETION)
 
 
 class _Standing:
