@@ -30,7 +30,8 @@ _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
 _STEPS = 8
-_SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
+# Where a plain word of a rule speaks for one, written or said: a missed rule is worse than an extra one.
+_SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
@@ -119,13 +120,12 @@ def _speech(operation: Operation) -> list[_Text]:
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
     """Give what an operation's fields say by themselves, and the texts that must be classified."""
-    silent = reads_only(operation)
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
             yield _text_of(field)
         elif field.source is Source.STATE:
             yield from _of_state(field)
-        elif not silent:
+        elif not reads_only(operation):
             for line in failure_lines(field.text):
                 yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
 
@@ -191,7 +191,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     if named is not None:
         return (named, likely) if likely >= threshold else None
     safe = safety_kind(candidate.text)
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < _SURE):
+    least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
+    if safe is not None and (safe[1] or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
