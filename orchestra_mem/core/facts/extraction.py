@@ -21,9 +21,9 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.45
+THRESHOLD = 0.36
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
-# The same where most is none; all of these were chosen by leaving out one hand after the other.
+# The same where most is none; chosen, as those below, by leaving out one hand after the other.
 _TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
