@@ -18,16 +18,17 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.45
+THRESHOLD = 0.36
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
-# The same where most is none; all of these were chosen by leaving out one hand after the other.
+# The same where most is none; chosen, as those below, by leaving out one hand after the other.
 _TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
 _STEPS = 8
-_SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
+# Where a plain word of a rule speaks for one, written or said: a missed rule is worse than an extra one.
+_SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
@@ -116,13 +117,12 @@ def _speech(operation: Operation) -> list[_Text]:
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
     """Give what an operation's fields say by themselves, and the texts that must be classified."""
-    silent = reads_only(operation)
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
             yield _text_of(field)
         elif field.source is Source.STATE:
             yield from _of_state(field)
-        elif not silent:
+        elif not reads_only(operation):
             for line in failure_lines(field.text):
                 yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
 
@@ -189,7 +189,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     if named is not None:
         return (named, likely) if likely >= threshold else None
     safe = safety_kind(candidate.text)
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < _SURE):
+    least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
+    if safe is not None and (safe[1] or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
