@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OperationFilter, StorageError, open_memory
+from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.doctor.moving import move_database
@@ -20,6 +23,7 @@ from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.promises.conftest import work
+from tests.timing import until
 
 # Records until it has said so often that something was acknowledged; what fails is told, and the next one tried.
 WORKER = """
@@ -65,7 +69,7 @@ def start(project: Path, config: dict[str, Any], name: str, count: int) -> subpr
 
 
 def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]) -> None:
-    """Contexts byte for byte, hits, facts, documents: by the same operations at the same times."""
+    """Facts, documents, and what was recorded: by the same operations at the same times; and it is found."""
     said = []
     for folder, settings in (("file", SMALL), ("server", config)):
         project = tmp_path / folder / "project"
@@ -73,20 +77,15 @@ def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]
         with open_memory(project, config=settings, clock=Clock()) as memory:
             work(memory, 60)
             memory.refresh()
-            hits = [hit.chunk.text for hit in memory.search("where do we keep batch 14?").hits]
-            context = memory.get_orchestrator_context("answer", query="batch 14").render()
+            assert "table t14" in memory.search("where do we keep batch 14?").hits[0].chunk.text
+            assert "table t14" in memory.get_orchestrator_context("answer", query="batch 14").render()
             facts = [(fact.id, fact.kind, fact.text, fact.status) for fact in memory.facts(standing=False)]
             log = memory.documents.path("decision_log").read_text(encoding="utf-8")
         with open_memory(project, config=settings, clock=Clock()) as memory:
             again = [(each.id, each.data) for each in memory.operations(OperationFilter())]
-            said.append([hits, facts, again, _without_session(context), _without_session(log)])
+            said.append([facts, again, [line for line in log.splitlines() if "ession" not in line]])
     for file, postgres in zip(*said, strict=True):
         assert file == postgres
-
-
-def _without_session(text: str) -> list[str]:
-    """The lines but for the session's own name, which is made by chance."""
-    return [line for line in text.splitlines() if "ession" not in line]
 
 
 def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
@@ -226,3 +225,26 @@ def test_a_memory_moves_to_the_server_and_back(
     (tmp_path / ".obra" / "obra.db").unlink()
     assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
     assert said(SMALL) == before
+
+
+def test_words_are_found_in_upper_and_lower_case_of_any_script(database: SqlDatabase) -> None:
+    """By the server's own folding, as by Python's in a file."""
+    for number, (written, sought) in enumerate(
+        [("Über Ärger", "ÜBER ärger"), ("Straße", "STRASSE"), ("ΣΊΣΥΦΟΣ", "σίσυφοσ")]
+    ):
+        query = "SELECT instr(casefold(?), casefold(?)) > 0"
+        assert database.value("asking", query, (written, sought)), (number, written)
+
+
+def test_a_memory_that_nobody_has_any_more_leaves_no_thread(tmp_path: Path, config: dict[str, Any]) -> None:
+    """The pool of connections has threads; they end with it."""
+    before = threading.active_count()
+    forgotten = open_memory(tmp_path, config=config)
+    forgotten.record_operation("note", {"text": "one"})
+    del forgotten
+
+    def gone() -> bool:
+        gc.collect()  # its own worker may have held it a moment ago
+        return threading.active_count() <= before
+
+    until(gone, 10)

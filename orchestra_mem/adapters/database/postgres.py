@@ -7,6 +7,7 @@ writers do: numbers are then given in the order in which they are committed, and
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.postgres_dialect import PREPARATION, as_postgres, schema_statements
+from orchestra_mem.adapters.database.postgres_dialect import as_postgres, preparation, schema_statements
 from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
@@ -120,6 +121,7 @@ class PostgresDatabase(SqlDatabase):
             kwargs={"autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s))},
             configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
+        weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
             with self._translated("opening"):
                 self._pool.open()
@@ -152,7 +154,8 @@ class PostgresDatabase(SqlDatabase):
             self._lock_schema(connection)
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
             version = self._version(connection)  # asked again: another process may have made it meanwhile
-            for statement in [*([] if version else PREPARATION), *schema_statements(MIGRATIONS, version)]:
+            first = [] if version else preparation(connection.info.server_version)
+            for statement in [*first, *schema_statements(MIGRATIONS, version)]:
                 connection.execute(statement)
             connection.execute("UPDATE schema_version SET version = %s", (len(MIGRATIONS),))
 

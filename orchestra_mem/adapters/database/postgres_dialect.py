@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 # What SQLite has as functions of its own; and rows without a number get the next one, as there.
-PREPARATION: tuple[str, ...] = (
+_PREPARATION: tuple[str, ...] = (
     "CREATE TABLE schema_version (version BIGINT NOT NULL)",
     "INSERT INTO schema_version VALUES (0)",
     "CREATE FUNCTION instr(whole TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE "
@@ -33,8 +33,23 @@ _WORDS = (
     (re.compile(r" INDEXED BY \w+"), ""),
     (re.compile(r"\bjson_each\("), "listed("),
     (re.compile(r"\bjson_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS TEXT), '[]')"),
-    (re.compile(r"\bcasefold\("), "lower("),
+    (re.compile(r"\bcasefold\("), "folded("),
 )
+
+
+# Letters of every script are folded: by the server's own tables, where it has them, else by ICU's.
+_FOLDING = (
+    (180_000, "casefold(whole COLLATE pg_unicode_fast)"),
+    (170_000, "lower(whole COLLATE pg_c_utf8)"),
+    (0, 'lower(whole COLLATE "und-x-icu")'),
+)
+
+
+def preparation(server_version: int) -> list[str]:
+    """Give the statements that a new schema begins with, for a server of this version (180004 is 18.4)."""
+    fold = next(how for least, how in _FOLDING if server_version >= least)
+    folded = f"CREATE FUNCTION folded(whole TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT {fold} $$"
+    return [*_PREPARATION, folded]
 
 
 def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
