@@ -23,7 +23,7 @@ from orchestra_mem.core.catalog.item_drafts import read_draft
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory
-from orchestra_mem.memory.queries import MemoryRetriever
+from orchestra_mem.retrieval.retriever import ContextRetriever
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, MustKeepKind
@@ -40,8 +40,8 @@ _NEVER = {"out", "token_file"}  # what is written into a file is what is printed
 # Whose other parameters a method of the view hands on.
 _HANDED_ON: dict[str, Callable[..., Any]] = {
     "record_operation": OrchestratorContextManager.record_operation,
-    "retrieve_context": MemoryRetriever.retrieve_context,
-    "get_recommendations": MemoryRetriever.get_recommendations,
+    "retrieve_context": ContextRetriever.retrieve_context,
+    "get_recommendations": ContextRetriever.get_recommendations,
 }
 
 
@@ -124,7 +124,8 @@ class AgentCalls:
             words += [shown] if each.param_type_name == "argument" else [each.opts[0], shown]
         as_json = ["--json"] * self._rng.randint(0, 1)
         arguments = [*words, *flags, *as_json, "--agent", self._view.agent, "-C", str(self._project)]
-        done = CliRunner().invoke(app, arguments)
+        home = {"ORCHESTRA_MEM_HOME": str(self._project / "home")}  # for `--all-projects`
+        done = CliRunner().invoke(app, arguments, env=home)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return done.output

@@ -37,6 +37,8 @@ import psutil
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DEFAULT_DATA = CHECKOUT.parent / "shared" / "data"
+# No project of a benchmark is listed among the projects of who runs it; processes that it starts have this as well.
+os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
 Target = tuple[Literal["<=", ">="], float]
 

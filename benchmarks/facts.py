@@ -181,6 +181,11 @@ def measure(options: Options, report: Report) -> None:
     report.add("precision", tally.told_rightly / max(1, tally.told), n=tally.told)
     report.add("kept_share", tally.kept / tally.characters, n=tally.characters, note="of the characters")
     report.add("recall_worst_language", min(share for _, share, _ in tally.recall("language")), n=tally.marked)
+    files = tally_records(load_records(_DATA / "facts.jsonl", "test-files"))
+    told = "of notes and rule files by four hands"
+    report.add("recall_files", files.found / files.marked, n=files.marked, note=told)
+    report.add("recall_right_kind_files", files.right_kind / files.marked, n=files.marked, note=told)
+    report.add("precision_files", files.told_rightly / max(1, files.told), n=files.told, note=told)
     for group in ("nature", "language", "kind"):
         for name, share, count in tally.recall(group):
             report.add(f"recall_{group}_{name}", share, n=count)

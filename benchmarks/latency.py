@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import sys
@@ -16,10 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks._facts import load_records
 from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.tiers.session_compaction import Refreshed
+from orchestra_mem.types import STATED_FACT
 
 TARGETS: dict[str, Target] = {
     "record_p99_ms": ("<=", 1.0),
@@ -43,6 +46,8 @@ PAUSE_EVERY = 4
 # Sessions in the project that is opened; the last of them still under way.
 SESSIONS = 10
 WORDS_OF_400_TOKENS = 245
+HOME, SHARED = "ORCHESTRA_MEM_HOME", 50
+DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,8 @@ class Paced:
 def project(clock: WorkClock, folder: str | None = None) -> Iterator[OrchestratorContextManager]:
     """Open a memory with a window of 128,000 tokens, in a new folder if none is given."""
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    if folder:
+        Path(folder).mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as new, open_memory(folder or new, config=config, clock=clock) as memory:
         yield memory
 
@@ -238,6 +245,49 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
     report.add("context_tokens", middle, n=len(tokens), note="of the contexts measured, median")
 
 
+def share_decisions() -> None:
+    """Have a project share decisions and rules that people have put in their own words, of the train split."""
+    records = [each for each in load_records(DATA / "facts.jsonl", "train") if each.language == "en"]
+    told = [line for each in records for line in each.lines if line.kind in ("decision", "constraint")]
+    with project(WorkClock()) as memory:
+        for line in random.Random(1).sample(told, 2 * SHARED):
+            memory.record_operation(STATED_FACT, {"text": line.text, "kind": line.kind}, critical=True)
+        for fact in memory.facts():
+            if len(memory.shared_decisions()) < SHARED:
+                memory.share_decision(f"K{fact.id}")
+
+
+def measure_shared(sizes: Sizes, report: Report) -> None:
+    """Ask for the same contexts of the same work where 50 decisions are shared, and where there is no home."""
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        os.environ[HOME] = home
+        share_decisions()
+        for name, where in (("shared", home), ("unshared", "off")):
+            os.environ[HOME] = where
+            clock, works = WorkClock(), Generator(7).works()
+            asked, begun, opened = list[float](), list[float](), list[float]()
+            with project(clock, f"{folder}/{name}") as memory:
+                for work in islice(works, 600):
+                    record(memory, clock, work)
+                memory.refresh()
+                context = memory.get_orchestrator_context("task_execution")
+                for work in islice(works, sizes.contexts):
+                    record(memory, clock, work)
+                    with stopwatch(asked):
+                        context = memory.get_orchestrator_context("task_execution")
+                for saved in range(1, sizes.contexts // 5):
+                    with stopwatch(begun):
+                        memory.get_orchestrator_context("task_execution", BUDGET - saved)
+                tokens = sum(each.tokens for each in context.placements if each.part == "shared_decisions")
+            for _ in range(sizes.imports):
+                opened.append(float(fresh(OPEN, f"{folder}/{name}", str(WINDOW)).split()[2]))
+            note = f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "without a home, the same work"
+            report.percentiles(f"context_{name}", asked, (50, 95), note=note)
+            report.percentiles(f"context_begin_{name}", begun, (50, 95), note="each begins an epoch")
+            report.percentiles(f"context_first_{name}", opened, (50,), note="of a fresh process, from opening on")
+    os.environ[HOME] = "off"
+
+
 def measure_flushes(sizes: Sizes, report: Report) -> None:
     """Flush sessions of 20 to 300 operations, and a few long ones."""
     clock, works, chance = WorkClock(), Generator(3).works(), random.Random(3)
@@ -324,6 +374,7 @@ def measure(options: Options, report: Report) -> None:
     measure_imports(sizes, report)
     measure_records(sizes, report)
     measure_contexts(sizes, report)
+    measure_shared(sizes, report)
     measure_flushes(sizes, report)
     measure_opens(sizes, report)
     report.note("Percentiles of several runs are the median of the runs' own, so that one busy minute does not decide.")

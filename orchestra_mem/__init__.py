@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StorageReadOnlyError,
         TokenizerError,
     )
+    from orchestra_mem.home.projects import Projects
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.vector_store import VectorStore
     from orchestra_mem.orchestrator.orchestrator import Orchestrator
@@ -65,6 +66,7 @@ else:
         "OperationFilter": "types",
         "Orchestrator": "orchestrator.orchestrator",
         "OrchestratorContextManager": "memory.manager",
+        "Projects": "home.projects",
         "ResponseCache": "retrieval.response_cache",
         "SessionMemoryManager": "tiers.session",
         "StateManager": "tiers.state",
@@ -114,6 +116,7 @@ __all__ = [
     "OrchestraMemError",
     "Orchestrator",
     "OrchestratorContextManager",
+    "Projects",
     "ResponseCache",
     "SchemaTooNewError",
     "SearchError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -201,18 +201,6 @@ class InjectedItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogLimits:
-    """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
-
-    most: int
-    expires_after: timedelta
-    permanent_from: int
-    summary_words: int
-    cleanup_every: timedelta
-    audit_kept: timedelta
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CleanedUp:
     """What a clean-up has hidden, and what has gone: entries of the audit trail, archived session documents by name.
 
@@ -302,7 +290,7 @@ class CatalogStore(Protocol):
 
     def put_exchange(self, exchange: Exchange) -> None: ...
 
-    def exchanges(self, limit: int) -> list[Exchange]:
+    def exchanges(self, limit: int | None = None) -> list[Exchange]:
         """Give the exchanges that wait, oldest first; -1 for all of them."""
 
     def exchanges_failed(self) -> list[Exchange]:

@@ -156,7 +156,7 @@ _SHOWN = {
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",
-    "Recommendation": "source text why agent time outcome? full_tokens",
+    "Recommendation": "source text why agent time outcome? full_tokens likelihood:4 project?",
     "Relevance": "score:6 recency tags affinity priority",
     "Session": "id started status ended archive spilled_through",
     "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "
@@ -166,6 +166,8 @@ _SHOWN = {
     "started finished",
     "WorkProgress": "done total share:4",
 }
+_SHOWN["ProjectHit"] = f"project project_id path {_SHOWN['Hit']} line?"
+_SHOWN["ProjectFact"] = f"project project_id path {_SHOWN['MustKeep']}"
 
 
 def to_object(value: Any) -> dict[str, Json]:

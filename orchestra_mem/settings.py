@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from orchestra_mem.choices import CounterChoice, Durability, EmbedderChoice, IsolationChoice, RedactionChoice
-from orchestra_mem.core.addresses import address_fault, without_user
+from orchestra_mem.core.addresses import address_fault, checked_schema, database_address, without_user
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
@@ -23,7 +23,7 @@ _SECRET = "(set, not shown)"
 
 def hidden(key: str, value: object) -> object:
     """Give the value of `key` as people may see it: secrets and passwords in addresses are replaced."""
-    if key.endswith(".api_key") and value:
+    if (key.endswith(".api_key") or key == "storage.url") and value:
         return _SECRET
     return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
 
@@ -95,10 +95,12 @@ class OrchestratorSettings(_Section):
 
 
 class ProjectSettings(_Section):
-    """What the project is called; an empty name stands for the name of its folder."""
+    """What the project is called, an empty name standing for its folder's, and what others may see of it."""
 
     id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
     name: _Line = ""
+    tags: list[Annotated[_Line, _NotEmpty]] = []
+    shared: bool = True
 
     @property
     def title(self) -> str:
@@ -110,6 +112,8 @@ class StorageSettings(_Section):
     """The database and the locks."""
 
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
+    url: Annotated[_Line, AfterValidator(database_address)] = ""
+    schema_name: Annotated[str, AfterValidator(checked_schema)] = "orchestra_mem"
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 
@@ -135,6 +139,7 @@ class ContextSettings(_Section):
     """How a context is filled."""
 
     shares: SharesSettings = SharesSettings.model_construct()
+    shared_share: _Share = 0.05
     fill_at_start: Annotated[float, _between(0.05, 1)] = 0.5
 
 
@@ -161,6 +166,7 @@ class DocumentsSettings(_Section):
     decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
     progress_items: Annotated[int, _between(1, 100_000)] = 30
+    only_decisions: bool = False
 
 
 class SearchSettings(_Section):

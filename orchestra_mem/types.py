@@ -24,6 +24,12 @@ Its idempotency key is the name and, behind a blank, a word of its own. Search h
 says `deleted`.
 """
 
+STATED_FACT = "stated_fact"
+"""The type of an operation that is one fact and no more: a decision or rule that a project has shared or adopted.
+
+Its data hold the fact's `text` and `kind`, and `from`: where it comes from.
+"""
+
 
 class DocumentName(StrEnum):
     """The episodic documents; the value is the file's stem."""
@@ -100,6 +106,11 @@ class Operation(ReadByKey):
     agent: str | None = None
     critical: bool = False
     idempotency_key: str | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a program has put it under a name (`STORED_ITEM`): no context and no document shows it by itself."""
+        return self.type == STORED_ITEM and self.idempotency_key is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,30 +4,68 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_server import PostgresServer
 from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:
     from orchestra_mem import OrchestratorContextManager
+    from orchestra_mem.adapters.database import SqlDatabase
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 
 # The settings of who runs the tests stay out of them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:
     del os.environ[name]
+# Nor is a test's project listed among the projects of who runs it.
+os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
 # No deadline: a property is not wrong because the machine is busy. In CI the same examples are drawn each time, so that
 # a change fails for what it changes; elsewhere new ones are.
 settings.register_profile("home", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("home"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server of these tests' own, from a wheel."""
+    # Not below the tests' folders, which are closed to the user that the server runs as where root starts it.
+    with TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as folder:
+        server = PostgresServer(Path(folder))
+        yield server
+        server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def storage(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """The settings of each storage in turn; on the server a schema of its own."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    schema = server.schema()
+    yield {"url": server.url, "schema_name": schema}
+    server.drop(schema)
+
+
+@pytest.fixture
+def database(storage: dict[str, Any], tmp_path: Path) -> Iterator[SqlDatabase]:
+    """An empty database, of each storage in turn."""
+    from orchestra_mem.build.storage import open_database
+    from orchestra_mem.settings import Settings
+
+    with closing(open_database(tmp_path, Settings.model_validate({"storage": storage}))) as opened:
+        yield opened
 
 
 class Clock:

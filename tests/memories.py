@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.types import Session, Summary
+from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
 from tests.conftest import Clock
 
 # So small a window that it spills, compacts and refreshes within a few dozen operations.
@@ -49,6 +49,14 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
     memory.refresh()
 
 
+def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
+    """Have a text of the machine's merged into a document."""
+    (writer,) = memory.episodic_memory.writers
+    with writer.reading():
+        pass
+    assert not writer.write_all(lambda: {name: text}, VersionReason.REFRESH)
+
+
 def edited(text: str, *changes: tuple[str, str]) -> str:
     """Change passages that stand once."""
     for old, new in changes:
@@ -60,6 +68,17 @@ def edited(text: str, *changes: tuple[str, str]) -> str:
 def edit(path: Path, *changes: tuple[str, str]) -> None:
     """Change passages of a document that stand once, as a person does."""
     path.write_bytes(edited(path.read_bytes().decode(), *changes).encode())
+
+
+def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -> Path:
+    """Have a person and the machine both change the last line of the work plan; gives where that lies."""
+    plan = DocumentName.WORK_PLAN
+    path = memory.episodic_memory.path(plan)
+    text = path.read_text()
+    machine_writes(memory, plan, f"{text}\n- buy flour\n")
+    edit(path, ("- buy flour", mine))
+    machine_writes(memory, plan, f"{text}\n- buy wheat flour\n")
+    return path
 
 
 def flushed(memory: OrchestratorContextManager) -> Path:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
 from orchestra_mem.testing import EndlessModel, FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
+from tests.processes import python
 
 # The two of the source design's tests.
 IMPLEMENT: dict[str, Any] = {
@@ -244,8 +243,7 @@ def test_what_was_kept_back_is_categorised_later(tmp_path: Path) -> None:
         "for n in range(5): store.add_orchestration(f'orch-{n}', {'task': f'fix door {n}'})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    python(program, tmp_path, status=-signal.SIGKILL)
     with open_memory(tmp_path, config=config, model=FailingModel(RATE_LIMIT)) as memory:
         memory.record_operation("orchestration", {"no": "task"})
         assert len(memory.categorization.categorize_waiting().failed) == 5

@@ -22,8 +22,8 @@ CHECKOUT = Path(__file__).parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted((CHECKOUT / "docs").glob("*.md"))}
 
-# This Python and its commands, and no settings of who runs the tests.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")} | {
+# This Python and its commands.
+_ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": str(CHECKOUT),
 }

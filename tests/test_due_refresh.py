@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.work_types import WorkKind
+from tests.processes import python
 from tests.timing import until
 
 WINDOW = 10_000
@@ -212,12 +211,7 @@ time.sleep(float(sys.argv[2]))
 @pytest.mark.parametrize("pause_s", [0.0, 0.045, 0.06, 0.075])
 def test_a_program_may_end_in_the_middle_of_one(tmp_path: Path, pause_s: float) -> None:
     """It ends at once and quietly, also where only the interpreter's end closes the memory."""
-    done = subprocess.run(
-        [sys.executable, "-c", ENDING, str(tmp_path), str(pause_s)],
-        check=False, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in python(ENDING, tmp_path, pause_s).stderr
     with open_memory(tmp_path) as memory:
         assert memory.operations()
         assert memory.get_stats()["problems"] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,13 @@ from tests.conftest import Clock
 from tests.memories import live, session_of
 from tests.timing import assert_quick
 
-WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
-    """A memory with a window of 8K."""
-    with open_memory(tmp_path, config=WINDOW, clock=Clock(step_s=20)) as opened:
-        yield opened
+def clock() -> Clock:
+    """It goes on by 20 seconds with each look at it."""
+    return Clock(step_s=20)
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:

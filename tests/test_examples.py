@@ -16,13 +16,12 @@ from orchestra_mem import open_memory
 from tests.adapters.test_openai_http import Llama, serving
 
 CHECKOUT = Path(__file__).parents[1]
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")}
 
 
 def _start(name: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), *arguments], text=True,
-        env=ENVIRONMENT | {"PYTHONPATH": str(CHECKOUT)},
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +23,7 @@ from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.conftest import START, Clock
 from tests.memories import standing
+from tests.processes import python
 from tests.test_jobs import SMALL, record
 
 # What a model reads as a fact and the classifier does not find, but does not rule out either.
@@ -173,9 +171,7 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
         "memory = open_memory(Path(sys.argv[1]), config=SMALL, clock=lambda: now, model=model)\n"
         "while memory.compression.work(): pass\n"
     )
-    command = [sys.executable, "-c", program, str(killed), clock().isoformat()]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    assert subprocess.run(command, check=False, timeout=60, env=environment).returncode == -signal.SIGKILL
+    python(program, killed, clock().isoformat(), status=-signal.SIGKILL)
     clock.now += timedelta(minutes=5)
     found, asked = [], []
     for folder in (killed, whole):

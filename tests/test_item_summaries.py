@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -29,6 +27,7 @@ from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import problems_of
+from tests.processes import python
 from tests.test_bad_models import BAD, _model
 from tests.timing import until
 
@@ -167,8 +166,7 @@ def test_a_kill_loses_no_job(tmp_path: Path, clock: Clock) -> None:
         "memory.catalog.store({'content': sys.argv[2], 'agent': 'ada'})\n"
         "while True: memory.compression.work()\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path), CONTENT, clock().isoformat()]
-    assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+    python(program, tmp_path, CONTENT, clock().isoformat(), status=-signal.SIGKILL)
     clock.now += timedelta(minutes=5)
     with _open(tmp_path, clock, FaithfulModel()) as memory:
         _work(memory)

@@ -88,7 +88,9 @@ def test_many_unread_operations_keep_nobody_waiting(tmp_path: Path, clock: Clock
     config = {"orchestrator": {"auto_refresh_enabled": False}}
     waits: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
-        fill(memory, clock, 600)
+        fill(memory, clock, 1)
+        memory.facts()  # loads what finds them
+        fill(memory, clock, 599)
         finding = threading.Thread(target=memory.facts)
         begun = time.perf_counter()
         finding.start()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -14,9 +12,9 @@ import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.history import HistoryCalls
+from orchestra_mem.memory.queries import SearchCalls
 from tests.builders import cases
-
-PACKAGE = Path(orchestra_mem.__file__).parent
+from tests.processes import python
 
 
 def test_the_public_names_are_those() -> None:
@@ -28,7 +26,7 @@ def test_the_public_names_are_those() -> None:
         "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
         "MemoryCatalog", "MemoryCompressor", "MemoryItem", "MemoryService", "ModelError", "NewObservation",
         "NotFoundError", "ObservationFilter", "OperationFilter", "OrchestraMemError", "Orchestrator",
-        "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
+        "OrchestratorContextManager", "Projects", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
         "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError",
         "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip
@@ -47,7 +45,7 @@ def test_the_managers_methods_are_called_like_this() -> None:
     manager = orchestra_mem.OrchestratorContextManager
     methods = {
         name: method
-        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(manager)).items()
+        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(SearchCalls) | vars(manager)).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert {name: str(inspect.signature(method)) for name, method in methods.items()} == dict(
@@ -78,11 +76,7 @@ HEAVY = (
 
 def _loaded_after(program: str, names: tuple[str, ...]) -> str:
     """Which of these modules a fresh interpreter has loaded after a program."""
-    asked = f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", asked], cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60
-    )
-    return done.stdout
+    return python(f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])").stdout
 
 
 def test_importing_the_public_names_loads_nothing_heavy() -> None:
@@ -117,6 +111,15 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     assert shown.endswith("no problems\n[]\n")
 
 
+@pytest.mark.parametrize("command", ["--help", "status", "serve --help", "serve token", "mcp --install cursor"])
+def test_no_command_loads_what_another_serves_with(tmp_path: Path, command: str) -> None:
+    """The server and MCP's SDK are loaded where they answer, and by nothing else."""
+    open_memory(tmp_path).close()
+    program = f"from orchestra_mem.faces.cli import app; app({[*command.split(), '-C', str(tmp_path)]!r}"
+    shown = _loaded_after(f"{program}, standalone_mode=False)", ("fastapi", "starlette", "uvicorn", "mcp", "anyio"))
+    assert shown.endswith("\n[]\n")
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     """Names are loaded on first use, and no others are made up."""
     with pytest.raises(AttributeError, match="module 'orchestra_mem' has no attribute 'open_memories'"):
@@ -127,8 +130,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 def test_importing_opens_no_file_of_the_users(tmp_path: Path) -> None:
     """Nothing is read or made before a memory is opened."""
-    program = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); import orchestra_mem"
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
+    python("import orchestra_mem", cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -114,7 +114,7 @@ def test_the_number_of_answers_is_bounded(tmp_path: Path, clock: Clock) -> None:
 
 def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Path, clock: Clock) -> None:
     """The file may be deleted, damaged, or be another program's: the next answer is kept again."""
-    path = tmp_path / HOME / "index" / "responses.db"
+    path = tmp_path / HOME / "index" / "search.db"
     with open_memory(tmp_path, clock=clock) as memory:
         memory.response_cache.put(QUESTION, ANSWER, facts=[])
     with open_memory(tmp_path, clock=clock) as memory:
@@ -132,7 +132,8 @@ def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Pat
                 with sqlite3.connect(path) as connection:
                     connection.execute("CREATE TABLE response (x)")
                 connection.close()
-            assert cache.get(QUESTION, facts=[]) is None, harm
+            # What is damaged beneath a log that holds the answer still gives it.
+            assert harm == "damage" or cache.get(QUESTION, facts=[]) is None, harm
             assert cache.put(QUESTION, ANSWER, facts=[]), harm
             assert cache.get(QUESTION, facts=[]) is not None, harm
 
@@ -141,14 +142,14 @@ def test_where_nothing_can_be_written_the_model_answers(
     memory: OrchestratorContextManager, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A folder stands in the file's place: no answer, no error, and a warning with the reason."""
-    path = tmp_path / HOME / "index" / "responses.db"
+    path = tmp_path / HOME / "index" / "search.db"
     path.mkdir(parents=True)
     cache = memory.response_cache
     with caplog.at_level(logging.WARNING):
         assert not cache.put(QUESTION, ANSWER, facts=[])
         assert cache.get(QUESTION, facts=[]) is None
-    assert "an answer could not be kept: keeping an answer: " in caplog.text
-    assert "the response cache cannot be used, the model answers: " in caplog.text
+    assert f"an answer could not be kept: {path} is no file" in caplog.text
+    assert f"the response cache cannot be used, the model answers: {path} is no file" in caplog.text
     assert cache.get_stats()["responses"] == -1
 
 

@@ -6,7 +6,6 @@ scenario runs in a process of its own: this file, called as a program.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from tests.test_storage_failures import _namespace
+from tests.test_storage_failures import play
 
 EARLY = "The reactor pump was repaired by hand."
 LATE = "The quokka enclosure needs a new fence."
@@ -77,15 +76,7 @@ def read_only_index(project: Path, index: Path) -> None:
 @pytest.mark.parametrize("scenario", ["full_index", "read_only_index"])
 def test_what_is_in_the_index_answers(tmp_path: Path, scenario: str) -> None:
     """With a note; when the disk may be written again, all is found."""
-    namespace = _namespace()
-    if namespace is None:
-        pytest.skip("no file system may be mounted here")
-    played = subprocess.run(
-        [*namespace, sys.executable, __file__, scenario, str(tmp_path)],
-        capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-    )  # fmt: skip
-    assert played.returncode == 0, played.stdout + played.stderr
+    play(scenario, tmp_path, of=__file__, mounted=True)
 
 
 def main(scenario: str, folder: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.config_files import default_config_text, load_settings, template_files
@@ -380,6 +380,7 @@ _trees = st.recursive(
 
 
 @given(st.dictionaries(_names | st.text(max_size=5), _trees, max_size=6))
+@example({"retrieval": False, "retrieval.cache_entries": None})
 def test_any_overrides_give_settings_or_a_configuration_error(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]
 ) -> None:

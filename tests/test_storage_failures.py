@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
 from tests.memories import SMALL, everywhere, flushed, live, session_of
+from tests.processes import python
 
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
 NOBODY = 65_534
@@ -231,7 +233,7 @@ def read_only_mount(folder: Path) -> None:
         project.mkdir()
         with _open(project) as memory:
             told[project] = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
-    subprocess.run([sys.executable, "-c", _KILLED, str(folder / "killed")], check=False, timeout=60)
+    python(_KILLED, folder / "killed", status=-signal.SIGKILL)
     told[folder / "killed"]["last"] = 21
     _stop_flushing(folder / "flushing")
     copied = folder / "copied"
@@ -390,10 +392,16 @@ def _namespace() -> list[str] | None:
     return command if tried.returncode == 0 else None
 
 
-def _play(scenario: str, folder: Path, *, mounted: bool = False) -> None:
-    """Run a scenario in a process of its own, and fail with what it printed."""
+def play(scenario: str, folder: Path, *, of: str = __file__, mounted: bool = False) -> None:
+    """Run a scenario of a file in a process of its own, and fail with what it printed; `mounted` with its own mounts.
+
+    Where the machine does not allow these, the test is skipped.
+    """
+    namespace = _namespace() if mounted else []
+    if namespace is None:
+        pytest.skip("no file system may be mounted here")
     played = subprocess.run(
-        [*((_namespace() or []) if mounted else []), sys.executable, __file__, scenario, str(folder)],
+        [*namespace, sys.executable, of, scenario, str(folder)],
         capture_output=True, text=True, timeout=120, check=False,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "MOUNT": str(int(mounted))},
     )  # fmt: skip
@@ -406,29 +414,25 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
 
     On a mounted file system of 32 MB.
     """
-    if _namespace() is None:
-        pytest.skip("no file system may be mounted here; the next test limits the size of files instead")
-    _play(scenario, tmp_path, mounted=True)
+    play(scenario, tmp_path, mounted=True)
 
 
 @pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start", "file_limit_catalog"])
 def test_files_that_may_not_grow_lose_nothing(tmp_path: Path, scenario: str) -> None:
     """The same for a quota, or a file system that cannot hold larger files: a real limit of the system."""
-    _play(scenario, tmp_path)
+    play(scenario, tmp_path)
 
 
 @pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
 def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Also after a kill, within a flush, without a log's index, without a database; no byte changes meanwhile."""
-    if _namespace() is None:
-        pytest.skip("no file system may be mounted here; the next test takes rights away instead")
-    _play(scenario, tmp_path, mounted=True)
+    play(scenario, tmp_path, mounted=True)
 
 
 def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
     """Without the right to write documents recording goes on; with it they catch up. As a user whom rights bind."""
     with tempfile.TemporaryDirectory() as folder:
-        _play("read_only_folders", Path(folder))
+        play("read_only_folders", Path(folder))
 
 
 # Documents
@@ -579,9 +583,9 @@ for number in range(50):
 print(problem["subject"], problem["problem"], flush=True)
 os._exit(9)
 """
-    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 9, done.stderr
-    assert done.stdout.startswith(f"database {tmp_path}/.obra/{deleted} was deleted while it was in use")
+    assert python(child, status=9).stdout.startswith(
+        f"database {tmp_path}/.obra/{deleted} was deleted while it was in use"
+    )
     with _open(tmp_path) as memory:
         assert list(_recorded(memory)) == [f"m{number}" for number in range(50)]
         assert memory.get_stats()["problems"] == []

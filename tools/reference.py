@@ -24,7 +24,6 @@ import typer.main
 import orchestra_mem
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory
-from orchestra_mem.memory.queries import MemoryRetriever
 from orchestra_mem.settings import ServerSettings
 
 CHECKOUT = Path(__file__).parents[1]
@@ -32,7 +31,7 @@ _PART = re.compile(r"(?<=<!-- generated: )(\w+)( by tools/reference\.py -->\n)(.
 # Every command has these; the page says it once.
 _COMMON = {"--project", "--debug", "--help", "--version", "--install-completion", "--show-completion"}
 # Classes that a program makes itself, so that their arguments are told; the others come from a memory.
-_MADE_BY_USERS = {"Orchestrator", "MemoryService"}
+_MADE_BY_USERS = {"Orchestrator", "MemoryService", "Projects"}
 _WIDTH = 90
 _JSON = "Print one JSON document instead."
 
@@ -196,8 +195,8 @@ def calls() -> str:
     text = _described(inspect.getdoc(orchestra_mem.open_memory) or "")
     kinds: list[type] = [
         orchestra_mem.OrchestratorContextManager, AgentMemory, orchestra_mem.MemoryCatalog,
-        MemoryRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
-        orchestra_mem.MemoryService,
+        orchestra_mem.ContextRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
+        orchestra_mem.MemoryService, orchestra_mem.Projects,
     ]  # fmt: skip
     return f"\n## open_memory\n\n```py\n{opened}\n```\n\n{text}\n" + "".join(map(_class, kinds))
 

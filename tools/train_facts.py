@@ -50,10 +50,12 @@ TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
 # Inverses of the regularisation, chosen by cross-validation: of whether a sentence is a fact, and of its kind.
 _STRENGTH, _KIND_STRENGTH = 6.0, 20.0
-# Weights of examples, chosen likewise: dialogues mark some of their facts alone, and most sources have few facts.
-_MARKED, _UNMARKED, _BARE, _RARE, _PLAIN = 1.0, 0.3, 0.5, 2.0, 12.0
+# Weights of examples, chosen likewise: dialogues mark some of their facts alone, most sources have few facts, and few
+# records are whole files.
+_MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 1.0, 0.3, 0.5, 2.0, 12.0, 4.0
 _RARE_SHARE = 0.15
 _PLAIN_HANDS = frozenset({"h40", "h41", "h43"})  # short and plain: few lines that stand for much that people say
+_FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
 _CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
@@ -96,6 +98,8 @@ def examples_of(records: Sequence[Record]) -> Examples:
         weight = _RARE if _share_of_facts([record]) < _RARE_SHARE else 1.0
         if hand_of(record) in _PLAIN_HANDS:
             weight = _PLAIN
+        if hand_of(record)[0] in _FILE_HANDS:
+            weight *= _FILE
         for operation, lines in operations_of(record):
             for field in fields_of(operation):
                 if field.source is Source.OUTPUT:

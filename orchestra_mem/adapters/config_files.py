@@ -124,7 +124,7 @@ def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
     except ValidationError as error:
         for each in error.errors(include_url=False):
             whole = ".".join(map(str, each["loc"]))
-            key = next(name for name in given if f"{whole}.".startswith(f"{name}."))
+            key = next(name for name in given if name in schema() and f"{whole}.".startswith(f"{name}."))
             if each["type"] == "value_error" or key != whole:
                 told = str(each.get("ctx", {}).get("error") or _WITHIN.get(each["type"], each["msg"]))
             else:

@@ -173,7 +173,7 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 class CachedCounter:
     """Counts with the first counter that can, and remembers lately counted texts. Safe to share between threads.
 
-    Where the counter is additive it remembers the counts of paragraphs, which come again in other texts.
+    Where the counter is additive it remembers the counts of paragraphs or lines, which come again in other texts.
 
     Args:
         counters: best first; chosen from at the first count. Name, exactness and law are those of the chosen one.
@@ -209,10 +209,10 @@ class CachedCounter:
 
     def count(self, text: str) -> int:
         """Count the tokens of `text`, from memory where it was counted before."""
-        if "\n\n" in text and self._counter.additive:
-            # As the law of `TokenCounter.additive` lets it be cut: before what stands behind a blank line.
-            return sum(map(self._count, _BLANK_LINE.split(text)))
-        return self._count(text)
+        # As the law of `TokenCounter.additive` lets it be cut: in paragraphs, or what may be a list, in lines.
+        end = "\n" if _LIST_CHARS < len(text) <= _MAX_STRETCH else "\n\n"
+        *pieces, last = re.split(rf"{end}(?=\S)", text) if self._counter.additive else [text]
+        return sum(self._count(piece + end) for piece in pieces) + self._count(last)
 
     def _count(self, text: str) -> int:
         key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -277,7 +277,7 @@ def _read(file: Path) -> dict[bytes, int]:
         return {}
 
 
-_BLANK_LINE = re.compile(r"(?<=\n\n)(?=\S)")
+_LIST_CHARS = 1_000
 # Some four contexts of the largest usual windows; reading as many takes two milliseconds.
 _MOST_KEPT = 5_000
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.errors import StorageError, storage_error
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.openai_http.relay import Relay
     from orchestra_mem.adapters.prompted_model import language_model
+    from orchestra_mem.build.wiring import Wiring
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "find_project",
     "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
-    "open_memory", "open_relay", "utc_now",
+    "open_memory", "open_relay", "utc_now", "wire",
 ]  # fmt: skip
 
 # Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
@@ -79,6 +80,7 @@ def initialise(project: str | Path = ".") -> Initialised:
         StorageError: the folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
+    from orchestra_mem.build.storage import database_file
     from orchestra_mem.build.wiring import Place
 
     folder = Path(project).resolve()
@@ -97,8 +99,9 @@ def initialise(project: str | Path = ".") -> Initialised:
                 kept.append(name)
     except OSError as error:
         raise storage_error(error, "writing to", home) from error
-    place = Place.of(folder, load_settings(folder, os.environ))
-    expected = [home / "obra.db", *place.documents()]
+    settings = load_settings(folder, os.environ)
+    place = Place.of(folder, settings)
+    expected = [path for path in (database_file(home, settings), *place.documents()) if path]
     there = [path for path in expected if path.exists()]
     open_memory(folder).close()
     shown = [*(home / name for name in made), *(path for path in expected if path not in there)]
@@ -144,21 +147,31 @@ def open_memory(
         ValueError: the clock gives times without a zone.
         TypeError: the model is none.
     """
-    from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.build.wiring import Place, Wiring
+    from orchestra_mem.adapters.home import ProjectRegistry, home_folder
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
+    wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
+    memory = wiring.manager()
+    if (home := home_folder(os.environ)) and not wiring.settings.documents.only_decisions:
+        ProjectRegistry(home).note_opened(wiring.listed())
+    return memory
+
+
+def wire(project: str | Path, config: Mapping[str, object] | None = None, **more: Any) -> Wiring:
+    """Prepare what `open_memory` opens, which takes the same arguments and lists the project; see there."""
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.build.wiring import Place, Wiring
 
     folder = Path(project).resolve()
     if not folder.is_dir():
         raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
     settings = load_settings(folder, os.environ, config or {})
-    place = Place.of(folder, settings)
-    return Wiring(place, settings, clock=clock, counter=counter, write_point=write_point, model=model).manager()
+    given = {"clock": utc_now, "counter": None, "write_point": None, "model": None} | more
+    return Wiring(Place.of(folder, settings), settings, **given)
 
 
-def open_relay(project: str | Path, *, config: Mapping[str, object] | None = None) -> Relay | None:
+def open_relay(project: str | Path) -> Relay | None:
     """Open what hands chats on to the model's server that the settings name; None where they name none.
 
     Raises:
@@ -168,7 +181,7 @@ def open_relay(project: str | Path, *, config: Mapping[str, object] | None = Non
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.own_models import open_server
 
-    llm = load_settings(Path(project).resolve(), os.environ, config or {}).llm
+    llm = load_settings(Path(project).resolve(), os.environ).llm
     if not llm.base_url:
         return None
     server = open_server(llm)

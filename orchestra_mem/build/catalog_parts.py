@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
-from orchestra_mem.catalog_types import CatalogLimits
+from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def open_catalog(
-    database: Database,
+    database: SqlDatabase,
     settings: Settings,
     *,
     log: EventLog,
@@ -51,13 +49,10 @@ def open_catalog(
     wanted, store = settings.catalog, SqliteCatalogStore(database)
     access = _access(wanted)
     audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
-    selector = CatalogSelector(
-        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
-        min_relevance=wanted.min_relevance,
-    )  # fmt: skip
+    selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
-        select=selector.get_relevant, limits=_limits(wanted),
+        select=selector.get_relevant, settings=wanted,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
@@ -97,15 +92,6 @@ def _access(wanted: CatalogSettings) -> Access:
         for agent, given in wanted.permissions.items()
     }
     return Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
-
-
-def _limits(wanted: CatalogSettings) -> CatalogLimits:
-    return CatalogLimits(
-        most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
-        permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
-        cleanup_every=timedelta(hours=wanted.cleanup_interval_hours),
-        audit_kept=timedelta(days=wanted.audit_retention_days),
-    )  # fmt: skip
 
 
 def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:

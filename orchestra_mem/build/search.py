@@ -16,7 +16,7 @@ from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
-from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder, GuardedTable
+from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder
 from orchestra_mem.retrieval.indexer import Indexer, Memories
 from orchestra_mem.retrieval.search import MemorySearch
 from orchestra_mem.search_types import Embedder
@@ -27,7 +27,7 @@ def open_search(
     folder: Path,
     settings: Settings,
     memories: Memories,
-    words: GuardedTable | None,
+    words: WordLlamaEmbedder | None,
     *,
     clock: Clock,
     write_point: WritePoint | None,
@@ -52,15 +52,15 @@ def open_search(
         embedder = _embedder(settings, words)
     except EmbedderError as error:
         embedder, fault = None, str(error)
-    guard = _guard(settings)
+    guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
     words = words if embedder else None
     if words is not None:
         with suppress(EmbedderError):
             words.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
     models = [embedder] if embedder else []
-    if words and words.table is not embedder:
-        models.append(words.table)
+    if words and words is not embedder:
+        models.append(words)
     is_remote = settings.search.embedder is EmbedderChoice.HTTP
     embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
     first = embedders[0] if embedders else None
@@ -69,26 +69,17 @@ def open_search(
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
         index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
-        guard=guard, is_remote=is_remote, release=lambda: [close() for close in closing],
+        guard=guard, responses=index.responses, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
 
 
-def open_words(settings: Settings) -> GuardedTable | None:
-    """Open the table of words; None where search by meaning is off.
-
-    One for passages, words and the turns of a talk, loaded once. With a guard of its own: what cannot be cut while
-    indexing is no failure of the search, and made up for later.
-    """
-    is_off = settings.search.embedder is EmbedderChoice.OFF
-    return None if is_off else GuardedTable(WordLlamaEmbedder(), _guard(settings))
-
-
-def _guard(settings: Settings) -> Guard:
-    return Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
-
-
 def _open_index(
-    folder: Path, settings: Settings, words: GuardedTable | None, write_point: WritePoint | None, *, read_only: bool
+    folder: Path,
+    settings: Settings,
+    words: WordLlamaEmbedder | None,
+    write_point: WritePoint | None,
+    *,
+    read_only: bool,
 ) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
     """Open the index, or one in a folder of its own that goes with the process, where nothing may be written."""
     problems = []
@@ -120,7 +111,7 @@ def _is_writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
-def _embedder(settings: Settings, words: GuardedTable | None) -> Embedder | None:
+def _embedder(settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
     choice = settings.search.embedder
     search = settings.search
     if choice is EmbedderChoice.ONNX:
@@ -136,4 +127,4 @@ def _embedder(settings: Settings, words: GuardedTable | None) -> Embedder | None
         except ImportError as error:
             raise EmbedderError(f"search.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
         return HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
-    return words.table if words else None
+    return words

@@ -14,7 +14,6 @@ from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
-    Database,
     SqliteCatalogStore,
     SqliteDraftStore,
     SqliteEventLog,
@@ -22,21 +21,24 @@ from orchestra_mem.adapters.database import (
     SqliteLedger,
     SqliteTrialLog,
     SqliteWorkStore,
+    project_id,
     project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.choices import Durability
+from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
+from orchestra_mem.build.storage import open_database
+from orchestra_mem.choices import Durability, EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import OrchestraMemError, storage_error
-from orchestra_mem.job_types import DraftStore, Job, JobQueue, TrialLog, TrialVerdict
+from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
+from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
@@ -48,21 +50,21 @@ from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
+    from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+    from orchestra_mem.adapters.home import ListedProject
     from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.compressed import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
-    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
-    from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
     from orchestra_mem.tiers.authorship import Authorship
 
@@ -75,13 +77,15 @@ class Place:
     home: Path
     memory: Path
     sessions: Path
+    names: tuple[DocumentName, ...] = tuple(DocumentName)
 
     @classmethod
     def of(cls, project: Path, settings: Settings) -> Place:
         """Find it out from the settings in force."""
         where = settings.orchestrator
         memory, sessions = project / where.memory_dir, project / where.session_dir
-        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions)
+        names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
+        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions, names=names)
 
     @property
     def folders(self) -> list[Path]:
@@ -90,13 +94,13 @@ class Place:
 
     def documents(self) -> list[Path]:
         """Return the episodic documents, whether they are there or not."""
-        return [self.memory / f"{name.value}.md" for name in DocumentName]
+        return [self.memory / f"{name.value}.md" for name in self.names]
 
     def older_documents(self) -> Sequence[str]:
         """Name what an earlier time has left here; a document that says nothing yet is passed over."""
         found = []
         blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
-        for name, path in zip(DocumentName, self.documents(), strict=True):
+        for name, path in zip(self.names, self.documents(), strict=True):
             if path.is_file():
                 text = path.read_text(encoding="utf-8", errors="surrogateescape")
                 said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
@@ -114,6 +118,7 @@ class Wiring:
     Args:
         place, settings: where it lies, and the settings in force.
         clock, counter, write_point, model: as `open_memory` takes them.
+        table: the table of words, where another memory has loaded it.
     """
 
     def __init__(
@@ -125,8 +130,10 @@ class Wiring:
         counter: TokenCounter | None,
         write_point: WritePoint | None,
         model: AnyModel | None,
+        table: WordLlamaEmbedder | None = None,
     ) -> None:
         self.place = place
+        self.table = table
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
@@ -163,10 +170,7 @@ class Wiring:
                 ignore = place.home / ".gitignore"
                 if not ignore.exists():
                     self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
-            self.database = Database(
-                place.home / "obra.db", full_sync=full_sync, busy_timeout_s=storage.busy_timeout_s,
-                write_point=self.write_point, read_only=read_only,
-            )  # fmt: skip
+            self.database = open_database(place.home, self.settings, read_only=read_only, write_point=self.write_point)
             self.log, self.ledger = SqliteEventLog(self.database), SqliteLedger(self.database)
             try:
                 manager = OrchestratorContextManager(self._parts())
@@ -178,6 +182,18 @@ class Wiring:
         manager.events.session_flushed.connect(manager.compression.session_flushed)
         manager.compression.start()
         return manager
+
+    def listed(self) -> ListedProject:
+        """Say what is listed of the project, once its memory is open."""
+        from orchestra_mem.adapters.home import ListedProject
+
+        named, day, made = self.settings.project, self.clock().date().isoformat(), ""
+        with suppress(OrchestraMemError):  # as on a full disk
+            made = named.id or project_id(self.database)
+        return ListedProject(
+            id=made, name=named.name, path=self.place.project, tags=tuple(named.tags), shared=named.shared,
+            first_opened=day, last_opened=day,
+        )  # fmt: skip
 
     def _parts(self) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock
@@ -191,12 +207,18 @@ class Wiring:
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
-            keep_versions=settings.orchestrator.keep_versions, size_tokens=settings.episodic_compaction_tokens,
-            short_share=settings.compaction.summary_ratio,
+            only=self.place.names, keep_versions=settings.orchestrator.keep_versions,
+            size_tokens=settings.episodic_compaction_tokens, short_share=settings.compaction.summary_ratio,
         )  # fmt: skip
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
+        is_log = settings.documents.only_decisions
+        shared = SharedDecisions(
+            path=None if is_log else shared_document(os.environ), store=store, ledger=ledger,
+            project=lambda: settings.project.id or project_id(database), tags=settings.project.tags,
+            shown=settings.context.shared_share > 0,
+        )  # fmt: skip
         self._look_at_documents(episodic, reporter)
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
@@ -216,15 +238,15 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
-            hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
-            open_authorship=lambda: self._open_authorship(documents, session, state),
+            shared=shared, open_authorship=lambda: self._open_authorship(documents, session, state),
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,
             ),
-            epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
+            epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
+            reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.path),
             search=search, agents=self.agents, redactor=redactor,
-            open_responses=self._open_responses, assemble=self.models.assemble,
+            assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
         )  # fmt: skip
 
@@ -254,7 +276,7 @@ class Wiring:
             session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
             limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
             drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
-            facts=FactExtractor(log, ledger),
+            facts=FactExtractor(log, ledger, lasting=self.settings.documents.only_decisions),
         )  # fmt: skip
 
     def _limits(self) -> Limits:
@@ -274,17 +296,14 @@ class Wiring:
 
     def _compression(self, episodic: EpisodicMemoryManager) -> Compression:
         """Join the model's tools with their queue; nothing works before `start`."""
-        drafts, trials = SqliteDraftStore(self.database), SqliteTrialLog(self.database)
-        queue = SqliteJobQueue(self.database)
+        database = self.database
         return Compression(
-            self.model, lambda: self._open_tools(episodic, queue, drafts, trials), log=self.log, ledger=self.ledger,
-            queue=queue, drafts=drafts, trials=trials, doubts=self.models.doubts,
-            auto=self.settings.compression.auto and not self.read_only,
+            model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
+            queue=SqliteJobQueue(database), drafts=SqliteDraftStore(database), trials=SqliteTrialLog(database),
+            auto=self.settings.compression.auto and not self.read_only, doubts=self.models.doubts,
         )  # fmt: skip
 
-    def _open_tools(
-        self, episodic: EpisodicMemoryManager, queue: JobQueue, drafts: DraftStore, trials: TrialLog
-    ) -> ModelTools:
+    def _open_tools(self, episodic: EpisodicMemoryManager) -> ModelTools:
         # Here, as without a model few programs need them.
         from orchestra_mem.compression.compressor import MemoryCompressor
         from orchestra_mem.compression.fact_reader import FactReader
@@ -295,18 +314,16 @@ class Wiring:
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         compressor = MemoryCompressor(
             self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
-            trials=None if self.read_only else trials,
+            trials=None if self.read_only else SqliteTrialLog(self.database),
         )  # fmt: skip
         improver = SummaryRefiner(
-            compressor, log=log, ledger=ledger, drafts=drafts, counter=counter, clock=clock, limits=self._limits(),
-            section=episodic.short_forms.section,
+            compressor, log=log, ledger=ledger, drafts=SqliteDraftStore(self.database), counter=counter, clock=clock,
+            limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
-
         timeout_s = self.settings.llm.timeout_s
         reader = (
             FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
         )
-
         items = ItemSummarizer(
             compressor=compressor, catalog=self.agents.catalog, store=SqliteCatalogStore(self.database),
             counter=counter, max_words=self.settings.catalog.summary_max_length,
@@ -322,10 +339,10 @@ class Wiring:
             return done
 
         work = BackgroundWork(
-            queue, improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}", busy=self.models.busy,
-            max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
+            SqliteJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
+            busy=self.models.busy, max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
-        return ModelTools(compressor=compressor, improver=improver, items=items, work=work)
+        return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work)
 
     def _open_authorship(
         self, documents: EditedDocuments, session: SessionMemoryManager, work: StateManager
@@ -354,16 +371,20 @@ class Wiring:
         )  # fmt: skip
 
     @cached_property
-    def _words(self) -> GuardedTable | None:
-        from orchestra_mem.build.search import open_words
+    def _words(self) -> WordLlamaEmbedder | None:
+        """The table of words, None where search by meaning is off: one for passages, words and the turns of a talk."""
+        from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return open_words(self.settings)
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
 
-    def _open_responses(self) -> ResponseStore:
-        # Here, as vectors take long to load and few programs ask for earlier answers.
-        from orchestra_mem.adapters.response_store import SqliteResponseStore
-
-        return SqliteResponseStore(self.place.home / "index" / "responses.db")
+    def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
+        if document is None:
+            raise InvalidChangeError("there is no shared log: the environment has ORCHESTRA_MEM_HOME=off")
+        settings = prepare_shared_log(document.parent, self.settings.storage)
+        return Wiring(
+            Place.of(document.parent, settings), settings, clock=self.clock, counter=self.counter,
+            write_point=self.write_point, model=None,
+        ).manager()  # fmt: skip
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:

@@ -65,46 +65,38 @@ class ModelTools:
     compressor: MemoryCompressor
     improver: SummaryRefiner
     items: ItemSummarizer
-    work: BackgroundWork
+    jobs: BackgroundWork
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Compression:
     """Joins the compressor with the queue. Everything but `redo` is quick, and without a model next to nothing.
 
     `open_tools` is called at their first use: without a model most programs need none of them.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel | None,
-        open_tools: Callable[[], ModelTools],
-        *,
-        log: EventLog,
-        ledger: Ledger,
-        queue: JobQueue,
-        drafts: DraftStore,
-        trials: TrialLog,
-        auto: bool,
-        doubts: Callable[[], Sequence[str]] = tuple,
-    ) -> None:
-        self.model = model
-        self._open_tools = open_tools
-        self._log = log
-        self._ledger = ledger
-        self._queue = queue
-        self._drafts = drafts
-        self._trials = trials
-        self._doubts = doubts
-        self._auto = auto and model is not None
+    model: LanguageModel | None
+    open_tools: Callable[[], ModelTools]
+    log: EventLog
+    ledger: Ledger
+    queue: JobQueue
+    drafts: DraftStore
+    trials: TrialLog
+    auto: bool
+    doubts: Callable[[], Sequence[str]]
 
     @cached_property
     def _tools(self) -> ModelTools:
-        return self._open_tools()
+        return self.open_tools()
 
     @property
     def compressor(self) -> MemoryCompressor:
         """Makes texts shorter, with the model where there is one."""
         return self._tools.compressor
+
+    @property
+    def _auto(self) -> bool:
+        return self.auto and self.model is not None
 
     def start(self) -> None:
         """Begin to better summaries in the background, where a model is set and it is wanted."""
@@ -114,7 +106,7 @@ class Compression:
             self._offer_standing()
         except StorageError as error:  # a full disk keeps nobody from a memory
             logger.warning("extracts that wait for the model were not looked for: %s", error)
-        self._tools.work.start()
+        self._tools.jobs.start()
 
     def work(self) -> bool:
         """Better the next summary that waits, in this thread, for programs with times of their own.
@@ -125,19 +117,19 @@ class Compression:
         if self.model is None:
             return False
         self._offer_standing()
-        waiting = self._queue.jobs()
-        self._tools.work.step()
-        return self._queue.jobs() != waiting
+        waiting = self.queue.jobs()
+        self._tools.jobs.step()
+        return self.queue.jobs() != waiting
 
     def _offer_standing(self) -> None:
         """Let extracts wait that this model was not asked for: the running session's, and the newest whole ones."""
-        live, model = self._log.live_session(), self.model
+        live, model = self.log.live_session(), self.model
         if model is None:
             return
-        known = {trial.subject for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
-        known |= {job.subject for job in self._queue.jobs()} | {f"S{each.summary}" for each in self._drafts.drafts()}
-        standing = self._ledger.summaries(live.id, standing=True) if live else []
-        standing += self._ledger.whole_summaries(limit=_WHOLE_OFFERED)
+        known = {trial.subject for trial in self.trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
+        known |= {job.subject for job in self.queue.jobs()} | {f"S{each.summary}" for each in self.drafts.drafts()}
+        standing = self.ledger.summaries(live.id, standing=True) if live else []
+        standing += self.ledger.whole_summaries(limit=_WHOLE_OFFERED)
         self._offer([summary for summary in standing if f"S{summary.id}" not in known])
         self._offer_items(
             [item for item in self._tools.items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
@@ -146,15 +138,15 @@ class Compression:
     def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
         """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
         self.offer(refreshed.compacted.summaries)
-        for job in self._queue.jobs():
+        for job in self.queue.jobs():
             if job.state is JobState.FAILED and self._stays(job.subject):
-                self._queue.finish(job)
-        if self._auto and any(each.document for each in self._ledger.whole_summaries(limit=_WHOLE_OFFERED)):
+                self.queue.finish(job)
+        if self._auto and any(each.document for each in self.ledger.whole_summaries(limit=_WHOLE_OFFERED)):
             self._offer_standing()
 
     def session_flushed(self, memory: object, session: Session, path: object) -> None:
         """Hear of a session's end: what it came to waits to be bettered."""
-        self.offer([each for each in self._ledger.whole_summaries(session.id) if not each.document])
+        self.offer([each for each in self.ledger.whole_summaries(session.id) if not each.document])
 
     def offer(self, summaries: Sequence[Summary]) -> None:
         """Let new extracts wait to be bettered."""
@@ -164,7 +156,7 @@ class Compression:
     def _offer(self, summaries: Sequence[Summary]) -> None:
         for summary in summaries:
             if summary.method == EXTRACTIVE and not self._tools.improver.why_not(summary):
-                self._tools.work.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
+                self._tools.jobs.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
     def item_said(self, item: MemoryItem) -> None:
         """Hear of an item of the catalog with a new text: its summary waits to be bettered."""
@@ -173,7 +165,7 @@ class Compression:
 
     def _offer_items(self, items: Sequence[MemoryItem]) -> None:
         for item in filter(self._tools.items.may_better, items):
-            self._tools.work.offer(f"M{item.number}", _ITEM_PRIORITY)
+            self._tools.jobs.offer(f"M{item.number}", _ITEM_PRIORITY)
 
     def _stays(self, subject: str) -> bool:
         """Whether a summary cannot be bettered any more."""
@@ -181,13 +173,13 @@ class Compression:
         if subject[0] == "M":
             return not any(map(self._tools.items.may_better, self._tools.items.store.by_number([number])))
         try:
-            return bool(self._tools.improver.why_not(self._ledger.summary(number)))
+            return bool(self._tools.improver.why_not(self.ledger.summary(number)))
         except NotFoundError:
             return True
 
     def foreground(self) -> AbstractContextManager[None]:
         """Keep background work off the model meanwhile; costs nothing where there is no model."""
-        return nullcontext() if self.model is None else self._tools.work.foreground()
+        return nullcontext() if self.model is None else self._tools.jobs.foreground()
 
     def redo(self, reference: str | int) -> Compressed:
         """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
@@ -202,30 +194,30 @@ class Compression:
         text = str(reference).strip().upper().removeprefix("S")
         if not text.isdecimal() or len(text) > _MOST_DIGITS:
             raise NotFoundError(f"{str(reference)!r} names no summary: give S12 or 12")
-        summary = self._ledger.summary(int(text))
+        summary = self.ledger.summary(int(text))
         if self.model is None:
             raise ModelError("no model is set: give llm.model_path or llm.base_url")
         if why := self._tools.improver.why_not(summary):
             raise ModelError(f"S{summary.id} stays as it is: {why}")
-        with self._tools.work.foreground():
+        with self._tools.jobs.foreground():
             # Before the model takes its time: there it waits where the process is killed or the model does not answer.
-            self._tools.work.offer(f"S{summary.id}", _ASKED_FOR)
+            self._tools.jobs.offer(f"S{summary.id}", _ASKED_FOR)
             done = self._tools.improver.improve(summary.id, insist=True)
         if done is None:
             raise ModelError(f"S{summary.id} was changed meanwhile; try again")
         if done.verdict is not TrialVerdict.FAILED:
-            for job in self._queue.jobs():
+            for job in self.queue.jobs():
                 if job.subject == f"S{summary.id}":
-                    self._queue.finish(job)
+                    self.queue.finish(job)
         return done
 
     def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:
         """Tell of summaries what a model had to do with them."""
         trials: dict[str, Trial] = {}
-        for trial in self._trials.trials(limit=_LOOKED_THROUGH):
+        for trial in self.trials.trials(limit=_LOOKED_THROUGH):
             trials.setdefault(trial.subject, trial)
-        drafts = {draft.summary: draft for draft in self._drafts.drafts()}
-        jobs = {job.subject: job for job in self._queue.jobs()}
+        drafts = {draft.summary: draft for draft in self.drafts.drafts()}
+        jobs = {job.subject: job for job in self.queue.jobs()}
         return [
             SummaryStory(summary=each, trial=trials.get(name), draft=drafts.get(each.id), job=jobs.get(name))
             for each in summaries
@@ -235,7 +227,7 @@ class Compression:
     def stats(self) -> list[dict[str, Json]]:
         """For each model and kind of content: how often it was tried, what came of it, and how long it took."""
         found: dict[tuple[str, str], list[Trial]] = {}
-        for trial in self._trials.trials(limit=_LOOKED_THROUGH):
+        for trial in self.trials.trials(limit=_LOOKED_THROUGH):
             found.setdefault((trial.model, trial.content), []).append(trial)
         return [_stats(model, content, trials) for (model, content), trials in sorted(found.items())]
 
@@ -244,10 +236,10 @@ class Compression:
         model = self.model
         if model is None:
             return []
-        trials = self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)
+        trials = self.trials.trials(model=model.name, limit=_LOOKED_THROUGH)
         made = (trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED)
         bad = list(takewhile(lambda trial: trial.verdict in _BAD, made))
-        told: list[Json] = [_problem(doubt, None) for doubt in self._doubts()]
+        told: list[Json] = [_problem(doubt, None) for doubt in self.doubts()]
         if bad:
             count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"
             told.append(
@@ -257,7 +249,7 @@ class Compression:
                     bad[-1].time.isoformat(timespec="seconds"),
                 )
             )
-        failed = [job for job in self._queue.jobs() if job.state is JobState.FAILED]
+        failed = [job for job in self.queue.jobs() if job.state is JobState.FAILED]
         if failed:
             names = ", ".join(job.subject for job in failed[:5])
             redo = next(
@@ -275,7 +267,7 @@ class Compression:
     def close(self) -> None:
         """End background work; what it was at waits for the next start."""
         if self.model is not None:
-            self._tools.work.close()
+            self._tools.jobs.close()
 
 
 def _problem(words: str, since: str | None) -> Json:

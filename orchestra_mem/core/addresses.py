@@ -32,3 +32,25 @@ def address_fault(address: str) -> str:
         f"{clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
         "http://[::1]:8080, its port up to 65535"
     )
+
+
+def database_address(text: str) -> str:
+    """Return the address of a PostgreSQL database, or nothing.
+
+    Raises:
+        ValueError: it is another. It is not shown, as it may hold a password.
+    """
+    if text and not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("must begin with postgresql://")
+    return text
+
+
+def checked_schema(name: str) -> str:
+    """Return the name of a schema.
+
+    Raises:
+        ValueError: no schema may have it without quotes.
+    """
+    if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
+        raise ValueError("must be small letters, digits and _, 1 to 63 of them")
+    return name

@@ -57,7 +57,8 @@ _QUOTED = (
 _OPENS = re.compile(r"(?<!\w)[\"'‘]|[`“«]")
 _CLOSES = re.compile(r"[\"'’](?!\w)|[`”»]")
 
-_TOKEN = re.compile(r"\S+")
+# Tokens with a digit, a capital or a mark: in any other word there is no identifier.
+_TOKEN = re.compile(r"(?<!\S)(?=[^\s\d_/\\@#.A-Z]*[\d_/\\@#.A-Z])\S+")
 _WORD = re.compile(r"\w+")
 # A token without any of these cannot hold an identifier; most words of prose end here.
 _PROMISING = re.compile(r"[\d_/\\@#]|\.\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")

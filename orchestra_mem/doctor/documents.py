@@ -15,6 +15,7 @@ from pathlib import Path
 from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
+from orchestra_mem.build.storage import database_file
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
@@ -34,7 +35,8 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     if folders:
         refused = "no memory can be opened here"
         return [DocumentFault(path=str(path), line=0, problem="is no folder", meanwhile=refused) for path in folders]
-    kept = (place.home / "obra.db").exists()
+    file = database_file(place.home, settings)
+    kept = file is None or file.exists()
     paths = [path for path in place.documents() if kept or path.exists()]
     paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
     return [problem for path in paths for problem in check_document(path, project, settings)]

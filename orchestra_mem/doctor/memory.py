@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, cast
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.config_files import load_settings
-from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.storage import database_file, open_database
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
 from orchestra_mem.errors import ConfigError, ModelError, OrchestraMemError, TokenizerError
@@ -162,18 +162,20 @@ def _lock(lock_file: Path, *, is_read_only: bool) -> Finding:
 
 
 def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Finding:
-    path = project / HOME / "obra.db"
-    if not path.exists():
+    home = project / HOME
+    path = database_file(home, settings)
+    if path is not None and not path.exists():
         return _no_database(path, Place.of(project, settings))
     try:
-        with closing(Database(path, busy_timeout_s=_LOCK_WAIT_S, read_only=is_read_only)) as database:
+        with closing(open_database(home, settings, wait_s=_LOCK_WAIT_S, read_only=is_read_only)) as database:
             damage, schema = database.check(), database.schema_version
     except OrchestraMemError as error:
         return fault("database", str(error), _DO_IT)
     if damage is not None:
         advice = "move it away and put back a copy; the documents beside it are whole"
-        return fault("database", f"{path} is damaged: {damage}", advice)
-    return sound("database", f"sound; schema {schema}, {path.stat().st_size / 1e6:,.1f} MB")
+        return fault("database", f"{path or 'the server'} is damaged: {damage}", advice)
+    where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
+    return sound("database", f"sound; schema {schema}, {where}")
 
 
 def _no_database(path: Path, place: Place) -> Finding:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.adapters.database import Database, SqliteAuditLog, project_key
+from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, project_key
 from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
 from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.build.storage import open_database
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
@@ -42,7 +43,7 @@ class TakenOut:
 def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     """Look through the database and all documents; nothing is changed."""
     place = Place.of(project, settings)
-    database = Database(place.home / "obra.db", read_only=True)
+    database = open_database(place.home, settings, read_only=True)
     try:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
@@ -65,7 +66,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         versions=place.memory / "versions", lock_file=place.home / "obra.lock",
         lock_timeout_s=settings.storage.lock_timeout_s,
     )  # fmt: skip
-    database = Database(place.home / "obra.db", busy_timeout_s=settings.storage.busy_timeout_s)
+    database = open_database(place.home, settings)
     try:
         with store.lock():
             redactor = _redactor(database, settings)
@@ -84,7 +85,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
     return done
 
 
-def _redactor(database: Database, settings: Settings) -> Redactor:
+def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
     return Redactor(key=project_key(database), **dict(settings.redaction))
 
 

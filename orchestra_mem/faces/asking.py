@@ -1,13 +1,18 @@
-"""Ask before something goes for good, and who acts."""
+"""Ask people, and read what they type: a yes before something goes for good, who acts, times, a text on stdin."""
 
 from __future__ import annotations
 
+import re
 import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, TextIO
 
-from typer import BadParameter
+from typer import BadParameter, Option
 
-from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.faces.command import Invocation
+
+_SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def agreed(run: Invocation, question: str) -> bool:
@@ -20,4 +25,52 @@ def agent_name(given: str | None) -> str:
     """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
     if given is not None and not given.strip():
         raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
+    from orchestra_mem.core.catalog.access import OWNER  # here, as few commands need it
+
     return given.strip() if given is not None else OWNER
+
+
+def from_stdin() -> bytes:
+    """Read all that is piped in.
+
+    Raises:
+        BadParameter: stdin is closed.
+    """
+    # Typeshed does not know that Python sets it to None where it was closed, as by `<&-`.
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise BadParameter("stdin is closed: pipe it in, or give it as the argument")
+    return stdin.buffer.read()
+
+
+def parse_span(given: str) -> timedelta | None:
+    """Read a span as in `30m`, `2h`, `7d`; None where it is none."""
+    span = _SPAN.fullmatch(given)
+    return timedelta(**{_UNITS[span[2]]: int(span[1])}) if span else None
+
+
+def parse_time(given: str, now: datetime | None = None) -> datetime:
+    """Read a time in ISO 8601, of this machine's zone where it names none, or a span back from now as in `2h`.
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    try:
+        if (span := parse_span(given.strip())) is not None:
+            return (now or datetime.now(UTC)) - span
+        return datetime.fromisoformat(given.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadParameter(
+            f"{given!r} is not a time; give ISO 8601 as in 2025-01-31T14:00, or a span back from now as in 30m, 2h, 7d"
+        ) from None
+
+
+def time_option(name: str, words: str) -> Any:
+    """Make an option that takes a time."""
+    return Option(name, metavar="TIME", parser=parse_time, help=words)
+
+
+SinceOption = Annotated[
+    datetime | None, time_option("--since", "Only from then on: ISO 8601, or a span back as in 2h.")
+]
+UntilOption = Annotated[datetime | None, time_option("--until", "Only before then.")]

@@ -17,7 +17,8 @@ from orchestra_mem.catalog_types import (
     SelectedItem,
 )
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.views import counted, short_time, table_of
+from orchestra_mem.faces.records import counted
+from orchestra_mem.faces.views import short_time, table_of
 
 
 def memory_items_view(items: Sequence[MemoryItem]) -> Iterator[RenderableType]:

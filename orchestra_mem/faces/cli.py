@@ -26,6 +26,8 @@ from orchestra_mem.faces.command import (
     work,
 )
 from orchestra_mem.faces.command import app as app
+from orchestra_mem.faces.commands_decisions import decisions
+from orchestra_mem.faces.commands_projects import projects
 from orchestra_mem.faces.commands_record import ImportGroup
 from orchestra_mem.faces.commands_redact import redact
 
@@ -74,8 +76,12 @@ app.add_typer(
 app.add_typer(work, name="work", rich_help_panel="Work")
 app.add_typer(catalog, name="catalog", help="What agents have learnt, item by item.", rich_help_panel="Agents")
 app.add_typer(audit, name="audit", rich_help_panel="Agents")
+app.add_typer(decisions, name="decisions", help="What projects share.", rich_help_panel="Ask")
 app.add_typer(serve, name="serve", rich_help_panel="Serve")
 app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
+app.add_typer(
+    projects, name="projects", help="All projects of yours, and what recurs in them.", rich_help_panel="Look after"
+)
 app.add_typer(redact, name="redact", help="Find secrets and take them out.", rich_help_panel="Look after")
 
 

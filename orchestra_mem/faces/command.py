@@ -14,11 +14,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cached_property, wraps
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -45,10 +44,10 @@ else:
 
     views, recall_views, catalog_views = map(_on_first_use, ("views", "recall_views", "catalog_views"))
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
-_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class CommandGroup(typer.core.TyperGroup):
@@ -98,27 +97,6 @@ def flag(name: str, words: str) -> Any:
     return typer.Option(name, metavar="", help=words)
 
 
-def parse_time(given: str, now: datetime | None = None) -> datetime:
-    """Read a time in ISO 8601, of this machine's zone where it names none, or a span back from now as in `2h`.
-
-    Raises:
-        BadParameter: it is neither.
-    """
-    try:
-        if span := _AGO.fullmatch(given.strip()):
-            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[span[2]]: int(span[1])})
-        return datetime.fromisoformat(given.strip()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise typer.BadParameter(
-            f"{given!r} is not a time; give ISO 8601 as in 2025-01-31T14:00, or a span back from now as in 30m, 2h, 7d"
-        ) from None
-
-
-def time_option(name: str, words: str) -> Any:
-    """Make an option that takes a time."""
-    return typer.Option(name, metavar="TIME", parser=parse_time, help=words)
-
-
 ProjectOption = Annotated[
     Path | None,
     typer.Option("--project", "-C", metavar="DIR", help="The project's folder; else the nearest upwards with .obra."),
@@ -130,10 +108,11 @@ SessionOption = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="Only of this session: its id, or how that begins.")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")]
-SinceOption = Annotated[
-    datetime | None, time_option("--since", "Only from then on: ISO 8601, or a span back as in 2h.")
-]
-UntilOption = Annotated[datetime | None, time_option("--until", "Only before then.")]
+
+
+def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
+    """Say that there may be more than the limit."""
+    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +130,8 @@ class CommandResult:
 
 def command(
     panel: str | None = None, *, of: typer.Typer = app, name: str | None = None, creates: bool = False,
-    json_lines: bool = False,
-) -> Callable[[Callable[..., CommandResult | None]], Callable[..., None]]:  # fmt: skip
+    json_lines: bool = False, bare: bool = False,
+) -> Callable[[_Function], _Function]:  # fmt: skip
     """Make a function a command with `--project`, `--json` and `--debug`.
 
     Its parameter `memory` is the project's memory, open until it returns, and `run` how it was called. The others are
@@ -164,25 +143,28 @@ def command(
         name: in place of the function's.
         creates: whether a memory is made where there is none.
         json_lines: `--json` gives a line for each thing that happens, which the command itself prints.
+        bare: it is what the group does where none of its commands is named; a project named there holds for those too.
     """
+    added: Any = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel)
 
-    def decorate(function: Callable[..., CommandResult | None]) -> Callable[..., None]:
-        made = with_common_options(function, creates=creates, json_lines=json_lines)
-        return of.command(name, rich_help_panel=panel)(made)
+    def decorate(function: _Function) -> _Function:
+        added(_with_common_options(function, creates=creates, json_lines=json_lines, bare=bare))
+        return function
 
     return decorate
 
 
-def with_common_options(
-    function: Callable[..., CommandResult | None], *, creates: bool = False, json_lines: bool = False
-) -> Callable[..., None]:
-    """Wrap a function as `command` does, without adding it to a group."""
+def _with_common_options(function: _Function, *, creates: bool, json_lines: bool, bare: bool) -> Callable[..., None]:
     wanted = {"run", "memory"} & set(inspect.signature(function).parameters)
     for unneeded in (*wanted, "return"):  # types that are not loaded; typer reads those of options alone
         function.__annotations__.pop(unneeded, None)
 
     @wraps(function)
     def run_command(*, project: Any, as_json: bool, debug: bool, **given: Any) -> None:
+        if bare and (context := given.pop("context")).invoked_subcommand is not None:
+            if project is not None:
+                context.default_map = {context.invoked_subcommand: {"project": str(project)}}
+            return
         run = Invocation(project, as_json, debug)
         with _errors_in_words(run), _logging_to_stderr(debug):
             if "run" in wanted:
@@ -203,6 +185,7 @@ def with_common_options(
             ("project", None, ProjectOption),
             ("as_json", False, JsonLinesOption if json_lines else JsonOption),
             ("debug", False, DebugOption),
+            *([("context", None, typer.Context)] if bare else []),
         )
     ]
     run_command.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]

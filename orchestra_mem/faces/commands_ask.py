@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
-from orchestra_mem.faces.asking import agent_name
+from orchestra_mem.faces.asking import SinceOption, UntilOption, agent_name
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
     Invocation,
     LimitOption,
     SessionOption,
-    SinceOption,
-    UntilOption,
     command,
     flag,
     recall_views,
+    up_to,
     views,
 )
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
@@ -31,6 +31,10 @@ from orchestra_mem.types import MustKeepKind, OperationFilter
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.indexer import Backlog
+    from orchestra_mem.retrieval.search import Answer
+
+
+AllProjectsOption = Annotated[bool, flag("--all-projects", "In all listed projects, which are named with each hit.")]
 
 
 @command("Ask")
@@ -67,11 +71,6 @@ def context(
 def _lacks(notes: Iterable[str]) -> list[str]:
     """Say what an answer lacks, and why."""
     return [f"orchestra-mem: {note}" for note in notes]
-
-
-def _up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Say that there may be more than the limit."""
-    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
 
 
 def _bring_up(run: Invocation, memory: OrchestratorContextManager) -> None:
@@ -125,7 +124,7 @@ def ops(
             limit=limit or None,
         )
     )  # fmt: skip
-    return CommandResult(found, lambda: views.operations_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: views.operations_view(found), notes=up_to(found, limit))
 
 
 def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> str | None:
@@ -185,7 +184,7 @@ def facts(
     Example: orchestra-mem facts --kind decision --all
     """
     found = memory.facts(kind, standing=not everything, limit=limit or None)
-    return CommandResult(found, lambda: views.facts_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: views.facts_view(found), notes=up_to(found, limit))
 
 
 @command("Ask")
@@ -195,13 +194,12 @@ def losses(memory: OrchestratorContextManager, session: SessionOption = None, li
     Example: orchestra-mem losses --limit 5
     """
     found = memory.losses(_session_id(memory, session), limit=limit or None)
-    return CommandResult(found, lambda: recall_views.losses_view(found), notes=_up_to(found, limit))
+    return CommandResult(found, lambda: recall_views.losses_view(found), notes=up_to(found, limit))
 
 
 @command("Ask")
 def search(
     run: Invocation,
-    memory: OrchestratorContextManager,
     query: Annotated[str, Argument(metavar="QUERY", help="Words, a question, or names such as #12 or src/app.py.")],
     tiers: Annotated[
         list[Tier] | None, Option("--tier", metavar="TIER", help=f"Only of: {', '.join(Tier)}. May be repeated.")
@@ -220,18 +218,30 @@ def search(
     ] = SearchMode.HYBRID,
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N hits.")] = 10,
     explain: Annotated[bool, flag("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
+    all_projects: AllProjectsOption = False,
 ) -> CommandResult:
     """Find what answers a question, in all tiers, by words and by meaning, guesses last. Exits with 1 without any hit.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
-    _bring_up(run, memory)
     where = SearchFilter(
-        tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=since, until=until,
-        session=_session_id(memory, session),
-    )  # fmt: skip
-    found = memory.search(query, where=where, mode=mode, limit=limit)
-    lines = memory.hit_lines(found.hits)
+        tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=since, until=until
+    )
+    if all_projects:
+        from orchestra_mem.home import Projects
+
+        if session is not None or item is not None:
+            raise BadParameter("sessions and work items are of one project: leave out --session and --item")
+        everywhere = Projects().search(query, where=where, mode=mode, limit=limit)
+        return _hits(everywhere, [hit.line for hit in everywhere.hits], explain=explain)
+    with run.open() as memory:
+        _bring_up(run, memory)
+        where = replace(where, session=_session_id(memory, session))
+        found = memory.search(query, where=where, mode=mode, limit=limit)
+        return _hits(found, memory.hit_lines(found.hits), explain=explain)
+
+
+def _hits(found: Answer, lines: list[int], *, explain: bool) -> CommandResult:
     return CommandResult(
         records.search_record(found, lines), lambda: recall_views.hits_view(found.hits, lines, explain=explain),
         exit_code=0 if found.hits else FAILED, notes=_lacks(found.notes),
@@ -316,10 +326,10 @@ def retrieve(
 @command("Ask")
 def recommend(
     run: Invocation,
-    memory: OrchestratorContextManager,
     task: TaskArgument,
     agents: AgentsOption = None,
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N of each kind.")] = 3,
+    all_projects: AllProjectsOption = False,
 ) -> CommandResult:
     """Print what past decisions, rules, failures and similar tasks say for a task, with their sources.
 
@@ -327,7 +337,13 @@ def recommend(
 
     Example: orchestra-mem recommend "deploy the shop" --json
     """
-    _bring_up(run, memory)
-    found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
+    if all_projects:
+        from orchestra_mem.home import Projects
+
+        found = Projects().recommend(task, agents=agents or (), limit=limit)
+    else:
+        with run.open() as memory:
+            _bring_up(run, memory)
+            found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
     exit_code = 0 if any(found.groups()) else FAILED
     return CommandResult(found.as_dict(), found.render, exit_code=exit_code, notes=_lacks(found.notes))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Option
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter
+from orchestra_mem.faces.asking import SinceOption
 from orchestra_mem.faces.command import (
     CommandResult,
-    Invocation,
     LimitOption,
-    SinceOption,
     catalog_views,
     command,
-    with_common_options,
+    up_to,
 )
 from orchestra_mem.faces.command import audit as group
+
+if TYPE_CHECKING:
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 _OUTCOMES = ", ".join(AccessOutcome)
 
@@ -26,39 +27,29 @@ OfAgentOption = Annotated[
 ]
 
 
+@command(of=group, bare=True)
+@command(of=group)
 def entries(
-    run: Invocation,
-    context: typer.Context,
+    memory: OrchestratorContextManager,
     agent: OfAgentOption = None,
     call: Annotated[str | None, Option("--call", metavar="NAME", help="Only of this kind, as inject, update.")] = None,
     outcome: Annotated[AccessOutcome | None, Option("--outcome", metavar="OUTCOME", help=f"Only: {_OUTCOMES}.")] = None,
     item: Annotated[str | None, Option("--item", metavar="ID", help="Only of this item, as in mem_…")] = None,
     since: SinceOption = None,
     limit: LimitOption = 50,
-) -> CommandResult | None:
+) -> CommandResult:
     """List who looked at the catalog and who changed it, newest first.
 
     Example: orchestra-mem audit entries --agent reviewer --outcome refused --since 7d
     """
-    if context.invoked_subcommand is not None:
-        if run.given is not None:
-            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
-        return None
-    with run.open() as memory:
-        found = memory.audit(
-            AuditFilter(agent=agent, call=call, outcome=outcome, item=item, since=since, limit=limit or None)
-        )
-    notes = [f"the newest {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
-    return CommandResult(found, lambda: catalog_views.audit_view(found), notes=notes)
-
-
-group.callback(invoke_without_command=True)(with_common_options(entries))
-command(of=group, name="entries")(entries)
+    where = AuditFilter(agent=agent, call=call, outcome=outcome, item=item, since=since, limit=limit or None)
+    found = memory.audit(where)
+    return CommandResult(found, lambda: catalog_views.audit_view(found), notes=up_to(found, limit))
 
 
 @command(of=group)
 def injections(
-    run: Invocation,
+    memory: OrchestratorContextManager,
     agent: OfAgentOption = None,
     since: SinceOption = None,
     unused: Annotated[int, Option(metavar="N", min=1, help="Warn from so many times without use on.")] = 10,
@@ -70,6 +61,5 @@ def injections(
 
     Example: orchestra-mem audit injections --since 7d --unused 5
     """
-    with run.open() as memory:
-        found = memory.catalog.audit.injections(agent, since, unused=unused, share=share)
+    found = memory.catalog.audit.injections(agent, since, unused=unused, share=share)
     return CommandResult(found, lambda: catalog_views.injections_view(found))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from typer import Argument, BadParameter, Option
 
 from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
-from orchestra_mem.faces.asking import agent_name, agreed
+from orchestra_mem.faces.asking import agent_name, agreed, from_stdin, parse_span
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
@@ -24,17 +23,16 @@ from orchestra_mem.faces.command import (
     command,
     flag,
     recall_views,
-    views,
+    up_to,
 )
 from orchestra_mem.faces.command import catalog as group
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.types import Json
 
 _TYPES = ", ".join(ItemType)
-_SPAN = re.compile(r"(\d{1,6})\s*([hdw])")
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
 
@@ -97,8 +95,7 @@ def list_items(
         limit=limit or None, offset=offset,
     )  # fmt: skip
     found = memory.catalog.items(where, agent=agent)
-    notes = [f"the newest {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
-    return CommandResult(found, lambda: catalog_views.memory_items_view(found), notes=notes)
+    return CommandResult(found, lambda: catalog_views.memory_items_view(found), notes=up_to(found, limit))
 
 
 @command(of=group)
@@ -132,7 +129,7 @@ def add(
     Example: orchestra-mem catalog add "We deploy on Tuesdays." --type decision --of reviewer --expires 30d
     """
     given = _fields(
-        content=_from_stdin() if text == "-" else text, type=item_type, ci_source=of, priority=priority,
+        content=_text(text), type=item_type, ci_source=of, priority=priority,
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
     from orchestra_mem.core.catalog.item_drafts import read_draft
@@ -166,7 +163,7 @@ def edit(
     Example: orchestra-mem catalog edit M12 --priority 9
     """
     changes = _fields(
-        content=_from_stdin() if text == "-" else text, type=item_type, ci_source=of, priority=priority,
+        content=_text(text), type=item_type, ci_source=of, priority=priority,
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
     if not changes:
@@ -223,10 +220,10 @@ def purge(
         raise BadParameter("say what is to go: --expired, --deleted, or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not agreed(run, f"Remove {views.counted(count, 'item')} for good?"):
+    if count and not yes and not agreed(run, f"Remove {counted(count, 'item')} for good?"):
         return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
     done = memory.catalog.purge(where, agent=agent)
-    return CommandResult({"purged": done}, f"removed {views.counted(done, 'item')} for good\n")
+    return CommandResult({"purged": done}, f"removed {counted(done, 'item')} for good\n")
 
 
 @command(of=group)
@@ -265,7 +262,7 @@ def export(
     except OSError as error:
         raise storage_error(error, "writing", out) from error
     count = len(document["memories"])
-    return CommandResult({"file": str(out), "items": count}, f"{views.counted(count, 'item')} in {out}\n")
+    return CommandResult({"file": str(out), "items": count}, f"{counted(count, 'item')} in {out}\n")
 
 
 @command(of=group, name="import")
@@ -279,8 +276,7 @@ def bring_in(
     Example: orchestra-mem catalog import catalog_reviewer.json
     """
     try:
-        text = _from_stdin() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-        document: Json = json.loads(text)
+        document: Json = json.loads(from_stdin() if str(file) == "-" else file.read_bytes())
     except OSError as error:
         raise storage_error(error, "reading", file) from error
     except (ValueError, RecursionError) as error:
@@ -288,7 +284,7 @@ def bring_in(
     with run.open(create=True) as memory:
         done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
-    return CommandResult({"items": done}, f"{views.counted(done, 'item')} of {file}\n")
+    return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
 
 
 @command(of=group)
@@ -307,7 +303,7 @@ def relevant(
 
     Example: orchestra-mem catalog relevant "How do we deploy?" --agent reviewer --max-tokens 500
     """
-    found = memory.relevant(_from_stdin() if message == "-" else message, agent=agent, max_tokens=max_tokens)
+    found = memory.relevant(_text(message) or "", agent=agent, max_tokens=max_tokens)
     return CommandResult(
         found,
         found.text if text else lambda: catalog_views.injection_view(found),
@@ -330,8 +326,8 @@ def _expiry(given: str) -> datetime | str | None:
     if given == "never":
         return None
     try:
-        if span := _SPAN.fullmatch(given):
-            return datetime.now(UTC) + timedelta(**{_UNITS[span[2]]: int(span[1])})
+        if given[-1:] in ("h", "d", "w") and (span := parse_span(given)) is not None:
+            return datetime.now(UTC) + span
         return datetime.fromisoformat(given).astimezone(UTC)
     except (ValueError, OverflowError):
         return given
@@ -346,10 +342,9 @@ def _usage_faults() -> Iterator[None]:
         raise BadParameter(str(error)) from error
 
 
-def _from_stdin() -> str:
-    if sys.stdin is None:
-        raise BadParameter("stdin is closed: pipe the text in, or give it as the argument")
+def _text(given: str | None) -> str | None:
+    """Take a text as it was typed, or for `-` from stdin."""
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
+        return from_stdin().decode("utf-8-sig") if given == "-" else given
     except UnicodeDecodeError as error:
         raise BadParameter(f"stdin is no text in UTF-8: {error}") from error

@@ -1,4 +1,4 @@
-"""Commands that look after a memory: config show, config check, check, doctor, summaries."""
+"""Commands that look after a memory: config show, config check, check, doctor, move, summaries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter
+from typer import Argument, BadParameter, Option
 
 from orchestra_mem.faces.command import (
     CONFIGURATION,
@@ -21,6 +21,7 @@ from orchestra_mem.faces.command import (
     recall_views,
     views,
 )
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
@@ -99,6 +100,40 @@ def doctor(run: Invocation) -> CommandResult:
     faults = sum(finding.health is Health.FAULT for finding in findings)
     record = {"project": str(run.project), "faults": faults, "findings": findings}
     return CommandResult(record, lambda: views.findings_view(findings), exit_code=FAILED if faults else 0)
+
+
+@command("Look after")
+def move(
+    run: Invocation,
+    to: Annotated[str, Option("--to", metavar="URL", help="postgresql://…, or file for obra.db in the folder.")],
+    schema: Annotated[
+        str | None, Option("--schema", metavar="NAME", help="The memory's own on the server; as storage.schema_name.")
+    ] = None,
+) -> CommandResult:
+    """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database stays as it is.
+
+    Example: orchestra-mem move --to postgresql://db.example/team
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.moving import TO_FILE, move_database
+
+    run.require_memory()
+    settings = load_settings(run.project, os.environ)
+    storage: dict[str, object] = {"url": "" if to == TO_FILE else to}
+    if schema is not None:
+        storage["schema_name"] = schema
+    target = load_settings(run.project, os.environ, {"storage": storage})
+    if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
+        raise BadParameter("the memory is there already", param_hint="--to")
+    with run.progress() as bar:
+        task = bar.add_task("", total=None)
+        copied = move_database(
+            run.project, settings, target, on_table=lambda table, rows: bar.update(task, description=table)
+        )
+    text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
+    where = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
+    notes = [f"{where} .obra/config.yaml now: until then the old database is the one in use"]
+    return CommandResult(copied._asdict(), text, notes=notes)
 
 
 class SummariesAction(StrEnum):

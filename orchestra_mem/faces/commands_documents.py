@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
@@ -92,12 +92,16 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 
 
 @command("Documents")
-def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
+def accept(
+    memory: OrchestratorContextManager,
+    conflict: ConflictArgument,
+    both: Annotated[bool, Option("--both", help="Keep your lines, and put the machine's behind them.")] = False,
+) -> CommandResult:
     """Replace your lines of a conflict by the machine's. The earlier text becomes a version.
 
     Example: orchestra-mem accept 3f9a1c
     """
-    return _resolve(memory, conflict, accepted=True)
+    return _resolve(memory, conflict, accept=True, both=both)
 
 
 @command("Documents")
@@ -106,11 +110,11 @@ def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Co
 
     Example: orchestra-mem reject 3f9a1c
     """
-    return _resolve(memory, conflict, accepted=False)
+    return _resolve(memory, conflict, accept=False)
 
 
-def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> CommandResult:
-    done = records.resolved_record(memory, conflict, accept=accepted)
+def _resolve(memory: OrchestratorContextManager, conflict: str, *, accept: bool, both: bool = False) -> CommandResult:
+    done = records.resolved_record(memory, conflict, accept=accept, both=both)
     return CommandResult(done, f"{done['path']}:{done['line']}: {done['note']}\n")
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
+from orchestra_mem.faces.asking import from_stdin, time_option
 from orchestra_mem.faces.command import (
     FAILED,
     CommandGroup,
@@ -23,8 +23,8 @@ from orchestra_mem.faces.command import (
     command,
     flag,
     importing,
-    time_option,
 )
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -96,21 +96,13 @@ def _data(data: str | None, text: str | None) -> object:
     assert data is not None
     from orchestra_mem.serialize import unrepeated
 
-    raw: str | bytes = _from_stdin() if data == "-" else data
+    raw: str | bytes = from_stdin() if data == "-" else data
     try:
         value: object = json.loads(raw, object_pairs_hook=unrepeated)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
         raise BadParameter(f"{source} is not JSON ({error}); give plain text by --text", param_hint="DATA") from None
     return value
-
-
-def _from_stdin() -> bytes:
-    # Typeshed does not know that Python sets it to None where it was closed, as by `<&-`.
-    stdin: TextIO | None = sys.stdin
-    if stdin is None:
-        raise BadParameter("stdin is closed: pipe the JSON in, or give it as the argument", param_hint="DATA")
-    return stdin.buffer.read()
 
 
 class ImportGroup(CommandGroup):
@@ -257,9 +249,8 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _counted(done: Imported, source: str = "") -> str:
-    of = "operation" if done.recorded == 1 else "operations"
     known = f"; {done.known:,} had been recorded before" if done.known else ""
-    return f"recorded {done.recorded:,} {of}{source}{known}"
+    return f"recorded {counted(done.recorded, 'operation')}{source}{known}"
 
 
 @command("Record")

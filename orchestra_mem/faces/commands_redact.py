@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from orchestra_mem.faces.asking import agreed
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag
+from orchestra_mem.faces.records import counted
 
 redact = typer.Typer(no_args_is_help=True)
 
@@ -43,5 +44,5 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
     if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
     done = take_out(run.project, load_settings(run.project, os.environ))
-    rewritten = f"{views.counted(done.texts, 'text')} of the database and {views.counted(done.files, 'file')}"
+    rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

@@ -12,7 +12,7 @@ import typer
 from typer import BadParameter, Option
 
 from orchestra_mem.errors import ServerError
-from orchestra_mem.faces.command import CommandResult, Invocation, command, with_common_options
+from orchestra_mem.faces.command import CommandResult, Invocation, command
 from orchestra_mem.faces.command import serve as group
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ TokenFileOption = Annotated[
 ]
 
 
+@command(of=group, bare=True)
 def serve(
     run: Invocation,
-    context: typer.Context,
     host: Annotated[str | None, Option("--host", metavar="HOST", help="Address to listen at. Default: as set.")] = None,
     port: Annotated[
         int | None,
@@ -39,10 +39,6 @@ def serve(
 
     Example: orchestra-mem serve --port 8377
     """
-    if context.invoked_subcommand is not None:
-        if run.given is not None:
-            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
-        return
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     settings = _settings(run).model_copy(update=given)
     _check_reach(settings, token_file)
@@ -50,9 +46,6 @@ def serve(
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
     raise typer.Exit(128 + ended_by if ended_by else 0)
-
-
-group.callback(invoke_without_command=True)(with_common_options(serve))
 
 
 @command(of=group)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from orchestra_mem.errors import StorageError
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views, with_common_options
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, up_to, views
 from orchestra_mem.faces.command import work as group
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
@@ -41,9 +40,9 @@ def _status(given: str) -> WorkStatus:
 ItemArgument = Annotated[int, Argument(metavar="ID", help="The number, without #.")]
 
 
+@command(of=group, bare=True)
 def work(
-    run: Invocation,
-    context: typer.Context,
+    memory: OrchestratorContextManager,
     kinds: Annotated[
         list[WorkKind] | None,
         Option("--kind", metavar="KIND", help=f"Only: {', '.join(WorkKind)}. May be repeated."),
@@ -63,26 +62,17 @@ def work(
     ] = None,
     assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Only assigned to this name.")] = None,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
-) -> CommandResult | None:
+) -> CommandResult:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
 
     Example: orchestra-mem work --status in-progress --status blocked
     """
-    if context.invoked_subcommand is not None:
-        if run.given is not None:
-            context.default_map = {context.invoked_subcommand: {"project": str(run.given)}}
-        return None
     where = WorkFilter(
         kinds=tuple(kinds or ()), statuses=tuple(statuses or ()), parent=parent, text=text, blocked_by=blocked_by,
         assignee=assignee, limit=limit or None,
     )  # fmt: skip
-    with run.open() as memory:
-        found = memory.state.items(where)
-    notes = [f"the first {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
-    return CommandResult(found, lambda: views.work_view(found), notes=notes)
-
-
-group.callback(invoke_without_command=True)(with_common_options(work))
+    found = memory.state.items(where)
+    return CommandResult(found, lambda: views.work_view(found), notes=up_to(found, limit, "first"))
 
 
 @command(of=group)
@@ -105,7 +95,6 @@ def show(
 
 @command(of=group, creates=True)
 def add(
-    run: Invocation,
     memory: OrchestratorContextManager,
     kind: Annotated[WorkKind, Argument(metavar="KIND", help=f"One of: {', '.join(WorkKind)}.")],
     title: Annotated[str, Argument(metavar="TITLE", help="What it is, in a line.")],
@@ -131,13 +120,12 @@ def add(
         kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
         assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
     )  # fmt: skip
-    _update_documents(run, memory)
+    records.update_documents(memory)
     return CommandResult(item, f"{item.name}\n")
 
 
 @command(of=group, name="set")
 def set_status(
-    run: Invocation,
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
     status: Annotated[WorkStatus, Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
@@ -150,19 +138,8 @@ def set_status(
     from orchestra_mem.types import Author
 
     item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
-    _update_documents(run, memory)
+    records.update_documents(memory)
     return CommandResult(item, f"{item.name} is {item.status}\n")
-
-
-def _update_documents(run: Invocation, memory: OrchestratorContextManager) -> None:
-    """Write into the documents what a command has changed, for whoever opens one next.
-
-    The change is stored by then, so a failure here is told and does not fail the command.
-    """
-    try:
-        memory.refresh()
-    except StorageError as error:
-        run.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
 
 
 @command("Work", name="shell", json_lines=True)
@@ -266,7 +243,7 @@ def do_task(
     orchestrator.end_on_signals()
     result = orchestrator.execute_task(task, shell_command, max_iterations=tries, timeout_s=timeout, folder=run.project)
     item = orchestrator.tracker.item(task)
-    _update_documents(run, memory)
+    records.update_documents(memory)
     note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
     return CommandResult(
         task_record(item, result), f"{result.result}\n" if result.result else "",

@@ -16,6 +16,7 @@ from typer import Option
 
 from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import CommandResult, Invocation, command, recall_views, views
+from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -153,7 +154,7 @@ def _opening(history: History, limit: int, folder: Path, *, patches: bool) -> It
     """Say what is about to happen; with `patches` changed files are operations too."""
     from rich.text import Text
 
-    much = f"It has {views.counted(history.total, 'commit')}."
+    much = f"It has {counted(history.total, 'commit')}."
     if history.total >= limit:
         much = f"The newest {history.total:,} of its commits are taken (--limit)."
     if patches:
@@ -187,7 +188,7 @@ def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[Rende
 def _recorded(record: Mapping[str, Any]) -> str:
     count, tokens, seconds = record["recorded"], record["recorded_tokens"], record["seconds"]
     return (
-        f"{views.counted(count, 'operation')} of {tokens:,} tokens in {seconds:.1f} s "
+        f"{counted(count, 'operation')} of {tokens:,} tokens in {seconds:.1f} s "
         f"({count / max(seconds, 0.001):,.0f} a second, refreshes included). "
         f"They would fill the window {tokens / WINDOW_TOKENS:.1f} times over."
     )
@@ -203,7 +204,7 @@ def _window(record: Mapping[str, Any]) -> Iterator[str]:
         yield (
             "At 80% of the window, or when the session document outgrows its share of it, the memory is refreshed: "
             "older operations go to that document, it is compacted, and the next context begins anew. Here that "
-            f"happened {views.counted(record['refreshes'], 'time')}."
+            f"happened {counted(record['refreshes'], 'time')}."
         )
 
 
@@ -215,7 +216,7 @@ def _compacted(record: Mapping[str, Any], expansion: Expansion | None) -> Iterat
     first = [summary for summary in summaries if summary.level == 1]
     source, tokens = sum(each.source_tokens for each in first), sum(each.tokens for each in first)
     yield (
-        f"{views.counted(sum(each.operation_count for each in first), 'operation')} of {source:,} tokens became "
+        f"{counted(sum(each.operation_count for each in first), 'operation')} of {source:,} tokens became "
         f"{tokens:,} tokens of summaries, {tokens / source:.0%}, without a model. The newest:"
     )
     yield from recall_views.losses_view(summaries[-_MOST_SUMMARIES:], hint=False)

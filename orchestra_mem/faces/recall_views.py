@@ -11,7 +11,8 @@ from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.service import SummaryStory
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.views import clipped, counted, event_words, short_time, table_of
+from orchestra_mem.faces.records import counted
+from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit
@@ -31,6 +32,8 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
             yield Text("Perhaps:" if number > 1 else "Nothing certain; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
+        if project := getattr(hit, "project", ""):  # where several were searched
+            head.append(f"{visible(project)}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+from orchestra_mem.errors import StorageError
+from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.search import Answer
+
+logger = logging.getLogger(__name__)
+
+
+def counted(number: int, noun: str) -> str:
+    """Give a number with its noun, which takes an s for the plural."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
@@ -23,7 +32,9 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
     found = memory.get_orchestrator_context("status", measure_turns=False)
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
-    documents = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
+    documents = {name: str(memory.episodic_memory.path(name)) for name in memory.episodic_memory.names()}
+    if memory.shared_decisions():
+        documents["shared_log"] = str(memory.shared_log.path)
     newest = memory.operations(OperationFilter(limit=1))
     return {
         "project": str(project),
@@ -86,9 +97,11 @@ def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]
     return found
 
 
-def resolved_record(memory: OrchestratorContextManager, conflict: str, *, accept: bool) -> dict[str, Any]:
+def resolved_record(
+    memory: OrchestratorContextManager, conflict: str, *, accept: bool, both: bool = False
+) -> dict[str, Any]:
     """Decide a conflict, and tell what was done where."""
-    name, done = memory.resolve_conflict(conflict, accept=accept)
+    name, done = memory.resolve_conflict(conflict, accept=accept, both=both)
     return {
         "id": conflict, "document": name, "path": str(memory.documents.path(name)), "line": done.line,
         "replaced": done.replaced, "note": done.note,
@@ -102,3 +115,11 @@ def work_record(memory: OrchestratorContextManager, item_id: int, limit: int | N
         "item": state.item(item_id), "progress": state.progress(item_id), "blockers": state.blockers(item_id),
         "events": state.events(item_id, limit=limit),
     }  # fmt: skip
+
+
+def update_documents(memory: OrchestratorContextManager) -> None:
+    """Write a change of work into the documents; it is stored by then, so a failure is told and takes nothing back."""
+    try:
+        memory.refresh()
+    except StorageError as error:
+        logger.warning("the documents are not up to date yet: %s", error)

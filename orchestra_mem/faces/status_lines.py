@@ -11,6 +11,7 @@ from typing import Any
 from typer import style
 
 from orchestra_mem.core.text import visible
+from orchestra_mem.faces.records import counted
 
 _LOUDNESS: tuple[dict[str, Any], ...] = ({"fg": "green"}, {"fg": "yellow"}, {"fg": 208}, {"fg": "red", "bold": True})
 _BAR_CHARS = 50
@@ -62,17 +63,13 @@ def _bar(share: float, thresholds: Collection[float]) -> str:
 
 
 def _catalog(found: Mapping[str, Any]) -> str:
-    waits = f"; {_counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
-    whose = f" of {_counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
-    return f"{_counted(found['items'], 'item')}{whose}{waits}"
+    waits = f"; {counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
+    whose = f" of {counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
+    return f"{counted(found['items'], 'item')}{whose}{waits}"
 
 
 def _size(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} KB"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _tiers(record: Mapping[str, Any]) -> Iterator[str]:
@@ -82,10 +79,10 @@ def _tiers(record: Mapping[str, Any]) -> Iterator[str]:
     rows = [
         ("working", f"{working['operation_count']:,} of {working['max_operations']:,} operations",
          f"{working['current_tokens']:,} of {working['max_tokens']:,}"),
-        ("session", f"{here:,} operation{'s' * (here != 1)}" if session["session_id"] else "none under way",
+        ("session", counted(here, "operation") if session["session_id"] else "none under way",
          f"{session.get('current_tokens', 0):,}"),
         ("", f"{record['sessions']['archived']:,} archived", ""),
-        ("episodic", f"{versions:,} earlier version{'s' * (versions != 1)}", f"{tokens:,}"),
+        ("episodic", counted(versions, "earlier version"), f"{tokens:,}"),
     ]  # fmt: skip
     yield _styled(f"{'tier':<11}{'holds':<24}{'tokens':>18}", bold=True)
     yield from (f"{tier:<11}{holds:<24}{tokens:>18}".rstrip() for tier, holds, tokens in rows)

@@ -16,6 +16,7 @@ from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.text import visible
 from orchestra_mem.doctor.memory import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
+from orchestra_mem.faces.records import counted
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Author, DocumentFault, MustKeep, MustKeepStatus, Operation, Session, Version
@@ -71,11 +72,6 @@ def table_of(
     yield table
     if hint:
         yield Text(hint, style="dim")
-
-
-def counted(number: int, noun: str) -> str:
-    """Give a number with its noun, which takes an s for the plural."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def clipped(text: str) -> Text:

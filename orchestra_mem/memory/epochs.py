@@ -6,29 +6,35 @@ to documents, is told behind the border in the order of time.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
 from orchestra_mem.core.context.continuity import USUAL_TURNS, TurnWindow, first_of_turns, latest_messages
-from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
+from orchestra_mem.core.context.items import Item, Part
 from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.core.summaries.kept import body_of, kept_part
+from orchestra_mem.memory.context_items import (
+    document_items,
+    named_apart,
+    operation_item,
+    session_items,
+    shared_items,
+    shown_text,
+)
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
@@ -45,21 +51,18 @@ _MAX_EPOCHS = 4  # budgets that callers alternate between
 _MOST_RECALLED_TOKENS = 8_000  # what search could recall at most is seldom more
 # Where no more than this is left beside what is recalled, all of it is used at once: every token counts.
 _SMALL_TOKENS = 500
-# What an operation that holds a decision, a rule, a role or an open item goes before: any other.
-_FACTS_FIRST = 1e12
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
-_SHORT_LINES = 8
-_NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents at one moment: blocks by name, the session's own document, and what tells whether they change."""
+    """The documents at one moment: blocks by name, the session's own, what is shared, and what tells of changes."""
 
     blocks: Mapping[DocumentName, tuple[Block, ...]]
     session: SessionDocument
+    shared: list[Item]
     states: Mapping[str, object]
 
     def texts(self, border: int) -> dict[str, str]:
@@ -68,6 +71,7 @@ class _Documents:
         texts["the session document"] = "".join(
             part.block.text for part in self.session.parts if part.operation <= border
         )
+        texts[SHARED_LOG] = "".join(item.forms[-1] for item in self.shared)
         return texts
 
 
@@ -98,6 +102,7 @@ class EpochKeeper:
     episodic: EpisodicMemoryManager
     search: LazySearch
     ledger: Ledger
+    shared: SharedDecisions
     settings: Settings
     _: KW_ONLY
     counter: TokenCounter
@@ -173,7 +178,7 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        items = _named_apart(recalled.items)
+        items = named_apart(recalled.items)
         stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
         return with_recalled(
             context,
@@ -192,7 +197,7 @@ class EpochKeeper:
             return False
         epoch: Epoch | None = running.epoch
         if new or notes:
-            epoch = running.epoch.extended([*map(_operation_item, new), *notes])
+            epoch = running.epoch.extended([*map(operation_item, new), *notes])
         if epoch is None or (running.extended and epoch.budget_tokens - epoch.tokens < least_room):
             running.states, running.texts = seen
             return False
@@ -217,6 +222,8 @@ class EpochKeeper:
             return []
         notes: list[Item] = []
         texts = self._read(now).texts(running.border)
+        if self.shared.problem:  # that it cannot be read does not take back what it said
+            texts[SHARED_LOG] = running.texts.get(SHARED_LOG, "")
         for name, text in texts.items():
             if text == (before := running.texts.get(name, "")):
                 continue
@@ -225,7 +232,7 @@ class EpochKeeper:
                 return None
             if changed:
                 told = "\n".join(f"> {line}" for line in changed)
-                note = _shown_text(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
+                note = shown_text(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
                 notes.append(Item(key=f"note {running.notes + len(notes) + 1}", part=Part.OPERATIONS, forms=(note,)))
         running.states, running.texts = now.documents, texts
         return notes
@@ -233,16 +240,18 @@ class EpochKeeper:
     def _read(self, now: Snapshot) -> _Documents:
         blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
-        return _Documents(blocks, document, now.documents)
+        shared = shared_items(self.shared.told()) if now.is_whole else []
+        return _Documents(blocks, document, shared, now.documents)
 
     def _begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
         budget_tokens, _, measure_turns = key
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
-        items = [item for name, part in _PARTS.items() for item in _document_items(name, part, documents.blocks[name])]
+        items = [item for name, part in _PARTS.items() for item in document_items(name, part, documents.blocks[name])]
+        items += documents.shared
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         if session is not None:
-            items += _session_items(documents.session, border)
+            items += session_items(documents.session, border)
             sources[Part.SESSION] = f"session {session.id[:8]}"
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
@@ -253,7 +262,7 @@ class EpochKeeper:
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
         holding = self._holding_facts(border)
         items += [
-            _operation_item(
+            operation_item(
                 entry, in_turn=0 < whole_from <= entry.operation.id, holds_facts=entry.operation.id in holding
             )
             for entry in fresh
@@ -264,7 +273,7 @@ class EpochKeeper:
             number=self.epoch_count,
             budget_tokens=budget_tokens,
             counter=self.counter,
-            shares=self._shares(1 - kept_free / max(1, budget_tokens)),
+            shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # What no part needs goes to what is recalled, where that could use it.
@@ -273,10 +282,12 @@ class EpochKeeper:
         through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
 
-    def _shares(self, of: float) -> dict[Part, float]:
-        """The parts' shares of a budget, which is this share of the whole one."""
-        shares = self.settings.context.shares
+    def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
+        """The parts' shares of a budget, which is this share of the whole one; `is_shared` where projects share any."""
+        shares, shared = self.settings.context.shares, self.settings.context.shared_share * is_shared
+        of, shared = of * (1 - shared), of * shared
         return {
+            Part.SHARED: shared,
             Part.PROJECT_STATE: shares.project_state * of,
             Part.WORK_PLAN: shares.work_plan * of,
             Part.DECISIONS: shares.decision_history * of,
@@ -305,95 +316,3 @@ def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 def _plain_words(prefix: str) -> str:
     """The words of a prefix, which stays the same for an epoch."""
     return plain_words(prefix)
-
-
-def _operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = False) -> Item:
-    """Make an item of an operation in working memory; one of the last turns of a talk is pinned."""
-    return Item(
-        key=operation_key(entry.operation.id),
-        part=Part.OPERATIONS,
-        forms=tuple(map(_shown_text, entry_as_read(entry.text))),
-        priority=entry.operation.id + _FACTS_FIRST * holds_facts,
-        pinned=in_turn,
-        pinned_for="of the last turns",
-        source="working memory",
-    )
-
-
-def _document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> list[Item]:
-    """Make items of a document's sections; one that says nothing is left out."""
-    items: list[Item] = []
-    for position, block in enumerate(blocks):
-        forms = _section_forms(block.text)
-        if forms:
-            # Of decisions the newest, which stand last, matter most; in the other documents what stands first.
-            priority = position if block.level == 3 and part is Part.DECISIONS else -position
-            key = f"{name.value}/{block.title or 'text'}"
-            items.append(_item(key, part, forms, priority, block, f"{name.value}.md:{block.line}"))
-    return _named_apart(items)
-
-
-def _session_items(document: SessionDocument, border: int) -> list[Item]:
-    """Make items of a session's document: its entries up to an operation, its summaries, what people have written."""
-    items: list[Item] = []
-    for position, part in enumerate(document.parts):
-        block = part.block
-        if block.front or part.operation > border:
-            continue
-        if part.operation:
-            key = operation_key(part.operation)
-            forms = tuple(map(_shown_text, entry_as_read(block.text)))
-        elif part.summary:
-            key, forms = f"summary {part.summary}", _summary_forms(block.text)
-        else:
-            key, forms = f"session/{block.title or 'text'}", _section_forms(block.text)
-        if forms:
-            items.append(_item(key, Part.SESSION, forms, position, block, f"session document:{block.line}"))
-    return _named_apart(items)
-
-
-def _item(key: str, part: Part, forms: tuple[str, ...], priority: int, block: Block, source: str) -> Item:
-    return Item(key=key, part=part, forms=forms, priority=float(priority), pinned=block.pinned, source=source)
-
-
-def _named_apart(items: Sequence[Item]) -> list[Item]:
-    """Number the keys that come again: headings may repeat, keys may not."""
-    seen: dict[str, int] = {}
-    result: list[Item] = []
-    for item in items:
-        seen[item.key] = seen.get(item.key, 0) + 1
-        result.append(item if seen[item.key] == 1 else replace(item, key=f"{item.key} ({seen[item.key]})"))
-    return result
-
-
-@lru_cache(maxsize=256)
-def _section_forms(text: str) -> tuple[str, ...]:
-    """A section in a short form (heading and last lines, where the newest stand), a middle one, and in full."""
-    full = _shown_text(section_as_read(text))
-    lines = full.splitlines(keepends=True)
-    if len(lines) <= _SHORT_LINES * 2:
-        return (full,) if full else ()
-    forms = []
-    for count in (_SHORT_LINES, len(lines) // 2):
-        told = f"*({len(lines) - 1 - count:,} earlier lines are left out here)*\n"
-        forms.append(_shown_text(f"{lines[0]}{told}{''.join(lines[-count:])}"))
-    return (*forms, full)
-
-
-@lru_cache(maxsize=128)
-def _summary_forms(text: str) -> tuple[str, ...]:
-    """A summary as its heading, with its must-keeps, and in full."""
-    full = _shown_text(text)
-    heading, _, rest = full.partition("\n")
-    kept = kept_part(rest)
-    forms = [_shown_text(heading)]
-    if kept:
-        forms.append(_shown_text(f"{heading}\n\n{kept}"))
-    if body_of(rest).strip():
-        forms.append(full)
-    return tuple(dict.fromkeys(forms))
-
-
-def _shown_text(text: str) -> str:
-    """Give a text as a context shows it; what is no character, as in a file that is not UTF-8, is shown as one."""
-    return as_form(text if text.isascii() else _NO_CHARACTER.sub("\ufffd", text))

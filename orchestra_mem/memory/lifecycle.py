@@ -113,8 +113,7 @@ class Lifecycle:
             self._take(operation)
 
     def _leave_session(self) -> None:
-        self.session = None
-        self.last_id = 0
+        self.session, self.last_id = None, 0
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
@@ -123,7 +122,7 @@ class Lifecycle:
         states = self._parts.episodic.states()
         if states != self._seen_documents:
             with self._parts.reporter.noting("hand edits"):
-                if self._parts.hand_edits.take_in():
+                if self._parts.episodic.take_in():
                     self._events.send("documents_edited")
                     if self.session is not None:
                         with self._session_document():
@@ -179,11 +178,12 @@ class Lifecycle:
 
     def _take(self, operation: Operation) -> None:
         assert self.session is not None
-        entry = self._parts.session.entry(operation, self.session.started.date())
-        self._parts.working.add(entry)
-        self._parts.epochs.add(entry)
         self.last_id = operation.id
-        self._parts.tracker.add_usage(operation.tokens)
+        if not operation.is_stored:
+            entry = self._parts.session.entry(operation, self.session.started.date())
+            self._parts.working.add(entry)
+            self._parts.epochs.add(entry)
+            self._parts.tracker.add_usage(operation.tokens)
 
     def _keep_within_limits(self, operation: Operation) -> None:
         """Note what is due. It waits for the next read, or until it can wait no longer."""
@@ -304,16 +304,16 @@ class Lifecycle:
 
     def draft_ahead(self) -> bool:
         """Draft a summary that the next refresh will want; whether there may be more."""
-        return self.session is not None and self._parts.compactor.draft_ahead(self.session)
+        coming = self._parts.working.older_half()
+        return self.session is not None and self._parts.compactor.draft_ahead(self.session, coming)
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
 
-        def known() -> tuple[ProjectView, Mapping[str, str]]:
+        def known() -> ProjectView:
             self.take_in_edits()
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]
-            view = self._parts.reporter.view(self.session.id if self.session else "", recent)
-            return view, self._parts.hand_edits.taken
+            return self._parts.reporter.view(self.session.id if self.session else "", recent)
 
         failed = self._parts.episodic.update(known, reason)
         for name in DocumentName:
@@ -374,7 +374,7 @@ class Lifecycle:
             parts.compactor.drafts.place()
             parts.compactor.settle(session)
             session = parts.log.session(session.id)
-            work = parts.reporter.view(session.id, ()).work
+            work = parts.reporter.work.view()
             closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
                 return session, closing

@@ -7,7 +7,7 @@ event log is the truth of what happened, the documents are the truth of what is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -24,32 +24,30 @@ from orchestra_mem.memory.history import HistoryCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
-from orchestra_mem.memory.queries import MemoryRetriever, QueryService
+from orchestra_mem.memory.queries import SearchCalls
 from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
+from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation, Summary
+from orchestra_mem.types import Json, Operation, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
     from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
     from orchestra_mem.model_types import LanguageModel
-    from orchestra_mem.retrieval.indexer import Backlog
-    from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.search import Answer
     from orchestra_mem.tiers.authorship import BlamedLine
-    from orchestra_mem.types import Json
 
 
 class OrchestratorContextManager(
-    HistoryCalls, AgentCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
-):
+    HistoryCalls, AgentCalls, SearchCalls, SharingCalls, MadeOtherwise,
+    use="open_memory(project, config=config, model=llm_interface)",
+):  # fmt: skip
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
@@ -66,7 +64,6 @@ class OrchestratorContextManager(
         parts.session.memory = parts.episodic.memory = self
         self._agents = parts.agents
         self._life = Lifecycle(parts, self.events)
-        self._queries = QueryService(parts, self._life)
         self._pauses = PauseWorker(self._life, self._lock, parts.search, parts.agents)
         self._note_call = self._pauses.note_call
         for threshold in Threshold:
@@ -215,7 +212,7 @@ class OrchestratorContextManager(
         budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
         if budget_tokens < 0:
             raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-        recalled = None if query is None else self._queries.recalled(query, budget_tokens, where)
+        recalled = None if query is None else self._recalled(query, budget_tokens, where)
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():
@@ -248,52 +245,6 @@ class OrchestratorContextManager(
 
     # Asking
 
-    def search(
-        self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
-    ) -> Answer:
-        """Find what answers a query in all tiers and archives, by words and by meaning, best first.
-
-        What was recorded or saved before the call is found. Any string is a query; `expand` follows a hit's source.
-
-        Raises:
-            SearchError: what search is made of cannot be loaded.
-            StorageError: the index cannot be used.
-            EmbedderError: `mode` is dense, and no vectors can be had.
-        """
-        return self._queries.search(query, where, mode, limit)
-
-    def search_memory(self, query: str, max_results: int = 5) -> list[str]:
-        """Return passages that answer a query, each in one line with its source in front; see `search`.
-
-        Where the index cannot be used, the lines of the live tiers that hold most words of the query.
-        """
-        return self._queries.passages(query, max_results)
-
-    @property
-    def retriever(self) -> MemoryRetriever:
-        """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
-        self._lock.check()
-        return self._queries.retriever
-
-    @property
-    def response_cache(self) -> ResponseCache:
-        """Earlier answers of a model, for as long as nothing that they depend on changes: `get`, `put`."""
-        self._lock.check()
-        return self._queries.responses
-
-    def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
-        """Bring the search index up to the memory now, instead of with the next searches.
-
-        Args:
-            told: hears again and again what is left.
-            anew: throw away what is there first.
-
-        Raises:
-            StorageError: the index or the memory cannot be used.
-            EmbedderError: no vectors can be had; the words are in the index.
-        """
-        self._queries.update_index(told, anew=anew)
-
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
 
@@ -310,12 +261,6 @@ class OrchestratorContextManager(
         self._lock.check()
         return self._places.lines(hits)
 
-    def facts(
-        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
-    ) -> list[MustKeep]:
-        """Return what may not be lost, oldest first: by kind, and those alone that hold now."""
-        return self._queries.facts(kind, MustKeepStatus.STANDING if standing else None, limit)
-
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
 
@@ -330,10 +275,10 @@ class OrchestratorContextManager(
         self._lock.check()
         return self._parts.documents.conflicts()
 
-    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[str, Resolved]:
+    def resolve_conflict(self, conflict: str, *, accept: bool, both: bool = False) -> tuple[str, Resolved]:
         """Let the machine's lines take the place of the person's, or take them out; see `EditedDocuments.resolve`."""
         with self._lock:
-            return self._parts.documents.resolve(conflict, accepted=accept)
+            return self._parts.documents.resolve(conflict, accepted=accept, both=both)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
@@ -350,15 +295,15 @@ class OrchestratorContextManager(
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
-            told = (parts.reporter, parts.documents, parts.compression, self.events, self._queries, parts.agents)
+            told = (parts.reporter, parts.documents, parts.compression, self.events, parts.search, parts.agents)
             return {
                 "context_window": {**parts.tracker.get_stats(), **counter, "epochs": parts.epochs.epoch_count},
                 "working_memory": parts.working.get_stats(),
                 "session_memory": parts.session.get_stats(),
                 "episodic_memory": parts.episodic.get_stats(),
                 "catalog": parts.agents.stats(),
-                "search": self._queries.stats(),
-                "problems": [problem for each in told for problem in each.problems()],
+                "search": self._search_stats(),
+                "problems": [problem for each in (*told, parts.shared) for problem in each.problems()],
             }
 
     # Opening and closing

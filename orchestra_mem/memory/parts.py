@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -17,9 +18,9 @@ from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import FileState, Session
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.epochs import EpochKeeper
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
-    from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.settings import Settings
     from orchestra_mem.tiers.authorship import Authorship
 
@@ -98,7 +98,7 @@ class MemoryParts:
     episodic: EpisodicMemoryManager
     documents: EditedDocuments
     state: StateManager
-    hand_edits: HandEditManager
+    shared: SharedDecisions
     tracker: ContextWindowTracker
     epochs: EpochKeeper
     reporter: Reporter
@@ -106,13 +106,15 @@ class MemoryParts:
     agents: CatalogParts
     redactor: Redactor
     open_authorship: Callable[[], Authorship]
-    open_responses: Callable[[], ResponseStore]
+    open_shared_log: Callable[[], AbstractContextManager[Any]]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Take a snapshot, with `session` under way."""
         documents: dict[str, object] = {f"{name}.md": state for name, state in self.episodic.states().items()}
+        if (shared := self.shared.state()) is not None:
+            documents[SHARED_LOG] = shared
         files = [*documents.values()]
         if session is not None:
             documents["the session document"] = _, file = self.session.foreign_state(session)

@@ -30,7 +30,7 @@ _FOLLOW_S, _FOLLOW_LATEST_S = 5.0, 8.0
 # A step takes some milliseconds.
 _JOIN_S = 5.0
 # Facts are looked for where so many operations wait, in steps of a few: who comes back waits some milliseconds.
-_WORTH_A_LOOK = 16
+_WORTH_A_LOOK = 8
 _OPERATIONS = 4
 
 

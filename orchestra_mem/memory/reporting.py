@@ -14,6 +14,7 @@ from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session import HISTORY
+from orchestra_mem.tiers.shared_decisions import origins_of
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, WindowRefresh
 
@@ -83,6 +84,8 @@ class Reporter:
             operations=self.log.last_operation(),
             sessions=len(self.log.sessions()),
             facts={kind: self._shown(kind) for kind in MustKeepKind},
+            only_decisions=sizes.only_decisions,
+            origins=origins_of(self.log, self.ledger) if sizes.only_decisions else {},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
@@ -98,8 +101,8 @@ class Reporter:
 
         What a person took out is shown no more, and what one wrote stands in the person's own lines.
         """
-        if kind is MustKeepKind.DECISION:
-            sizes = self.settings.documents
+        sizes = self.settings.documents
+        if kind is MustKeepKind.DECISION or sizes.only_decisions:
             limit = sizes.decisions_in_full + sizes.decisions_in_brief
             found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
         else:

@@ -121,10 +121,10 @@ class Resolver:
             raise Unclear(f"Which one do you mean: {names}?", phrase, items)
         return items[0]
 
-    def named(self, phrase: str, need: Need = ANYTHING) -> tuple[int, ...]:
+    def named(self, phrase: str) -> tuple[int, ...]:
         """List the items that a phrase means, none where that is unclear."""
         try:
-            return tuple(item.id for item in self.many(phrase, need))
+            return tuple(item.id for item in self.many(phrase))
         except (Unclear, NotFoundError):
             return ()
 

@@ -7,24 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import Embedder, EmbeddingModel, Tokens, Vector, Vectors, WordEmbedder
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from orchestra_mem.search_types import Embedder, EmbeddingModel, Vector, Vectors
 
 T = TypeVar("T")
 
 # After the first failures in a row: the back-off of the source design.
 _PAUSES_S = (5.0, 10.0, 20.0)
 _UNHEARD = "the server of embeddings has not answered yet"
-
-
-class TableEmbedder(Embedder, WordEmbedder, Protocol):
-    """Embeds texts and single words with the same table."""
 
 
 class Guard:
@@ -109,23 +101,3 @@ class GuardedEmbedder:
         if self._is_remote and (self._model is None or self._guard.problem):
             raise EmbedderError(self._guard.problem or _UNHEARD)
         return self._guard.call(lambda: self._embedder.embed_query(query))
-
-
-class GuardedTable(GuardedEmbedder):
-    """A table of word vectors behind a guard; fulfils `WordEmbedder` too."""
-
-    def __init__(self, table: TableEmbedder, guard: Guard) -> None:
-        super().__init__(table, guard)
-        self.table = table
-
-    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Embed words one by one."""
-        return self._guard.call(lambda: self.table.embed_words(words))
-
-    def cut(self, words: Sequence[str]) -> Tokens:
-        """Cut words into tokens."""
-        return self._guard.call(lambda: self.table.cut(words))
-
-    def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the vectors of tokens."""
-        return self._guard.call(lambda: self.table.token_vectors(numbers))

@@ -207,7 +207,7 @@ class Indexer:
 
     def _own(self, operation: Operation) -> Operation | None:
         """An operation without what it only repeats of the memory; None where nothing is left for people."""
-        if _is_stored(operation) or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
+        if operation.is_stored or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:
@@ -221,7 +221,7 @@ class Indexer:
         for after in range(self._number("stored"), last, _STORED_AT_ONCE):
             through = min(after + _STORED_AT_ONCE, last)
             where = OperationFilter(type=STORED_ITEM, after=after, through=through)
-            groups = {_name_stored(each): each for each in self._from.log.operations(where) if _is_stored(each)}
+            groups = {_name_stored(each): each for each in self._from.log.operations(where) if each.is_stored}
             chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
             self._index.add(chunks)
             kept = {chunk.key for chunk in chunks}
@@ -281,7 +281,7 @@ class Indexer:
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> None:
-        for name in DocumentName:
+        for name in map(DocumentName, self._from.episodic.names()):
             place = DocumentPlace(
                 name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
             )
@@ -346,10 +346,6 @@ class Indexer:
         with suppress(EmbedderError):  # of a server that has not been heard of: it may have embedded none
             vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
-
-
-def _is_stored(operation: Operation) -> bool:
-    return operation.type == STORED_ITEM and operation.idempotency_key is not None
 
 
 def _name_stored(operation: Operation) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages, turn_window
 from orchestra_mem.errors import ClosedError, EmbedderError, SearchError
+from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
-    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.search import MemorySearch
+    from orchestra_mem.search_types import Embedder
 
 
 class LazySearch:
@@ -24,7 +25,7 @@ class LazySearch:
     """
 
     def __init__(
-        self, make: Callable[[], MemorySearch], words: Callable[[], GuardedTable | None], has_index: Callable[[], bool]
+        self, make: Callable[[], MemorySearch], words: Callable[[], Embedder | None], has_index: Callable[[], bool]
     ) -> None:
         self._make = make
         self._words = words
@@ -78,6 +79,10 @@ class LazySearch:
     def problem(self) -> str | None:
         """What keeps search by meaning off, in words; None where nothing is known to."""
         return self.opened.problem if self.opened else None
+
+    def problems(self) -> list[Json]:
+        """Return what is off, in the words of `status`."""
+        return [{"subject": "search", "since": None, "problem": self.problem}] if self.problem else []
 
     def close(self) -> None:
         """Close it; it is opened no more."""

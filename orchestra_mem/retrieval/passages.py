@@ -89,6 +89,7 @@ class PassageRetriever:
             time=chunk.time,
             agent=chunk.agent,
             operation=chunk.operation,
+            likelihood=hit.likelihood,
             why=why(hit.reasons),
             beside=not is_match(hit),
         )

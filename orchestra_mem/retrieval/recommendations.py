@@ -30,7 +30,7 @@ _FACTS = {
 class Recommendation:
     """What something past says for a task, in short; `full_tokens` is what all of it would take.
 
-    `outcome` is what came of it, empty where that is not known.
+    `outcome` is what came of it, empty where that is not known; `project` is another project that it comes from.
     """
 
     source: str
@@ -40,13 +40,15 @@ class Recommendation:
     time: datetime | None = None
     agent: str | None = None
     outcome: str = ""
+    likelihood: float = 0.0
+    project: str = ""
 
     @property
     def label(self) -> str:
         """The source with time, agent, outcome and what all of it would take, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
-        return f"{self.source} ({told})"
+        return f"{self.project} {self.source} ({told})".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +126,7 @@ def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:
         text = f"{excerpt(found.title, _SHORT_CHARS)}\n{text}"
     return Recommendation(
         source=found.source, text=text, why=found.why, full_tokens=counter.count(found.whole), time=found.time,
-        agent=found.agent,
+        agent=found.agent, likelihood=found.likelihood,
     )  # fmt: skip
 
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference, facts_hash, system_hash
 from orchestra_mem.design_names import MadeOtherwise
-from orchestra_mem.errors import ClosedError, OrchestraMemError, StorageError
+from orchestra_mem.errors import ClosedError, OrchestraMemError, SearchError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import ResponsesSettings
@@ -32,25 +31,6 @@ _NEAR = 0.80
 _MAX_ANSWER_CHARS = 1_000_000
 # So many of the passages that answer a question are what its answer is made from.
 _FACTS = 5
-
-
-class ResponseStore(Protocol):
-    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
-
-    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
-        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
-
-    def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
-
-    def used(self, number: int, now: float) -> None:
-        """Take note that an answer was given again."""
-
-    def count(self) -> int:
-        """Return how many answers there are."""
-
-    def clear(self) -> None:
-        """Forget all answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +53,13 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
             memory.response_cache.put(question, answer, model="qwen", prompt_file="prompt.md")
 
     Args:
-        open_store: opens where answers are kept.
-        search: gives the vector of a question, and what the memory has for it.
+        search: gives the vector of a question, what the memory has for it, and where answers are kept.
         clock: gives the present time.
         settings: from what cosine on questions are the same, how many answers are kept, and for how long each kind.
     """
 
     def __init__(
         self,
-        open_store: Callable[[], ResponseStore],
         search: LazySearch,
         *,
         clock: Clock,
@@ -89,7 +67,6 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         has_secrets: Callable[[str], bool] = lambda text: False,
     ) -> None:
         self._has_secrets = has_secrets
-        self._open_store = open_store
         self._search = search
         self._clock = clock
         self._settings = settings
@@ -154,7 +131,8 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
             return False
         now = self._clock()
         try:
-            made = self._search.open().embed(question)
+            search = self._search.open()
+            made = search.embed(question)
             response = StoredResponse(
                 question=question,
                 answer=answer,
@@ -166,7 +144,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
                 model=made[0] if made else None,
                 vector=made[1] if made else None,
             )
-            self._open_store().add(response, keep=self._settings.max_entries)
+            search.responses.add(response, keep=self._settings.max_entries)
         except ClosedError:
             raise
         except OrchestraMemError as error:
@@ -177,7 +155,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
     def _find(self, question: str, facts: Sequence[str] | None, system: str) -> CachedResponse | None:
         if not question.strip():
             return None
-        store, now = self._open_store(), self._clock()
+        store, now = self._search.open().responses, self._clock()
         candidates = store.candidates(self._facts(question, facts), system, now.timestamp())
         if not candidates:
             return None
@@ -243,13 +221,13 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         Raises:
             StorageError: they cannot be reached.
         """
-        self._open_store().clear()
+        self._search.open().responses.clear()
 
     def get_stats(self) -> dict[str, Json]:
         """How many answers are kept, and how often one was found since the start; -1 where they cannot be reached."""
         try:
-            count = self._open_store().count()
-        except StorageError:
+            count = self._search.open().responses.count()
+        except (SearchError, StorageError):
             count = -1
         return {
             "responses": count, "max_responses": self._settings.max_entries, "hits": self._hits, "misses": self._misses,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from threading import Lock
 
 from cachetools import TTLCache
 
+from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
@@ -82,6 +84,8 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         search, log, ledger: what is retrieved from.
         counter: counts tokens.
         settings: how many answers are kept, and for how long.
+        access: says what agents may see.
+        now: gives the memory as it is now.
     """
 
     def __init__(
@@ -91,10 +95,15 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         ledger: Ledger,
         counter: TokenCounter,
         settings: RetrievalSettings,
+        *,
+        access: Access,
+        now: Callable[[], Moment],
     ) -> None:
         self._passages = PassageRetriever(search, log)
         self._ledger = ledger
         self._counter = counter
+        self._access = access
+        self._now = now
         # An answer is kept under the version that the memory had before it was looked for, so none is older than its
         # version.
         self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
@@ -104,8 +113,8 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         self._hits = self._misses = 0
 
     def retrieve_context(
-        self, task: str, moment: Moment, *, agents: Sequence[str] = (), pattern: str | None = None,
-        max_tokens: int = 2_000, where: SearchFilter = EVERYTHING,
+        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000,
+        where: SearchFilter = EVERYTHING,
     ) -> RetrievedContext:  # fmt: skip
         """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
 
@@ -114,15 +123,16 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
 
         Args:
             task: what is to be done; any string.
-            moment: the memory as it is now.
-            agents: who will do it: what they recorded goes a little before what others did.
+            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
             pattern: how they work together, as in `parallel`: operations with this `pattern` in their data likewise.
             max_tokens: the budget.
             where: what alone is looked at.
 
         Raises:
             ValueError: the budget is negative.
+            ClosedError: the memory has been closed.
         """
+        where, moment = self._access.within(where, *agents), self._now()
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
         who = tuple(sorted(set(agents)))
@@ -160,26 +170,40 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         return found
 
     def get_recommendations(
-        self, task: str, moment: Moment, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
+        self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
     ) -> Recommendations:
         """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
 
         Args:
             task: what is to be done; any string.
-            moment: the memory as it is now.
-            agents: who will do it: what they recorded goes a little before what others did.
+            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
             limit: how many of each at most.
             where: what alone is looked at, of all tiers and kinds.
 
         Raises:
             ValueError: the limit is negative.
+            ClosedError: the memory has been closed.
         """
+        where, moment = self._access.within(where, *agents), self._now()
         if limit < 0:
             raise ValueError(f"limit is {limit}: so many there cannot be")
         return recommend(
             task, self._passages, self._ledger, self._counter, session=moment.session, agents=agents, limit=limit,
             where=where,
         )  # fmt: skip
+
+    def load_layer1(
+        self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3
+    ) -> list[DisclosedEntry]:
+        """Give the best entries that `retrieve_context` finds, each with its source, title and what it costs."""
+        return [*self.retrieve_context(query, agents=agents, pattern=pattern).entries[: max(0, limit)]]
+
+    def load_layer2(self, entries: Sequence[DisclosedEntry], token_budget: int) -> list[DisclosedEntry]:
+        """Give those entries of `load_layer1`, in their order, whose texts fit a budget together."""
+        if any(isinstance(entry, str) for entry in entries):
+            raise TypeError("load_layer2 takes entries of load_layer1, not their names; use memory.expand for a name")
+        sizes = accumulate(entry.tokens for entry in entries)
+        return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
 
     def clear_cache(self, pattern: str = "") -> None:
         """Forget what was retrieved; the next time it is looked for.

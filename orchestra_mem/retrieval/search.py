@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedTable
+from orchestra_mem.retrieval.guarded_embedder import Guard
 from orchestra_mem.retrieval.index_worker import IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -34,6 +36,7 @@ from orchestra_mem.search_types import (
     SearchMode,
     Situation,
     Vector,
+    WordEmbedder,
 )
 from orchestra_mem.types import MustKeepStatus
 
@@ -75,6 +78,38 @@ def is_match(hit: Hit) -> bool:
     return hit.reasons.keyword_rank is not None or hit.reasons.dense_score >= _LEAST_COSINE
 
 
+class ResponseStore(Protocol):
+    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
+
+    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
+        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
+
+    def add(self, response: StoredResponse, *, keep: int) -> None:
+        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+
+    def used(self, number: int, now: float) -> None:
+        """Take note that an answer was given again."""
+
+    def count(self) -> int:
+        """Return how many answers there are."""
+
+    def clear(self) -> None:
+        """Forget all answers."""
+
+
+def check_request(where: SearchFilter, limit: int) -> None:
+    """Make sure that a search can be asked for.
+
+    Raises:
+        ValueError: the limit is negative, or a time of the filter has no time zone.
+    """
+    if limit < 0:
+        raise ValueError(f"limit is {limit}: so many hits there cannot be")
+    for name, moment in (("since", where.since), ("until", where.until)):
+        if moment is not None and moment.tzinfo is None:
+            raise ValueError(f"{name} is {moment}, which has no time zone")
+
+
 class MemorySearch:
     """Answers queries over one memory. Safe to share between threads.
 
@@ -87,6 +122,7 @@ class MemorySearch:
         ledger: tells how facts stand now.
         clock: tells what "last week" is.
         guard: keeps searches from an embedder that fails.
+        responses: keeps answers of a model beside the index.
         is_remote: the embedder is a server, which passages are sent to in the background alone.
         fault: why the configured embedder cannot be had; empty where it can, or is not wanted.
         release: frees what the embedders hold and ends their work; called on closing.
@@ -96,12 +132,13 @@ class MemorySearch:
         self,
         index: SearchIndex,
         embedders: Sequence[Embedder],
-        words: GuardedTable | None,
+        words: WordEmbedder | None,
         indexer: Indexer,
         *,
         ledger: Ledger,
         clock: Clock,
         guard: Guard,
+        responses: ResponseStore,
         is_remote: bool = False,
         fault: str = "",
         release: Callable[[], object] = lambda: None,
@@ -112,6 +149,7 @@ class MemorySearch:
         self._release = release
         self._fault = fault
         self._guard = guard
+        self.responses = responses
         self._is_remote = is_remote
         self._index = index
         self._indexer = indexer
@@ -145,11 +183,7 @@ class MemorySearch:
             EmbedderError: by meaning alone, and no vectors can be had.
         """
         mode = SearchMode(mode)
-        if limit < 0:
-            raise ValueError(f"limit is {limit}: so many hits there cannot be")
-        for name, moment in (("since", where.since), ("until", where.until)):
-            if moment is not None and moment.tzinfo is None:
-                raise ValueError(f"{name} is {moment}, which has no time zone")
+        check_request(where, limit)
         situation = Situation(now=self._clock(), session=session)
         known = self._index.problems
         try:

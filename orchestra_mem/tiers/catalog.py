@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from orchestra_mem.catalog_types import (
     GLOBAL,
     MAX_NAME_CHARS,
     MAX_PRIORITY,
-    CatalogLimits,
     CatalogStore,
     CleanedUp,
     ItemFilter,
@@ -36,6 +35,7 @@ from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
     from orchestra_mem.core.catalog.item_drafts import ItemDraft
+    from orchestra_mem.settings import CatalogSettings
 
 _STRENGTHENED = 1  # by each second saying
 _FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
@@ -50,7 +50,7 @@ class MemoryCatalog(CatalogReader):
         access: says who may see and change what.
         counter: counts tokens.
         clock: gives the present time.
-        limits: of size and time.
+        settings: how many items an agent may have, how long one is kept, and how long a summary is.
         redacted: takes secrets out of a text.
         superseded: names the earlier items that a new one takes the place of.
         select: chooses what matters for a message; see `CatalogSelector.get_relevant`.
@@ -67,14 +67,14 @@ class MemoryCatalog(CatalogReader):
         *,
         counter: TokenCounter,
         clock: Clock,
-        limits: CatalogLimits,
+        settings: CatalogSettings,
         redacted: Callable[[str], str],
         superseded: Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[MemoryItem]],
         select: Select,
     ) -> None:
         super().__init__(store, audit, access, clock=clock, select=select)
         self._counter = counter
-        self._limits = limits
+        self._settings = settings
         self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None
         self.said_anew: Callable[[MemoryItem], None] = lambda item: None
         self._redacted = redacted
@@ -143,7 +143,7 @@ class MemoryCatalog(CatalogReader):
         now, content = self._clock(), self._redacted(draft.content)
         priority = first_priority(draft.type) if draft.priority is None else draft.priority
         given = self._redacted(draft.summary)
-        summary = create_summary(given or content, self._limits.summary_words)
+        summary = create_summary(given or content, self._settings.summary_max_length)
         tags = tuple(dict.fromkeys(map(self._redacted, draft.tags))) or extract_tags(content)
         return MemoryItem(
             id=item_id(content, whose, now),
@@ -163,7 +163,8 @@ class MemoryCatalog(CatalogReader):
         )
 
     def _expiry(self, priority: int, said: datetime) -> datetime | None:
-        return None if priority >= self._limits.permanent_from else said + self._limits.expires_after
+        lasting = timedelta(days=self._settings.default_expiration_days)
+        return None if priority >= self._settings.min_priority_for_permanent else said + lasting
 
     def _add(self, item: MemoryItem) -> MemoryItem:
         for salt in count():
@@ -176,7 +177,7 @@ class MemoryCatalog(CatalogReader):
 
     def _strengthened(self, item: MemoryItem, again: MemoryItem, agent: str) -> MemoryItem:
         """Note that an item was said again: it is newer, lasts longer, and weighs a little more."""
-        below = self._limits.permanent_from - 1  # what is permanent somebody has said to be
+        below = self._settings.min_priority_for_permanent - 1  # what is permanent somebody has said to be
         priority = max(item.priority, again.priority, min(item.priority + _STRENGTHENED, below, MAX_PRIORITY))
         expires = None if None in (item.expires, again.expires) else max(item.expires, again.expires)  # type: ignore[type-var]
         said = replace(
@@ -184,7 +185,7 @@ class MemoryCatalog(CatalogReader):
             timestamp=max(item.timestamp, again.timestamp),
             said=item.said + 1,
             priority=priority,
-            expires=None if priority >= self._limits.permanent_from else expires,
+            expires=None if priority > below else expires,
             references=tuple(dict.fromkeys((*item.references, *again.references))),
         )
         said = self._replace(said)
@@ -192,7 +193,8 @@ class MemoryCatalog(CatalogReader):
         return said
 
     def _displace(self, whose: str, agent: str) -> int:
-        gone = self._store.excess(whose, self._limits.most, self._limits.permanent_from)
+        border = self._settings.min_priority_for_permanent
+        gone = self._store.excess(whose, self._settings.max_memories_per_ci, border)
         self._hide(gone, ItemStatus.DISPLACED, agent)
         return len(gone)
 
@@ -257,7 +259,7 @@ class MemoryCatalog(CatalogReader):
             kept.pop("relevance_tags", None)
         draft = read_draft({**kept, **changes}, self._clock())
         made = self._made(draft, draft.ci_source or before.ci_source, author)
-        border = self._limits.permanent_from
+        border = self._settings.min_priority_for_permanent
         anew = "expires" in changes or (made.priority >= border) is not (before.priority >= border)
         return replace(
             made, id=before.id, number=before.number, said=before.said, status=before.status, changed=before.changed,
@@ -289,14 +291,14 @@ class MemoryCatalog(CatalogReader):
             self._hide(expired, ItemStatus.EXPIRED, agent)
             displaced = sum(self._displace(whose, agent) for whose in self._store.agents())
             self._store.note_cleanup(now)
-        forgotten = self.audit.forget(now - self._limits.audit_kept)
+        forgotten = self.audit.forget(now - timedelta(days=self._settings.audit_retention_days))
         return CleanedUp(expired=len(expired), displaced=displaced, audit_entries=forgotten)
 
     @property
     def cleanup_due(self) -> bool:
         """Whether the last clean-up is longer ago than it should be, or, as the clock was put back, yet to come."""
-        last = self._store.last_cleanup()
-        return last is None or not last <= self._clock() < last + self._limits.cleanup_every
+        last, every = self._store.last_cleanup(), timedelta(hours=self._settings.cleanup_interval_hours)
+        return last is None or not last <= self._clock() < last + every
 
     def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
         """Remove for good what is hidden already and passes a filter; how many items that is.

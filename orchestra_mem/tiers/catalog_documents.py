@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,7 +72,6 @@ class CatalogDocuments(EditedDocuments):
         self._through = 0
         self._left: set[str] = set()
         self._seen: Mapping[str, FileState] = {}
-        self._taken: Mapping[str, str] = {}
         self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
 
@@ -109,25 +108,17 @@ class CatalogDocuments(EditedDocuments):
             return 0
         if self._left:  # what was to be left as it was may have been mended
             self._through = -1
-        with self._lock:
-            self._taken, unread = self._texts.digests()
-            changed = self._read() if unread else 0
-            self._seen = states
-        return changed
-
-    def _read(self) -> int:
         changed = 0
-        with self._store.lock(), self._items.changing():
-            texts = self._texts.all()
-            self.writers[0].keep_saved(texts)
-            for name, text in texts.items():
-                agent = self._agents()[name]
-                changed += self._edited(agent, name, text.before, text.said)
-                if text.digest != self._ledger.written(name).digest:
-                    self._written.pop(agent, None)  # what it lacks is shown again
-                    self._through = -1
-                self._ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
-        self._taken = {name: text.digest for name, text in texts.items()}
+        with self._lock:
+            with self.writers[0].reading() as texts, self._items.changing() if texts else nullcontext():
+                for name, text in texts.items():
+                    agent = self._agents()[name]
+                    changed += self._edited(agent, name, text.before, text.said)
+                    if text.digest != self._ledger.written(name).digest:
+                        self._written.pop(agent, None)  # what it lacks is shown again
+                        self._through = -1
+                    self._ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
+            self._seen = states
         return changed
 
     def _edited(self, whose: str, name: str, before: str, said: str) -> int:
@@ -188,14 +179,14 @@ class CatalogDocuments(EditedDocuments):
         due: dict[str, int] = {}
         through = -1
 
-        def texts() -> tuple[dict[str, str], Mapping[str, str]]:
+        def texts() -> dict[str, str]:
             nonlocal through
             self.take_in()
             through = self._items.last_change()
             changes = {agent: self._items.last_change(agent) for agent in self._items.agents()}
             due.clear()
             due.update((agent, change) for agent, change in changes.items() if change != self._written.get(agent))
-            return {document_name(agent): self._text(agent) for agent in due}, self._taken
+            return {document_name(agent): self._text(agent) for agent in due}
 
         with self._lock:
             failed = self.writers[0].write_all(texts, reason)

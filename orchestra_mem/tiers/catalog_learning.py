@@ -76,7 +76,7 @@ class CatalogLearner:
     @property
     def waiting_count(self) -> int:
         """How many exchanges wait, those of other processes too."""
-        return len(self._store.exchanges(-1))
+        return len(self._store.exchanges())
 
     def work(self, most: int | None = None) -> int:
         """Learn from the exchanges that wait, of `most` at once where it is given; how many items that found.
@@ -88,7 +88,7 @@ class CatalogLearner:
         """
         found = 0
         with self._lock:
-            waiting = self._store.exchanges(most or -1)
+            waiting = self._store.exchanges(most or None)
             for exchange in waiting:
                 try:
                     found += self._learn(exchange)

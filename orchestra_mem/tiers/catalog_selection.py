@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestra_mem.core.catalog.scoring import Figures, TagTable
+    from orchestra_mem.settings import CatalogSettings
 
     _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
 
@@ -32,8 +33,7 @@ class CatalogSelector:
 
     Args:
         store, access, audit, counter, clock: as for `MemoryCatalog`.
-        max_tokens: the budget where none is given.
-        min_relevance: items below it are left out, 0 to 1.
+        settings: the budget where none is given, and how relevant an item must be.
     """
 
     def __init__(
@@ -44,16 +44,14 @@ class CatalogSelector:
         *,
         counter: TokenCounter,
         clock: Clock,
-        max_tokens: int,
-        min_relevance: float,
+        settings: CatalogSettings,
     ) -> None:
         self._store = store
         self._access = access
         self._audit = audit
         self._counter = counter
         self._clock = clock
-        self._max_tokens = max_tokens
-        self._min_relevance = min_relevance
+        self._settings = settings
         self._agents: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -75,7 +73,8 @@ class CatalogSelector:
         from orchestra_mem.core.catalog.packing import lay_out, pack
         from orchestra_mem.core.catalog.scoring import relevance_of
 
-        budget = self._max_tokens if max_tokens is None else min(max_tokens, self._max_tokens)
+        most = self._settings.max_injection_tokens
+        budget = most if max_tokens is None else min(max_tokens, most)
         if budget < 0:
             raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
         figures, parts, candidates = self._ranked(ci, message)
@@ -107,7 +106,7 @@ class CatalogSelector:
         figures, now = Figures.joined(groups), microseconds(self._clock())
         parts = score(figures, np.concatenate(matched), np.concatenate(own), now)
         total = np.minimum(parts.sum(axis=0), 1.0)
-        wanted = np.flatnonzero((total >= self._min_relevance) & (figures.expires > now))
+        wanted = np.flatnonzero((total >= self._settings.min_relevance) & (figures.expires > now))
         best = wanted
         if len(wanted) > _CONSIDERED:
             best = wanted[np.argpartition(-total[wanted], _CONSIDERED)[:_CONSIDERED]]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time
@@ -17,7 +16,6 @@ from orchestra_mem.types import Author, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
-Texts: TypeAlias = "tuple[Mapping[str, str], Mapping[str, str] | None]"
 # So often is a document tried that somebody saves at the same moment.
 WRITE_TRIES = 5
 
@@ -47,21 +45,39 @@ class DocumentWriter:
         self._ledger, self._store, self._path = texts.ledger, texts.store, texts.path
         self._clock = clock
         self._keep_versions = keep_versions
+        # The digests of the files whose edits have been read.
+        self._taken: Mapping[str, str] = {}
 
-    def write_all(self, texts: Callable[[], Texts], reason: VersionReason) -> dict[str, StorageError]:
+    @contextmanager
+    def reading(self) -> Iterator[Mapping[str, PersonText]]:
+        """Give all documents where people have saved some since they were last read, else none; read once this ends."""
+        # Mostly nobody has edited anything: that is seen without holding up who writes.
+        self._taken, unread = self.texts.digests()
+        if not unread:
+            yield {}
+            return
+        with self._store.lock():
+            texts = self.texts.all()
+            for name, text in texts.items():
+                # An editor with an older text open may go back to what it has saved, or from it.
+                if text.saved and not self._is_newest(name, text.saved):
+                    self._keep(name, text.saved, self.texts.last_written(name, text.saved), VersionReason.EDIT)
+            yield texts
+        self._taken = {name: text.digest for name, text in texts.items()}
+
+    def write_all(self, texts: Callable[[], Mapping[str, str]], reason: VersionReason) -> dict[str, StorageError]:
         """Merge the machine's new texts into their documents; those that could not be written, and why.
 
         Args:
-            texts: gives them by name, with the digests of the files whose edits they know; None where they know of none
-                and are merged with whatever stands there. Asked again where somebody saves meanwhile.
+            texts: gives them by name, made of all that has been read; asked again where somebody saves meanwhile.
             reason: why the texts before become versions.
         """
         failed: dict[str, StorageError] = {}
         for _ in range(WRITE_TRIES):
-            waiting, taken = texts()
+            waiting = texts()
             try:
                 with self._store.lock():
-                    failed = self._write_once(waiting, reason, taken)
+                    failed = self._write_once(waiting, reason)
             except StorageError as error:
                 # None was done for sure: the lock, or the flushing of a folder at the end.
                 failed = dict.fromkeys(waiting, error)
@@ -69,15 +85,13 @@ class DocumentWriter:
                 break
         return failed
 
-    def _write_once(
-        self, texts: Mapping[str, str], reason: VersionReason, taken: Mapping[str, str] | None
-    ) -> dict[str, StorageError]:
+    def _write_once(self, texts: Mapping[str, str], reason: VersionReason) -> dict[str, StorageError]:
         """All versions first, then all documents, so that the disk is waited for once for each folder."""
         plans: dict[str, _Plan] = {}
         failed: dict[str, StorageError] = {}
 
         def plan(name: str) -> None:
-            if found := self._plan(name, texts[name], taken):
+            if found := self._plan(name, texts[name]):
                 plans[name] = found
 
         def all_but_failed(names: Iterable[str], step: Callable[[str], None]) -> None:
@@ -118,12 +132,6 @@ class DocumentWriter:
         if read is not None and read.file not in (plan.last.digest, digest(plan.current or "")):
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
 
-    def keep_saved(self, texts: Mapping[str, PersonText]) -> None:
-        """Keep what was saved by editors with an older text open: they may go back to it, or from it."""
-        for name, text in texts.items():
-            if text.saved and not self._is_newest(name, text.saved):
-                self._keep(name, text.saved, self.texts.last_written(name, text.saved), VersionReason.EDIT)
-
     def _replace(self, name: str, text: str, expected: str | None, point: str = "document") -> None:
         self._store.replace(self._path(name), text, expected=expected, name=point)
 
@@ -132,7 +140,7 @@ class DocumentWriter:
         self._ledger.confirm_write(name, text, digest(left), left)
         self._store.prune_versions(name, self._keep_versions)
 
-    def _plan(self, name: str, text: str, taken: Mapping[str, str] | None) -> _Plan | None:
+    def _plan(self, name: str, text: str) -> _Plan | None:
         """What is to be written; None where a document would say the same: then its file is left as it is."""
         current = self._store.read_to_change(self._path(name))
         last = self.texts.last_written(name, current)
@@ -142,7 +150,7 @@ class DocumentWriter:
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
+        if current.strip() and digest(current) not in (last.digest, self._taken.get(name)):
             raise DocumentConflictError(f"{self._path(name)}: somebody has saved it since it was read")
         _, said = self.texts.edit_of(name, current, last)
         from orchestra_mem.core.documents.agreement import merged

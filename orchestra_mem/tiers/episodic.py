@@ -8,7 +8,9 @@ version first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -19,11 +21,12 @@ from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
-from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
+from orchestra_mem.tiers.hand_edits import fact_changes
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, VersionReason
@@ -44,15 +47,18 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         folder: Path,
         keep_versions: int,
         work: WorkPlan,
+        only: Sequence[DocumentName] = tuple(DocumentName),
         size_tokens: int = 0,
         short_share: float = 0.25,
     ) -> None:
         self._ledger = ledger
         self._counter = counter
+        self._clock = clock
         self.folder = folder
         self._work = work
+        self._only = only
         self.texts = PersonTexts(
-            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: DocumentName,
+            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: only,
             numbered=self._numbered, by_people=self._by_people,
         )  # fmt: skip
         super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
@@ -77,23 +83,41 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             if each.author is Author.PERSON and (not each.operation or each.status is removed)
         }
 
-    def update(
-        self, known: Callable[[], tuple[ProjectView, Mapping[str, str] | None]], reason: VersionReason
-    ) -> dict[str, StorageError]:
+    def take_in(self) -> int:
+        """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
+
+        Raises:
+            StorageError: a document cannot be read, or the ledger not be written.
+        """
+        with self.writers[0].reading() as texts:
+            new, edited = fact_changes(texts, self._ledger, self._clock()) if texts else ([], [])
+            if new or edited:
+                self._ledger.edit_must_keeps(new, edited)
+                logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+            for name, text in texts.items():
+                text = replace(text, said=self._numbered(name, text.said))
+                if name == DocumentName.WORK_PLAN:
+                    self._work.take_in(text)
+                else:
+                    self._ledger.note_read(name, text.as_read)
+        with suppress(StorageError, NotFoundError):  # told as the document's own problem, or there is no plan here
+            self._work.look(self.text(DocumentName.WORK_PLAN))
+        return len(new) + len(edited)
+
+    def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
         """Write all documents anew from what is known; those that say the same already stay untouched.
 
         Args:
-            known: gives what is known, with the digests of the files whose edits are among it, see
-                `HandEditManager.taken`; None where nobody looks for edits.
+            known: gives what is known, after it has taken in what people have edited.
             reason: why the texts before become versions.
 
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
 
-        def texts() -> tuple[dict[str, str], Mapping[str, str] | None]:
-            view, taken = known()
-            return {name: render_document(name, view) for name in DocumentName}, taken
+        def texts() -> dict[str, str]:
+            view = known()
+            return {name: render_document(name, view) for name in self._only}
 
         return self.writers[0].write_all(texts, reason)
 
@@ -103,33 +127,20 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         Raises:
             StorageError: one could not be written.
         """
-        missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
+        missing = [name for name in self._only if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
-        for error in self.writers[0].write_all(lambda: (texts, {}), VersionReason.REFRESH).values():
+        for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):
                 raise error
 
-    def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
-        """Merge the machine's new text into a document.
-
-        Returns:
-            Whether the file was changed.
-
-        Raises:
-            DocumentError: something else than a file stands there, or it is being saved all the time.
-            StorageError: the disk refused; the document is as before.
-        """
-        before = self._store.state(self.path(name))
-        for error in self.writers[0].write_all(lambda: ({name: text}, None), reason).values():
-            raise error
-        return self._store.state(self.path(name)) != before
-
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
-        return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))
+        return self._work.corrected(self.short_forms.shown(name, self._whole(name)))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
+        if name not in self._only:
+            return ()
         try:
             text = self._store.read_shown(self.path(name)) or ""
         except StorageError as error:  # told as the document's fault
@@ -161,7 +172,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         wanted = query.casefold()
         found = [
             f"[{name.value}.md] {line}"
-            for name in DocumentName
+            for name in self._only
             for block in self._whole(name)
             for line in block.text.splitlines()
             if wanted in line.casefold()
@@ -170,8 +181,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
-        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in DocumentName}
-        versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
+        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
+        versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
 
 

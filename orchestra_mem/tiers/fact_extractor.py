@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import (
-    STORED_ITEM,
+    STATED_FACT,
     Author,
     MustKeep,
     MustKeepKind,
@@ -32,11 +33,17 @@ _CHANGEABLE = tuple(
 
 
 class FactExtractor:
-    """Looks through operations once, in their order, and stores what a summary may not lose."""
+    """Looks through operations once, in their order, and stores what a summary may not lose.
 
-    def __init__(self, log: EventLog, ledger: Ledger) -> None:
+    Args:
+        log, ledger: the memory's.
+        lasting: what stands is only put in doubt by a later fact: of what projects share, people take it out.
+    """
+
+    def __init__(self, log: EventLog, ledger: Ledger, *, lasting: bool = False) -> None:
         self._log = log
         self._ledger = ledger
+        self._lasting = lasting
 
     def extract(self, session: Session, through: int) -> None:
         """Look through a session's operations up to an id, those that have not been yet."""
@@ -78,9 +85,12 @@ class FactExtractor:
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
         # What is found late may have been taken back by what came after it and is known already.
-        later = [fact for fact in known if new and fact.operation > max(fact.operation for fact in new)]
+        newest = max((fact.operation for fact in new), default=0)
+        later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
+        if self._lasting:
+            settled = [replace(fact, status=_STANDS) if fact.superseded_by else fact for fact in settled]
         return {fact.id: fact for fact in known}, settled
 
     def _without_replaced(
@@ -130,7 +140,21 @@ def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
     from orchestra_mem.core.facts.extraction import find_in_operations
 
     found = find_in_operations([_own(each) for each in operations])
-    return [fact for each, facts in zip(operations, found, strict=True) for fact in _as_shown(each, facts)]
+    stated = [_stated(each) or facts for each, facts in zip(operations, found, strict=True)]
+    return [fact for each, facts in zip(operations, stated, strict=True) for fact in _as_shown(each, facts)]
+
+
+def _stated(operation: Operation) -> list[MustKeep]:
+    """The fact that an operation states, in its own words."""
+    data = operation.data if operation.type == STATED_FACT and isinstance(operation.data, dict) else {}
+    text, kind = squeeze(str(data.get("text", ""))), data.get("kind")
+    if not text or kind not in list(MustKeepKind):
+        return []
+    found = MustKeep(
+        kind=MustKeepKind(str(kind)), text=text, operation=operation.id, timestamp=operation.timestamp,
+        identifiers=find_identifiers(text),
+    )  # fmt: skip
+    return [found]
 
 
 def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]:
@@ -150,9 +174,10 @@ def _own(operation: Operation) -> Operation:
     """An operation without what this memory has rendered: a decision that is recalled is no new one.
 
     Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it. Nor of what
-    a program has stored under a name: it replaces and deletes that itself.
+    a program has stored under a name: it replaces and deletes that itself. A stated fact is taken as it is.
     """
-    if operation.type == STORED_ITEM or (isinstance(operation.data, dict) and operation.data.get("settled") is True):
+    settled = isinstance(operation.data, dict) and operation.data.get("settled") is True
+    if settled or operation.is_stored or operation.type == STATED_FACT:
         return replace(operation, data=None)
     data = without_recalled(operation.data)
     return operation if data == operation.data else replace(operation, data=data)

@@ -1,4 +1,4 @@
-"""Taking in what people say by editing the episodic documents: their facts are facts like any other.
+"""What people say of facts by editing the episodic documents: their facts are facts like any other.
 
 A fact that a person takes out is shown nowhere again; one that is reworded says what the person says; one that is added
 is listed, searched and never brought under by the machine. Doing it twice changes nothing.
@@ -6,98 +6,52 @@ is listed, searched and never brought under by the machine. Doing it twice chang
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import datetime
 
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
-from orchestra_mem.errors import StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.ports import Ledger
 from orchestra_mem.tiers.document_texts import PersonText
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
-
-logger = logging.getLogger(__name__)
 
 # What a person took the trouble to write counts as much as what an operation was marked critical for.
 WEIGHT = 3.0
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HandEditManager:
-    """Reads what people have changed in the documents into the ledger.
+def fact_changes(
+    texts: Mapping[str, PersonText], ledger: Ledger, now: datetime
+) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
+    """The facts that people have added to documents, and those that they changed (before, now)."""
+    plan = texts.get(DocumentName.WORK_PLAN)
+    edits = fact_edits(
+        {name: (text.before, text.said) for name, text in texts.items()},
+        work=plan is not None and has_work(plan.base),
+    )
+    numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
+    edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]
+    new = _new(edits.added, ledger.next_must_keep_id(), now)
+    return new, [(before, after) for before, after in edited if after != before]
 
-    `taken` is the digest of each document's file whose edits the ledger has.
-    """
 
-    episodic: EpisodicMemoryManager
-    ledger: Ledger
-    store: DocumentStore
-    clock: Clock
-    work: WorkPlan
-    taken: Mapping[str, str] = field(default_factory=dict, init=False)
-
-    def take_in(self) -> int:
-        """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
-
-        Raises:
-            StorageError: a document cannot be read, or the ledger not be written.
-        """
-        changed = 0
-        # Mostly nobody has edited anything: that is seen without holding up who writes.
-        self.taken, unread = self.episodic.texts.digests()
-        if unread:
-            with self.store.lock():
-                texts = self.episodic.texts.all()
-                self.episodic.writers[0].keep_saved(texts)
-                new, edited = self._changes(texts)
-                if new or edited:
-                    self.ledger.edit_must_keeps(new, edited)
-                    logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
-                for name, text in texts.items():
-                    text = replace(text, said=self.episodic.texts.numbered(name, text.said))
-                    if name == DocumentName.WORK_PLAN:
-                        self.work.take_in(text)
-                    else:
-                        self.ledger.note_read(name, text.as_read)
-            self.taken = {name: text.digest for name, text in texts.items()}
-            changed = len(new) + len(edited)
-        with suppress(StorageError):  # told as the document's own problem
-            self.work.look(self.episodic.text(DocumentName.WORK_PLAN))
-        return changed
-
-    def _changes(self, texts: Mapping[str, PersonText]) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
-        """The facts that people have added, and those that they changed (before, now)."""
-        plan = texts.get(DocumentName.WORK_PLAN)
-        edits = fact_edits(
-            {name: (text.before, text.said) for name, text in texts.items()},
-            work=plan is not None and has_work(plan.base),
+def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
+    return [
+        MustKeep(
+            kind=MustKeepKind(kind),
+            text=visible(text),
+            operation=0,
+            timestamp=now,
+            identifiers=find_identifiers(visible(text)),
+            id=number,
+            weight=WEIGHT,
+            author=Author.PERSON,
         )
-        numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
-        edited = [(fact, _edited(fact, edits)) for fact in self.ledger.must_keeps_by_id(numbers)]
-        return self._new(edits.added), [(before, now) for before, now in edited if now != before]
-
-    def _new(self, added: Sequence[Told]) -> list[MustKeep]:
-        first = self.ledger.next_must_keep_id()
-        return [
-            MustKeep(
-                kind=MustKeepKind(kind),
-                text=visible(text),
-                operation=0,
-                timestamp=self.clock(),
-                identifiers=find_identifiers(visible(text)),
-                id=number,
-                weight=WEIGHT,
-                author=Author.PERSON,
-            )
-            for number, (kind, text, _) in enumerate(added, first)
-            if kind
-        ]
+        for number, (kind, text, _) in enumerate(added, first)
+        if kind
+    ]
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:

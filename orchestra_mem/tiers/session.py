@@ -179,7 +179,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
         waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
-        unspilled = [self.entry(operation, session.started.date()) for operation in waiting]
+        unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._only_known(session, text) if after_kill and text is not None else text
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
@@ -328,9 +328,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         with self._store.lock():
             target, taken = self.place.in_archive(session, self._store)
             if not taken:
-                self.rewrite(
-                    session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
-                )
+                self.rewrite(session, lambda text: finished(text, closing), name="flush")
                 self._store.move(path, target, name="archive")
             note_closing(self._log, self._ledger, self._counter, session, closing, self._clock())
             archive = target.relative_to(self.place.folder).as_posix()

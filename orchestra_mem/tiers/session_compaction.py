@@ -13,7 +13,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.documents.entries import Entry, plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
@@ -84,7 +84,7 @@ class SessionCompactor:
     drafts: DraftPlacer
     facts: FactExtractor
     _left_tokens: int = field(default=0, init=False)
-    _ahead: dict[tuple[object, ...], Draft] = field(default_factory=dict, init=False)
+    _drafts: dict[tuple[Material, int], Draft] = field(default_factory=dict, init=False)
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -114,8 +114,9 @@ class SessionCompactor:
             text = self.memory.text(session)
             # What stands there though it is summarised already has come from a person: no summary is made of it again.
             left = self._with_summaries(session, text)
-            new, edited = self._new_summaries(session, left, before)
-            if edited or left != text:
+            made = list(self._new_summaries(session, left))
+            new = [summary for summary, _ in made]
+            if left != text or any(is_edited for _, is_edited in made):
                 # What the summaries will take out holds a person's words: the text as it was is kept first.
                 self._keep_version(session, text)
             if new:
@@ -123,21 +124,17 @@ class SessionCompactor:
             self.settle(session, known=text)
             after = self.memory.token_count()
         self._left_tokens = after
-        self._ahead.clear()
+        self._drafts.clear()
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
-    def draft_ahead(self, session: Session) -> bool:
-        """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more."""
-        document = SessionDocument.parse(self.memory.text(session))
-        standing = self.ledger.summaries(session.id, standing=True)
-        _, segments, facts = self._due_segments(session, document, standing, self.memory.token_count())
-        for _, segment in segments[:-1]:  # the newest may still grow
-            key = self._key(segment, facts)
-            if key not in self._ahead:
-                self._ahead[key] = self._draft(segment, facts)
-                return True
-        return False
+    def draft_ahead(self, session: Session, coming: Sequence[Entry]) -> bool:
+        """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more.
+
+        `coming` are the operations that it would spill first.
+        """
+        known = len(self._drafts)
+        return any(len(self._drafts) > known for _ in self._new_summaries(session, self.memory.text(session), coming))
 
     def settle(self, session: Session, *, known: str | None = None) -> None:
         """Let the document show what the ledger has: its summaries, and how facts stand now.
@@ -173,51 +170,47 @@ class SessionCompactor:
             summary = self.ledger.summary(summary.parent)
         return summary.id if summary.id != number else 0
 
-    def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
+    def _new_summaries(
+        self, session: Session, text: str, coming: Sequence[Entry] | None = None
+    ) -> Iterator[tuple[Summary, bool]]:
+        """Make the summaries that are due, each with whether it covers what a person has changed.
+
+        With what is still `coming` into the document, only those that will be due then and can be made already.
+        """
         document = SessionDocument.parse(text)
         known = self.ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
-        edited, segments, facts = self._due_segments(session, document, known, tokens)
-        number = self.ledger.next_summary_id()
-        new: list[Summary] = []
-        for first, segment in segments:
-            draft = self._ahead.get(self._key(segment, facts)) or self._draft(segment, facts)
-            if draft.passed:
-                summary = summary_of(
-                    draft, segment, session=session.id, number=number + len(new), first=first, created=self.clock()
-                )
-                changed = not edited.isdisjoint(source.operation for source in segment)
-                new.append(replace(summary, edited=changed or summary.operation_count != len(segment)))
-            else:
-                logger.warning(
-                    "operations %s to %s stay word for word: their summary was no shorter or failed the check",
-                    segment[0].operation,
-                    segment[-1].operation,
-                )
-        standing = sorted([*standing, *new], key=lambda summary: summary.first_operation)
-        saved = bool(edited)
-        while taken := merges(standing, self.limits):
-            changed = any(summary.id in rewritten for summary in taken)
-            saved = saved or changed
-            draft = self._drafted(told_now(self.ledger, taken), self.limits.summary)
-            merged = merged_summary(draft, taken, number=number + len(new), created=self.clock())
-            merged = replace(merged, edited=changed)
-            new.append(merged)
-            standing = [summary for summary in standing if summary not in taken]
-            standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
-        return new, saved and bool(new)
-
-    def _due_segments(
-        self, session: Session, document: SessionDocument, known: Sequence[Summary], tokens: int
-    ) -> tuple[set[int], list[tuple[int, Sequence[Source]]], Sequence[MustKeep]]:
-        """What is to be compacted now: operations that people edited, segments with their first ones, and facts."""
         entries = document.entries()
-        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
-        sources, edited = self._due(session, blocks, tokens)
+        sources, edited = self._due(session, entries, coming or ())
         borders = [entry for entry, block in entries.items() if block.pinned]
         borders += [summary.first_operation for summary in known]
         facts = self.facts.facts(sources[0].operation, sources[-1].operation) if sources else []
-        return edited, list(self._segments(sources, sorted(borders))), facts
+        segments = list(self._segments(sources, sorted(borders)))
+        if coming is not None:
+            del segments[-1:]  # the newest may still grow
+        number = self.ledger.next_summary_id()
+        for first, segment in segments:
+            draft = self._draft(segment, facts)
+            if draft.passed:
+                made = summary_of(draft, segment, session=session.id, number=number, first=first, created=self.clock())
+                changed = not edited.isdisjoint(source.operation for source in segment)
+                standing.append(replace(made, edited=changed or made.operation_count != len(segment)))
+                number += 1
+                yield standing[-1], changed
+            elif coming is None:
+                logger.warning(
+                    "operations %s to %s stay word for word: their summary was no shorter or failed the check",
+                    segment[0].operation, segment[-1].operation,
+                )  # fmt: skip
+        standing.sort(key=lambda summary: summary.first_operation)
+        while taken := merges(standing, self.limits):
+            changed = any(summary.id in rewritten for summary in taken)
+            draft = self._drafted(told_now(self.ledger, taken), self.limits.summary)
+            made = replace(merged_summary(draft, taken, number=number, created=self.clock()), edited=changed)
+            standing = [made, *(summary for summary in standing if summary not in taken)]
+            standing.sort(key=lambda summary: summary.first_operation)
+            number += 1
+            yield made, changed
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
         """Segments, each with the first operation that it covers: also those before it that a person took out.
@@ -230,13 +223,18 @@ class SessionCompactor:
                 yield behind or segment[0].operation, segment
                 behind = segment[-1].operation + 1
 
-    def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], set[int]]:
+    def _due(
+        self, session: Session, entries: Mapping[int, Block], coming: Sequence[Entry]
+    ) -> tuple[list[Source], set[int]]:
         """The sources of what is to be compacted now, oldest first, and which of them a person has edited."""
         edited: set[int] = set()
+        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
         if not blocks:
             return [], edited
         outline = [row for row in self.log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
-        count = due(outline, document_tokens=tokens, window=self.window, limits=self.limits)
+        new = [(each.operation.id, each.operation.entry_tokens, each.operation.timestamp) for each in coming]
+        tokens = self.memory.token_count() + sum(size for _, size, _ in new)
+        count = due([*outline, *new], document_tokens=tokens, window=self.window, limits=self.limits)
         if not count:
             return [], edited
         sources: list[Source] = []
@@ -255,17 +253,17 @@ class SessionCompactor:
         target = int(tokens * self.limits.summary / self.limits.segment)
         from orchestra_mem.core.summaries.drafts import Material
 
-        return self._drafted(Material.of_operations(segment, _facts_of(segment, facts)), target)
+        own = [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
+        return self._drafted(Material.of_operations(segment, own), target)
 
     def _drafted(self, material: Material, target_tokens: int) -> Draft:
-        from orchestra_mem.core.summaries.drafts import draft_of  # here, as few commands compact
+        """A draft of a material, from memory where it was made ahead."""
+        key = material, target_tokens
+        if key not in self._drafts:
+            from orchestra_mem.core.summaries.drafts import draft_of  # here, as few commands compact
 
-        return draft_of(material, target_tokens=target_tokens, counter=self.counter)
-
-    @staticmethod
-    def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:
-        """All that a draft is made of."""
-        return (*segment, *_facts_of(segment, facts))
+            self._drafts[key] = draft_of(material, target_tokens=target_tokens, counter=self.counter)
+        return self._drafts[key]
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self.memory.place.document(session).stem
@@ -279,10 +277,6 @@ def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
     numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
     facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)}
     return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
-
-
-def _facts_of(segment: Sequence[Source], facts: Sequence[MustKeep]) -> list[MustKeep]:
-    return [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
 
 
 def read_source(operation: Operation) -> Source:

@@ -78,13 +78,14 @@ class WorkPlan:
             self._seen = state, Overview(self.tracker, self._shown, remarks).view()
         return self._seen[1]
 
-    def corrected(self, block: Block) -> Block:
-        """A block as a context shows it: what it says of items is how they stand by now, whoever has changed them."""
+    def corrected(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """Blocks as a context shows them: what they say of items is how those stand now, whoever has changed them."""
         newest = self.tracker.events(limit=1)
-        if not newest or "#" not in block.text:
-            return block
-        if self._told[0] != newest[-1].id:
+        if newest and self._told[0] != newest[-1].id:
             self._told = newest[-1].id, {}
+        return tuple(self._corrected(block) if newest and "#" in block.text else block for block in blocks)
+
+    def _corrected(self, block: Block) -> Block:
         if block.text not in self._told[1]:
             is_work = block.level == 2 and block.title.strip().lower() in (BACKLOG, FUTURE)
             rows = [self._line_now(row) if is_work else row for row in block.text.split("\n")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.errors import EmbedderError
+from tests.processes import python
 
 EMBEDDER = WordLlamaEmbedder()
 
@@ -62,13 +62,12 @@ def test_threads_may_share_it() -> None:
 
 def test_it_takes_the_table_from_the_package_without_importing_it() -> None:
     """WordLlama's package sets up the program's logging on import, and holds the table in full precision."""
-    code = (
+    python(
         "import sys\n"
         "from orchestra_mem.adapters.embedders import WordLlamaEmbedder\n"
         "assert WordLlamaEmbedder().embed(['a']).any()\n"
         "assert 'wordllama' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_vectors_are_those_of_its_own_package() -> None:

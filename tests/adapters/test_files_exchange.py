@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from orchestra_mem.adapters.files import exchange as exchanging
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, VersionReason
+from tests.processes import python
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
@@ -273,8 +275,7 @@ def _killed_at(folder: Path, point: str, saved: str) -> Path:
     """A document whose replacing was killed at a point, after somebody had saved a text at the last instant."""
     path = folder / "a.md"
     path.write_text("old")
-    ended = subprocess.run([sys.executable, "-c", _KILLED, str(folder), point, saved], check=False, timeout=60)
-    assert ended.returncode == -9
+    python(_KILLED, folder, point, saved, status=-signal.SIGKILL)
     return path
 
 

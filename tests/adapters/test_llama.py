@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, trial
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, LanguageModel, Message, Role
+from tests.processes import python
 from tests.timing import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
@@ -342,9 +342,7 @@ def test_it_is_quiet(smollm_gguf: Path) -> None:
         "model.generate([Message(role=Role.USER, text='Hello')], max_tokens=2)\n"
         "model.close()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, smollm_gguf], capture_output=True, text=True, check=True, timeout=120
-    )
+    done = python(code, smollm_gguf)
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -355,13 +353,11 @@ def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.Mo
     """Unless who starts the program has decided otherwise: then it is told what that means and what to do."""
     code = "import os, sys; from orchestra_mem.adapters.llama.library import load_library; load_library(); "
     code += "print(os.environ['OMP_WAIT_POLICY'])"
-    for chosen, told in ((None, "passive"), ("active", "active")):
-        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-        environment |= {"OMP_WAIT_POLICY": chosen} if chosen else {}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-        assert done.stdout == f"{told}\n"
-    model = LlamaModel(GgufVocabulary(smollm_gguf))
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert python(code).stdout == "passive\n"
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    assert python(code).stdout == "active\n"
+    model = LlamaModel(GgufVocabulary(smollm_gguf))
     (doubt,) = model.doubts
     assert doubt.startswith("OMP_WAIT_POLICY is active: the threads of llama.cpp spin while they wait")
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")

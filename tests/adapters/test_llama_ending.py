@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
 from orchestra_mem.errors import ClosedError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.search_types import SearchMode
+from tests.processes import python
 from tests.timing import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
@@ -115,10 +115,8 @@ def test_the_interpreters_end_does_not_wait_for_it(stage: str, smollm_gguf: Path
         "time.sleep(0.0 if stage == 'beginning to answer' else 0.3)\n"
         "print(time.time())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, stage, smollm_gguf, mark], capture_output=True, text=True, check=False, timeout=50
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = python(code, stage, smollm_gguf, mark)
+    assert done.stderr == ""
     assert time.time() - float(done.stdout) < SOON_S
     assert "answer" in stage or gone(mark)
 
@@ -144,10 +142,8 @@ def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) 
         "model = LlamaModel(GgufVocabulary(Path(sys.argv[1])), context_tokens=512, threads=1)\n"
         "model.generate(COLOURS, max_tokens=2)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, smollm_gguf], capture_output=True, text=True, check=False, timeout=50
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = python(code, smollm_gguf)
+    assert done.stderr == ""
     assert done.stdout.splitlines() == ["llama.cpp begins nothing any more: the program ends", "True", "True"]
 
 

@@ -1,6 +1,6 @@
 """What may only be read: it is read as it stands, and every change is refused in words.
 
-Disks that really are read-only are in `tests/test_storage_failures.py`; here the parts are tried one by one.
+Disks that really are read-only are in `tests/test_storage_failures.py`.
 """
 
 from __future__ import annotations
@@ -9,21 +9,16 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteEventLog
-from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.doctor.memory import Health, diagnose
-from orchestra_mem.errors import ClosedError, StorageReadOnlyError
-from orchestra_mem.types import Author, OperationFilter, VersionReason
+from orchestra_mem.errors import StorageReadOnlyError
+from orchestra_mem.types import OperationFilter
 from tests.memories import problems_of
-
-NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -103,47 +98,6 @@ def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
                                              "recorded")  # fmt: skip
     assert findings["lock"].health is Health.NOTE
     assert {findings[part].health for part in ("database", "documents", "versions", "sessions")} == {Health.SOUND}
-
-
-def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:
-    """Nothing is made, not even a lock file."""
-    versions, path = tmp_path / "versions", tmp_path / "a.md"
-    FileDocumentStore(versions=versions, lock_file=tmp_path / "other").keep_version(
-        "a", "old", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT
-    )
-    path.write_text("text")
-    (tmp_path / ".a.md.1.tmp~").touch()
-    before = _files(tmp_path)
-    store = FileDocumentStore(versions=versions, lock_file=tmp_path / "lock", read_only=True)
-    with store.lock(), store.lock():
-        assert store.read(path) == "text"
-        assert [store.read_version(version) for version in store.versions("a")] == ["old"]
-        calls: tuple[Callable[[], object], ...] = (
-            lambda: store.replace(path, "new", expected="text", name="x"),
-            lambda: store.append(path, "more", name="x"),
-            lambda: store.move(path, tmp_path / "b.md", name="x"),
-            lambda: store.keep_version("a", "text", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT),
-        )
-        for call in calls:
-            with pytest.raises(StorageReadOnlyError, match=rf" {tmp_path}/.*: this memory may be read and not be writ"):
-                call()
-        assert (store.prune_versions("a", 0), store.sweep((tmp_path,))) == (0, 0)
-    assert _files(tmp_path) == before
-
-
-def test_database_is_read_and_refuses_to_be_written(project: Path) -> None:
-    """By one call at a time, and not at all once it is closed."""
-    database = Database(project / ".obra" / "obra.db", read_only=True)
-    log = SqliteEventLog(database)
-    assert log.last_operation() == 2
-    assert database.check() is None
-    database.checkpoint()
-    with pytest.raises(StorageReadOnlyError, match=r"^spill: .*obra\.db: this memory may be read and not be written"):
-        log.set_spilled("x", 1)
-    database.close()
-    database.close()
-    with pytest.raises(ClosedError):
-        log.last_operation()
 
 
 @pytest.mark.parametrize("empty", [True, False])

@@ -148,7 +148,7 @@ def _sql(path: Path, statement: str) -> None:
         (lambda path: _sql(path, "DROP TABLE words"), "has other tables than this program makes"),
         (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the analysis of texts"),
         (lambda path: _sql(path, "UPDATE page SET data = x'00'"), "page 0 of the search index has 1 bytes, not 28672"),
-        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, this program has 4"),
+        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, this program has 5"),
         (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
     ],
 )

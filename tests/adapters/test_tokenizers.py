@@ -19,6 +19,7 @@ from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, Ti
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
 from tests.builders import Counter
+from tests.processes import python
 from tests.timing import assert_linear, repeated
 
 TIKTOKEN = TiktokenCounter()
@@ -96,13 +97,11 @@ def test_known_counts() -> None:
 
 def test_importing_loads_no_tokenizer() -> None:
     """tiktoken is imported at the first count and not before."""
-    code = (
+    python(
         "import sys; from orchestra_mem.adapters.tokenizers import open_counter; "
         "counter = open_counter('auto'); assert 'tiktoken' not in sys.modules; "
         "counter.count('a'); assert 'tiktoken' in sys.modules"
     )
-    root = Path(tokenizers.__file__).parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
 
 
 # Article 1 of the Universal Declaration of Human Rights.
@@ -166,14 +165,13 @@ def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
     first = open_counter(file=file)
     counts = [first.count(text) for text in texts]
     first.keep(lambda: None)
-    code = (
+    python(
         f"import sys; from pathlib import Path; from {tokenizers.__name__} import open_counter; "
         f"counter = open_counter(file=Path({str(file)!r})); "
         f"assert [counter.count(text) for text in {texts!r}] == {counts!r}; "
         "assert (counter.name, counter.exact, counter.additive) == ('tiktoken cl100k_base', False, True); "
         "assert 'tiktoken' not in sys.modules; assert counter.count('tiktoken is great!') == 6"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(tokenizers.__file__).parents[2], timeout=60)
     for damaged in (b"", b"\xff", b"[1]", b'{"a": "b"}', b'{"a": null}'):
         file.write_bytes(damaged)
         assert open_counter(file=file).count("hello world") == 2

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,26 +14,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqliteWorkStore
+from orchestra_mem.adapters.database import Database, SqlDatabase, SqliteWorkStore
 from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
+from tests.processes import python
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
-CHECKOUT = Path(__file__).parents[2]
 
 
-def _state(database: Database) -> StateManager:
+def _state(database: SqlDatabase) -> StateManager:
     return StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty one."""
-    opened = Database(tmp_path / "obra.db")
-    yield opened
-    opened.close()
 
 
 # Texts
@@ -64,7 +53,8 @@ def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[t
         assert [item.id for item in state.items(open_ones)] == wanted
 
 
-def test_queries_of_the_backlog_go_along_an_index(database: Database) -> None:
+@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
+def test_queries_of_the_backlog_go_along_an_index(database: SqlDatabase) -> None:
     """No query for the first items sorts or looks through all of them."""
     for where in (
         WorkFilter(limit=9),
@@ -76,7 +66,7 @@ def test_queries_of_the_backlog_go_along_an_index(database: Database) -> None:
     ):
         with database.reading("explaining") as connection:
             query, values = listing(where)
-            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()]
         assert not [step for step in plan if "TEMP B-TREE" in step], plan
         scans = [step for step in plan if step.startswith("SCAN")]
         assert scans in ([], ["SCAN work_items USING COVERING INDEX work_items_order"])
@@ -104,18 +94,10 @@ with open_memory(folder, write_point=point) as memory:
 """
 
 
-def _run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(("when", "at"), [("before", 2), ("after", 2), ("before", 3), ("before", 4), ("after", 4)])
 def test_a_killed_process_leaves_changes_whole_or_not_made(tmp_path: Path, when: str, at: int) -> None:
     """With its events, counts, progress and texts."""
-    done = _run(CHILD, tmp_path, when, at)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    python(CHILD, tmp_path, when, at, status=-signal.SIGKILL)
     made = at if when == "after" else at - 1
     with open_memory(tmp_path) as memory:
         state = memory.state
@@ -155,16 +137,8 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         for title in ("Payment", "one", "other"):
             memory.state.create(WorkKind.EPIC, title)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", SEVERAL, str(tmp_path), number], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for number in ("2", "3")
-    ]  # fmt: skip
-    for process in running:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda number: python(SEVERAL, tmp_path, number), (2, 3)))
     with open_memory(tmp_path) as memory:
         state = memory.state
         assert sorted(item.id for item in state.items()) == list(range(1, 54))
@@ -174,7 +148,7 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
         assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
 
 
-def test_a_long_text_is_kept_and_found(database: Database) -> None:
+def test_a_long_text_is_kept_and_found(database: SqlDatabase) -> None:
     """A megabyte of it; what a whole new one says is found instead of the old."""
     state = _state(database)
     item = state.create(WorkKind.TASK, "Report", description="alpha " * 170_000 + "omega")

@@ -72,7 +72,7 @@ def items(draw: st.DrawFn, parts: Sequence[Part] = EPOCH_PARTS, max_size: int = 
     return made
 
 
-_shares = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(
+_shares = st.lists(st.floats(0, 1), min_size=len(EPOCH_PARTS), max_size=len(EPOCH_PARTS)).map(
     lambda values: {part: value / max(1.0, sum(values)) for part, value in zip(EPOCH_PARTS, values, strict=True)}
 )
 

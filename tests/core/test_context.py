@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -61,34 +60,6 @@ def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: 
     assert all(message["content"] for message in messages)
     assert "".join(message["content"] for message in messages) == whole.render()
     assert whole.tokens <= budget_tokens
-
-
-def test_the_dictionary_has_the_keys_of_the_source_design() -> None:
-    """Five keys and the sixth by its other name; operations newest first; JSON takes it as it is."""
-    as_dict = context().as_dict()
-    assert as_dict == {
-        "working_memory": [
-            {
-                "id": n,
-                "session": "s",
-                "type": "nl_command",
-                "data": {"did": n},
-                "timestamp": f"2025-01-15T12:0{n}:00+00:00",
-                "tokens": 7,
-                "agent": "planner" if n == 2 else None,
-                "critical": n == 2,
-                "idempotency_key": None,
-            }
-            for n in (3, 2, 1)
-        ],
-        "session_summary": "",
-        "project_state": "## Active Work\n- Epic #5\n",
-        "work_plan": "",
-        "recent_decisions": ["Use SQLite.", "Never deploy on Fridays."],
-        "decision_history": ["Use SQLite.", "Never deploy on Fridays."],
-    }
-    assert as_dict["recent_decisions"] is as_dict["decision_history"]
-    assert json.loads(json.dumps(as_dict)) == as_dict
 
 
 def test_what_was_left_out_is_told() -> None:

@@ -27,17 +27,6 @@ def test_any_bytes_are_looked_through_and_shown(data: bytes) -> None:
     assert (b"\0" not in data and data[:2] not in (b"\xff\xfe", b"\xfe\xff")) == (unchangeable(data) is None)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_told_left_alone_and_shown_as_what_it_says(encoding: str) -> None:
-    """With a byte order mark and without."""
-    data = TEXT.encode(encoding)
-    (fault,) = text_faults(data)
-    meanwhile = "what it says is served, and the file is left as it is"
-    assert fault == (0, "is UTF-16, not UTF-8; save it as UTF-8", meanwhile)
-    assert unchangeable(data) == fault[:2]
-    assert shown(data, len(data)) == TEXT
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: str) -> None:
     """Up to the end of a line, where there is one."""

@@ -54,6 +54,14 @@ def test_facts_of_unread_writers_are_found() -> None:
     assert min(share for _, share, _ in tally.recall("language")) >= 0.5
 
 
+def test_a_section_of_a_file_is_read_like_any_text() -> None:
+    """Where a section stands in its file changes nothing of what is found in it."""
+    for record in load_records(DATA / "facts.jsonl", "train"):
+        if record.nature == "notes":
+            text = "\n".join(line.text for line in record.lines)
+            assert _facts("note", {"line 12": text}) == _facts("note", {"text": text})
+
+
 def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
     """Of contradicting decisions the later one stands."""
     right, count, _ = reversals("test")

@@ -217,22 +217,22 @@ def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[s
 def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
     """The status changes in front matter and head; entries stay; the closing sections come last, once."""
     closing = "## Session Summary\n\n**Total Operations**: 2\n"
-    text = finished(document(1, 2), status=SessionStatus.ARCHIVED, closing=closing)
+    text = finished(document(1, 2), closing)
     head = new_document(SESSION, "demo").replace("status: active", "status: archived")
     head = head.replace("**Status**: Active", "**Status**: Ended")
     assert text == f"{head}{entry(1)}{entry(2)}{closing}"
-    assert finished(text, status=SessionStatus.ARCHIVED, closing=closing) == text
+    assert finished(text, closing) == text
 
 
 def test_the_status_is_told_and_the_closing_comes_last() -> None:
     """Whatever line ends an editor has saved, and though a person has a section of that name."""
     text = document(1).replace("## Operations Log", "## Session Summary\n\nMine.\n\n## Operations Log")
-    done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n\n**Total Operations**: 1\n")
+    done = finished(text, closing="## Session Summary\n\n**Total Operations**: 1\n")
     assert "status: archived\n" in done
     assert done.endswith("## Session Summary\n\n**Total Operations**: 1\n")
     assert "## Session Summary\n\nMine.\n" in done
     text = document(1).replace("\n", "\r\n")
-    done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")
+    done = finished(text, closing="## Session Summary\n")
     assert "status: archived\r\n" in done
     assert "**Status**: Ended\r\n" in done
 
@@ -243,6 +243,4 @@ def test_the_status_is_told_and_the_closing_comes_last() -> None:
 def test_words_of_people_are_not_taken_for_the_status(text: str) -> None:
     """Only front matter and title are the machine's."""
     body = document(1) + f"#### Note\n{text}"
-    assert f"#### Note\n{text.rstrip()}" in finished(
-        body, status=SessionStatus.ARCHIVED, closing="## Session Summary\n"
-    )
+    assert f"#### Note\n{text.rstrip()}" in finished(body, closing="## Session Summary\n")

@@ -180,7 +180,7 @@ def test_what_an_encoding_lacks_is_replaced(encoding: str, run: Any) -> None:
 
 def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by `<&-`: there is nothing to read, and nothing is recorded."""
-    monkeypatch.setattr("orchestra_mem.faces.commands_record.sys", SimpleNamespace(stdin=None))
+    monkeypatch.setattr("orchestra_mem.faces.asking.sys", SimpleNamespace(stdin=None))
     run("record", "note", "-", exit_code=2)
     assert "stdin is closed" in run.errors
     assert list(run.folder.iterdir()) == []

@@ -17,10 +17,9 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.editing import SeenTexts
-from orchestra_mem.types import Author, DocumentName, VersionReason
+from orchestra_mem.types import Author
 from tests.faces.conftest import CHECKOUT, start
-
-PLAN = DocumentName.WORK_PLAN
+from tests.memories import collide
 
 
 def _document(run: Any, name: str) -> Path:
@@ -34,12 +33,8 @@ def _document(run: Any, name: str) -> Path:
 def conflict(run: Any) -> str:
     """The id of a conflict in the work plan: a person and the machine have both changed a line."""
     run("init")
-    plan = _document(run, "work_plan")
     with open_memory(run.folder) as memory:
-        text = plan.read_text()
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy flour\n", VersionReason.REFRESH)
-        plan.write_text(plan.read_text().replace("- buy flour", "- buy [bold]rye[/bold] flour"))
-        memory.episodic_memory.write(PLAN, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+        collide(memory, "- buy [bold]rye[/bold] flour")
         ((_, block),) = memory.conflicts()
     return block.id
 
@@ -63,21 +58,26 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
     (record,) = run.json("conflicts")
     assert (record["yours"], record["changed_meanwhile"]) == ("- buy [bold]oat[/bold] flour\n", True)
     assert f"{conflict} in line {line} waits for you: `orchestra-mem conflicts`\n" in run("status")
+    assert "wheat" not in run("context")
 
 
 @pytest.mark.parametrize(("command", "stands", "note"), [
-    ("accept", "- buy wheat flour", "the machine's lines stand now"),
-    ("reject", "- buy [bold]rye[/bold] flour", "your lines stand"),
+    (["accept"], ["- buy wheat flour"], "the machine's lines stand now"),
+    (["accept", "--both"], ["- buy [bold]rye[/bold] flour", "- buy wheat flour"],
+     "your lines stand, and the machine's follow them"),
+    (["reject"], ["- buy [bold]rye[/bold] flour"], "your lines stand"),
 ])  # fmt: skip
-def test_a_conflict_is_decided(run: Any, conflict: str, command: str, stands: str, note: str) -> None:
+def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stands: list[str], note: str) -> None:
     """What stands afterwards is told with file and line; nothing waits any more."""
     plan = _document(run, "work_plan")
     (waiting,) = run.json("conflicts")
-    assert run(command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
-    assert [line for line in plan.read_text().splitlines() if "flour" in line] == [stands]
+    before = plan.read_text()
+    assert run(*command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
+    assert Path(run.json("history", "work_plan")[-1]["path"]).read_text() == before
+    assert [line for line in plan.read_text().splitlines() if "flour" in line] == stands
     assert run("conflicts") == "no conflicts\n"
     assert run.json("conflicts") == []
-    run(command, conflict, exit_code=1)
+    run(*command, conflict, exit_code=1)
     assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open are: none\n"
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +17,7 @@ import pytest
 from orchestra_mem import MemoryService, ObservationFilter, open_memory
 from orchestra_mem.faces.http.uvicorn_server import take_port
 from tests.adapters.test_openai_http import Llama, serving
-from tests.faces.conftest import CHECKOUT, Program, start
+from tests.faces.conftest import Program, start
 from tests.faces.server_process import running
 
 
@@ -139,22 +137,6 @@ def test_tokens_are_printed_for_who_asks(run: Program) -> None:
     assert agents == {"agent": "reviewer", "token": run("serve", "token", "--agent", "reviewer").strip()}
     run("serve", "token", "--agent", "*", exit_code=1)
     assert run.errors.startswith("orchestra-mem: no agent can be called '*'")
-
-
-def test_no_other_command_loads_the_server(run: Program) -> None:
-    """Neither the help nor a command that opens the memory."""
-    run("init")
-    code = (
-        "import sys\nfrom orchestra_mem.faces.cli import app\n"
-        "try: app(sys.argv[1:], standalone_mode=False)\nexcept SystemExit: pass\n"
-        "print(sorted({'fastapi', 'starlette', 'uvicorn'} & set(sys.modules)))"
-    )
-    for command in (["--help"], ["status"], ["serve", "--help"], ["serve", "token"]):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *command], cwd=run.folder, capture_output=True, text=True, timeout=60,
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=True,
-        )  # fmt: skip
-        assert done.stdout.splitlines()[-1] == "[]", command
 
 
 def test_what_was_recorded_is_there_after_a_restart(project: Path) -> None:

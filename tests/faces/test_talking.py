@@ -30,14 +30,6 @@ def _answers(folder: Path, *lines: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_usage_example_one_normal_flow(tmp_path: Path) -> None:
-    """An epic, then stories "to it", in one talk: the design's first scenario."""
-    epic, stories = _answers(tmp_path, "Create epic for user authentication", "Add 3 stories to it")
-    assert epic["effects"] == [{"did": "created", "items": [1], "text": 'Created Epic #1 "User authentication"'}]
-    assert [effect["items"] for effect in stories["effects"]] == [[2, 3, 4]]  # type: ignore[attr-defined]
-    assert "under Epic #1" in str(stories["answer"])
-
-
 def test_usage_example_two_what_did_we_just_do(tmp_path: Path) -> None:
     """The answer names what was created and what was run, with their numbers."""
     _shell(tmp_path, "create an epic for user authentication", "add 2 stories to it: login, signup")
@@ -61,16 +53,6 @@ def test_usage_example_three_the_session_ends(tmp_path: Path) -> None:
     assert "bcrypt" in (memory / "decision_log.md").read_text(encoding="utf-8")
     (why,) = _answers(tmp_path, "why did we choose bcrypt?")
     assert "slow" in str(why["answer"])
-
-
-def test_acceptance_two_the_next_day(tmp_path: Path) -> None:
-    """Another process answers for the status of the epic, and goes on with it."""
-    _shell(tmp_path, "create an epic for user authentication", "add 3 stories to it: login, signup, MFA", "quit")
-    state = (tmp_path / ".obra/memory/work_plan.md").read_text(encoding="utf-8")
-    assert "#1" in state
-    status, going_on = _answers(tmp_path, "what's the status of Epic 1?", "continue with the epic")
-    assert "0 of 3 done" in str(status["answer"])
-    assert "Next: Story #2" in str(going_on["answer"])
 
 
 def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:

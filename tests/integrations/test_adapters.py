@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem.integrations.blocking import in_thread
+from tests.processes import python
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs/integrations.md").read_text(encoding="utf-8")
@@ -20,21 +18,10 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.
 ADAPTERS = {"langgraph": "langgraph", "openai-agents": "agents", "llama-index": "llama_index"}
 
 
-def run(program: str, cwd: Path, *, status: int = 0) -> str:
-    """Run a program by a Python of its own; give what it prints."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=cwd, timeout=120, check=False, capture_output=True, text=True,
-        env=environment | {"PYTHONPATH": str(CHECKOUT)},
-    )  # fmt: skip
-    assert done.returncode == status, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize(("program", "printed"), EXAMPLES, ids=ADAPTERS)
 def test_the_examples_run_as_printed(tmp_path: Path, program: str, printed: str) -> None:
     """In an empty folder; what each prints is what stands below it."""
-    assert run(program, tmp_path) == printed
+    assert python(program, cwd=tmp_path).stdout == printed
 
 
 @pytest.mark.parametrize(("extra", "package"), ADAPTERS.items())
@@ -42,7 +29,7 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(tmp_path: Pat
     """The adapter's import fails, and says how it would not."""
     adapter = f"orchestra_mem.integrations.{extra.replace('-', '_')}"
     program = f"import sys; sys.modules[{package!r}] = None\ntry: import {adapter}\nexcept ImportError as e: print(e)"
-    assert f"needs `pip install 'orchestra-mem[{extra}]'`" in run(program, tmp_path)
+    assert f"needs `pip install 'orchestra-mem[{extra}]'`" in python(program, cwd=tmp_path).stdout
 
 
 def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
@@ -53,7 +40,7 @@ def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
         "    memory.record_operation('x', {'text': 'y'}); memory.search('y')\n"
         f"print(sorted({{*sys.modules}} & {set(ADAPTERS.values())}))"
     )
-    assert run(program, tmp_path) == "[]\n"
+    assert python(program, cwd=tmp_path).stdout == "[]\n"
 
 
 def test_the_loop_goes_on_and_a_cancelled_call_comes_to_its_end() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem import InvalidOperationError, OperationFilter, OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.integrations.openai_agents import OrchestraMemSession
-from tests.integrations.test_adapters import run
+from tests.processes import python
 
 EXACT: dict[str, Any] = {"redaction.mode": "off"}
 _NAMES = count()
@@ -184,7 +184,7 @@ def test_items_survive_a_kill(tmp_path: Path) -> None:
         "session = OrchestraMemSession('ann', open_memory('.'))\n"
         "asyncio.run(session.add_items([{'role': 'user', 'content': 'kept'}]))\nos.kill(os.getpid(), signal.SIGKILL)"
     )
-    run(program, tmp_path, status=-9)
+    python(program, cwd=tmp_path, status=-9)
     with open_memory(tmp_path) as memory:
         assert asyncio.run(OrchestraMemSession("ann", memory).get_items()) == [{"role": "user", "content": "kept"}]
 

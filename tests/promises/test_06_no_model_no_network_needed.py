@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.processes import python
 
 # Every connection fails, and so does finding an address.
 PROGRAM = """
@@ -32,10 +31,5 @@ print("done")
 
 def test_a_program_without_network_does_everything(tmp_path: Path) -> None:
     """Records, refreshes, searches by words and by meaning, retrieves, flushes; no folder with caches is needed."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path / "nowhere")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    assert python(PROGRAM, tmp_path, env={"HOME": str(tmp_path / "nowhere")}).stdout == "done\n"
     assert not (tmp_path / "nowhere").exists()

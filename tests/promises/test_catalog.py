@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -30,6 +28,7 @@ from orchestra_mem.catalog_types import AuditFilter, ItemStatus
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Author, DocumentName
 from tests.conftest import Clock
+from tests.processes import python
 
 Open = Callable[..., OrchestratorContextManager]
 DAY = timedelta(days=1)
@@ -85,8 +84,7 @@ def test_learning_survives_a_kill(tmp_path: Path) -> None:
         "memory.learn('', 'We decided to keep the juniper archive in the cellar.', agent='ada')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    python(program, tmp_path, status=-signal.SIGKILL)
     with open_memory(tmp_path) as memory:
         assert _live(memory) == ["We decided to keep the juniper archive in the cellar."]
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.database import Database, SqliteLedger, SqliteWorkStore
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import NotFoundError, StorageError
+from orchestra_mem.errors import StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -51,8 +51,24 @@ class Shelf:
         )
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
-        """The machine writes."""
-        return self.memory.write(name, text, VersionReason.REFRESH)
+        """The machine writes; whether that changed the file."""
+        before = self.store.state(self.memory.path(name))
+        for error in self._write({name: text}).values():
+            raise error
+        return self.store.state(self.memory.path(name)) != before
+
+    def refresh(self, known: ProjectView) -> dict[str, StorageError]:
+        """The machine writes all documents."""
+        return self._write({name: render_document(name, known) for name in DocumentName})
+
+    def _write(self, texts: dict[str, str]) -> dict[str, StorageError]:
+        """Write texts, knowing what stands there."""
+
+        def known() -> dict[str, str]:
+            with self.memory.writers[0].reading():
+                return texts
+
+        return self.memory.writers[0].write_all(known, VersionReason.REFRESH)
 
     def person(self, text: str, name: DocumentName = PLAN) -> None:
         """A person saves."""
@@ -128,22 +144,6 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
     assert all(f"person {number}\n" in texts for number in range(8))
 
 
-def test_a_conflict_is_shown_below_the_persons_lines(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    """The person's words stand in place, the machine's are in a marked block; the model is given the person's alone."""
-    shelf.machine("a\nb\nc\n")
-    shelf.person("a\nperson\nc\n")
-    shelf.machine("a\nmachine\nc\nd\n")
-    text = shelf.text()
-    (block,) = find_conflicts(text)
-    assert (block.machine, block.person_lines, block.unchanged) == ("machine\n", 1, True)
-    assert without_conflicts(text) == "a\nperson\nc\nd\n"
-    assert "".join(part.text for part in shelf.memory.blocks(PLAN)) == "a\nperson\nc\nd\n"
-    assert "yours stand" in caplog.text
-    shelf.machine("a\nmachine\nc\nd\ne\n")
-    assert without_conflicts(shelf.text()) == "a\nperson\nc\nd\ne\n"
-    assert [again.id for again in find_conflicts(shelf.text())] == [block.id]
-
-
 TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
 # What is no text, as UTF-16 or with NULs in it, is left as it is.
 SAVED = TEXT.filter(
@@ -178,16 +178,6 @@ def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, te
         shelf.database.close()
 
 
-def test_a_restored_text_stands_against_the_next_machine_write(shelf: Shelf) -> None:
-    """It counts as a person's: what it says is not written over, what is new comes in."""
-    shelf.machine("# Plan\n\n- one\n")
-    shelf.machine("# Plan\n\n- one\n- wrong\n")
-    first = shelf.memory.history("work_plan")[0]
-    shelf.memory.restore("work_plan", first.sequence)
-    shelf.machine("# Plan\n\nNew head.\n\n- one\n- wrong\n")
-    assert shelf.text() == "# Plan\n\nNew head.\n\n- one\n"
-
-
 def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
     """From the newest version by default, each line with its sign, also where the last line has no end."""
     shelf.machine("a\nb\n")
@@ -199,18 +189,6 @@ def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
     shelf.person("a\nc")
     lines = shelf.memory.diff("work_plan").splitlines()[3:]
     assert [line[:1] for line in lines if not line.startswith("\\")] == [" ", "-", "+"]
-
-
-def test_what_does_not_exist_is_told_with_what_does(shelf: Shelf) -> None:
-    """Unknown documents and versions."""
-    with pytest.raises(NotFoundError, match=r"^there is no document 'plan'; there are: project_state, work_plan, "):
-        shelf.memory.diff("plan")
-    with pytest.raises(NotFoundError, match=r"^work_plan does not have any version; kept are: none$"):
-        shelf.memory.diff("work_plan")
-    shelf.machine("one\n")
-    shelf.machine("two\n")
-    with pytest.raises(NotFoundError, match=r"^work_plan does not have version 9; kept are: 1$"):
-        shelf.memory.restore("work_plan", 9)
 
 
 def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
@@ -229,7 +207,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
         MustKeep(id=n, kind=MustKeepKind.DECISION, text=f"Use part {n}.", operation=n, timestamp=START)
         for n in range(1, 31)
     ]
-    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts))
     assert COUNTER.count(shelf.memory.get_project_state(budget)) <= budget
     assert COUNTER.count(shelf.memory.get_work_plan(budget)) <= budget
     decisions = shelf.memory.get_recent_decisions(budget)
@@ -241,7 +219,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
 def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     """Upper and lower case alike; front matter is not searched."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
-    shelf.memory.update(lambda: (view(facts), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts))
     assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
     assert shelf.memory.search("format: 1") == []
     assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
@@ -338,14 +316,14 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
             for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
         ]
 
-    shelf.memory.update(lambda: (view(facts(1)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(1)))
     assert (flushed.count("file"), flushed.count("folder")) == (3, 1)
     flushed.clear()
-    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(2)))
     assert (flushed.count("file"), flushed.count("folder")) == (6, 2)
     flushed.clear()
     before = shelf.memory.states()
-    shelf.memory.update(lambda: (view(facts(2)), None), VersionReason.REFRESH)
+    shelf.refresh(view(facts(2)))
     assert flushed == []
     assert shelf.memory.states() == before
 
@@ -434,7 +412,7 @@ def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> No
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
     """It is merged anew; of each there is a version of what was replaced, before any was."""
     shelf = Shelf(tmp_path)
-    shelf.memory.update(lambda: (view([]), None), VersionReason.REFRESH)
+    shelf.refresh(view([]))
     saving = ["document.fsync.after"]
     points: list[str] = []
 
@@ -447,7 +425,7 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     shelf.store._tell = point
     facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
     rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-    assert shelf.memory.update(lambda: (view([*facts, rule]), None), VersionReason.REFRESH) == {}
+    assert shelf.refresh(view([*facts, rule])) == {}
     assert "- Mine\n" in shelf.text(STATE)
     assert "Never on Fridays. (K2)" in shelf.text(STATE)
     assert "- We defer it. (K1)\n" in shelf.text(PLAN)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.agreement import brought_forward, merged
-from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
-from orchestra_mem.errors import NotFoundError
-from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from tests.conftest import Clock
+from tests.memories import machine_writes
 
 # A working memory this small lets a refresh look at nearly all that was recorded.
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -157,30 +157,6 @@ def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(
     text = _path(memory, LOG).read_text(encoding="utf-8")
     for said in ("sessions in Postgres", "log in JSON", "drop the cron job", "At noon."):
         assert text.count(said) == 1, text
-
-
-def test_a_conflict_is_accepted_or_rejected(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Each is listed with its id; the text before is a version; what is not there is told with what is."""
-    _edit(memory, STATE, "- **Sessions**: 1\n", "- **Sessions**: 1\n\nNote: mine\n")
-    recent = next(line for line in _path(memory, STATE).read_text(encoding="utf-8").splitlines() if "(op " in line)
-    memory.episodic_memory.write(STATE, f"# A\n\n{recent}\n", memory.episodic_memory.history(STATE.value)[0].reason)
-    text = _path(memory, STATE).read_text(encoding="utf-8")
-    path = _path(memory, STATE)
-    path.write_text(text.replace(recent, "person"), encoding="utf-8")
-    memory.episodic_memory.write(STATE, "# A\n\nmachine\n", memory.episodic_memory.history(STATE.value)[0].reason)
-    ((name, block),) = memory.conflicts()
-    assert (name, block.machine) == (STATE, "machine\n")
-    with pytest.raises(NotFoundError, match=f"there is no conflict 'abc'; open are: {block.id}"):
-        memory.resolve_conflict("abc", accept=True)
-    before = path.read_text(encoding="utf-8")
-    name, done = memory.resolve_conflict(block.id, accept=True)
-    assert (name, done.replaced) == (STATE, True)
-    after = path.read_text(encoding="utf-8")
-    assert "machine\n" in after
-    assert "person" not in after
-    assert without_conflicts(after) == after
-    assert Path(memory.episodic_memory.history(STATE.value)[-1].path).read_text(encoding="utf-8") == before
-    assert memory.conflicts() == []
 
 
 def test_taking_in_twice_changes_nothing(memory: OrchestratorContextManager) -> None:
@@ -503,9 +479,7 @@ def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(
     _edit(memory, STATE, "- Never merge", f"{line}- Never merge")
     _go_on(memory, clock)
     assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
-    memory.episodic_memory.write(
-        STATE, _path(memory, STATE).read_text(encoding="utf-8").replace(line, ""), VersionReason.REFRESH
-    )
+    machine_writes(memory, STATE, _path(memory, STATE).read_text(encoding="utf-8").replace(line, ""))
     assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
     assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
 

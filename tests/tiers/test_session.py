@@ -12,8 +12,8 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import SessionStatus
-from tests.conftest import START, Clock, record
-from tests.memories import live, session_of
+from tests.conftest import Clock, record
+from tests.memories import live, session_of, text_of
 from tests.timing import assert_quick
 
 # Spills after four operations and compacts nothing.
@@ -121,15 +121,10 @@ def test_a_persons_words_survive_spills_byte_for_byte(memory: OrchestratorContex
     data = path.read_bytes()
     assert own in data
     assert data.index(own) < data.index(b"(op 11)")
-    text = data.decode("utf-8", "surrogateescape")
-    sections = [p.block.title for p in SessionDocument.parse(text).parts if p.block.level == 2]
+    document = SessionDocument.parse(text_of(memory))
+    sections = [p.block.title for p in document.parts if p.block.level == 2]
     assert sections == ["Operations Log", "Mine", "Operations Log (continued)"]
-    assert entries_of(text) == list(range(1, len(entries_of(text)) + 1))
-
-
-def entries_of(text: str) -> list[int]:
-    """The operations that a text shows."""
-    return list(SessionDocument.parse(text).entries())
+    assert list(document.entries()) == list(range(1, len(document.entries()) + 1))
 
 
 @pytest.mark.parametrize(
@@ -210,22 +205,6 @@ def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> Non
     ]
     assert memory.session_memory.search("step number 3 ") == ["**Text**: Step number 3 was taken."]
     assert memory.session_memory.search("x", max_results=0) == []
-
-
-def test_an_archive_is_named_by_start_and_id(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """The live document moves there, closed, and nothing of it is left behind."""
-    record(memory, 10)
-    session = session_of(memory)
-    path = memory.flush_session()
-    assert path == tmp_path / ".obra" / "sessions" / "archive" / f"session_20250115_100000_{session.id[:8]}.md"
-    text = path.read_text(encoding="utf-8")
-    assert entries_of(text) == list(range(1, 11))
-    assert "status: archived\n" in text
-    assert "\n## Session Summary\n\n**Total Operations**: 10\n" in text
-    assert "\n## Current State\n" in text
-    assert list((tmp_path / ".obra" / "sessions").glob("*.md")) == []
-    ended = memory.sessions()[0]
-    assert (ended.status, ended.archive, ended.ended) == (SessionStatus.ARCHIVED, f"archive/{path.name}", START)
 
 
 def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, clock: Clock) -> None:

@@ -1,15 +1,17 @@
-"""obra.db: the event log, the ledger, the state of work and the catalog, over SQLite."""
+"""The event log, the ledger, the state of work and the catalog: in obra.db, or on a PostgreSQL server."""
 
 from orchestra_mem.adapters.database.catalog_store import SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.job_store import SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
 from orchestra_mem.adapters.database.ledger import SqliteLedger
-from orchestra_mem.adapters.database.project_key import project_key
+from orchestra_mem.adapters.database.project_key import project_id, project_key
+from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 
 __all__ = [
     "Database",
+    "SqlDatabase",
     "SqliteAuditLog",
     "SqliteCatalogStore",
     "SqliteDraftStore",
@@ -18,5 +20,6 @@ __all__ = [
     "SqliteLedger",
     "SqliteTrialLog",
     "SqliteWorkStore",
+    "project_id",
     "project_key",
 ]

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Stored
-from orchestra_mem.adapters.database.rows import Table, matching
+from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.catalog_types import (
     MAX_ATTEMPTS,
     AuditEntry,
@@ -48,8 +48,8 @@ class SqliteCatalogStore(Stored):
         with self.changing():
             item = replace(item, number=0, changed=self._next_change())
             values = [*_ITEMS.values(item), digest, len(keys)]
-            added = self._database.write(_NAME, _ITEMS.insert("digest", "tag_count"), values)
-            item = replace(item, number=int(added.lastrowid or 0))
+            added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
+            item = replace(item, number=added.fetchone()[0])
             self._set_tags(item, keys)
             self._set_references(item)
         return item
@@ -79,7 +79,8 @@ class SqliteCatalogStore(Stored):
 
     def _next_change(self) -> int:
         query = (
-            "INSERT INTO catalog_state VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value"
+            "INSERT INTO catalog_state VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = catalog_state.value + 1 "
+            "RETURNING value"
         )
         with self.changing() as connection:
             return int(connection.execute(query, (_CHANGE,)).fetchone()[0])  # type: ignore[attr-defined]
@@ -106,10 +107,11 @@ class SqliteCatalogStore(Stored):
     def items(self, where: ItemFilter) -> list[MemoryItem]:
         """Return the items that pass a filter, in its order."""
         condition, values = _passing(where)
-        limit = -1 if where.limit is None else max(0, where.limit)
         first = "priority DESC" if where.by_priority else "expires" if where.stays is False else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
-        return self._database.find("listing the catalog", _ITEMS, tail, [*values, limit, max(0, where.offset)])
+        return self._database.find(
+            "listing the catalog", _ITEMS, tail, [*values, limit_of(where.limit), max(0, where.offset)]
+        )
 
     def count(self, where: ItemFilter) -> int:
         """Count the items that pass a filter, whatever its limit."""
@@ -118,7 +120,7 @@ class SqliteCatalogStore(Stored):
 
     def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """Return items by their numbers, in that order; those that are gone are left out."""
-        tail = "WHERE number IN (SELECT value FROM json_each(?))"
+        tail = "WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
         found = self._database.find("reading the catalog", _ITEMS, tail, (json.dumps([*numbers]),))
         items = {item.number: item for item in found}
         return [items[number] for number in numbers if number in items]
@@ -144,7 +146,8 @@ class SqliteCatalogStore(Stored):
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
         """Return those of an agent's live items; after a change those of all items that have changed since."""
         query = (
-            "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, status = 'live', "
+            "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
+            "CASE WHEN status = 'live' THEN 1 ELSE 0 END, "
             f"coalesce(expires, {2**63 - 1}) FROM memory_items WHERE ci_source = ? AND "
         )
         tail = "changed > ?" if after else "status = 'live' AND ? = 0"
@@ -154,7 +157,7 @@ class SqliteCatalogStore(Stored):
         """Return the tags' keys of an agent's live items, or of some of them, each with the item's number."""
         query, values = "SELECT tag, item FROM memory_tags WHERE ci_source = ?", [agent]
         if numbers is not None:
-            query += " AND item IN (SELECT value FROM json_each(?))"
+            query += " AND item IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
             values.append(json.dumps([*numbers]))
         return self._database.rows("reading the catalog", query, values)
 
@@ -168,13 +171,9 @@ class SqliteCatalogStore(Stored):
 
         Those that are permanent stay, however many there are.
         """
-        tail = (
-            "WHERE ci_source = :agent AND status = 'live' AND priority < :permanent "
-            "ORDER BY priority, timestamp, number "
-            "LIMIT max(0, (SELECT count(*) FROM memory_items WHERE ci_source = :agent AND status = 'live') - :most)"
-        )
-        values = {"agent": agent, "permanent": permanent_from, "most": most}
-        return self._database.find("listing the catalog", _ITEMS, tail, values)
+        tail = "WHERE ci_source = ? AND status = 'live' AND priority < ? ORDER BY priority, timestamp, number LIMIT ?"
+        excess = self.count(ItemFilter(agents=(agent,))) - most
+        return self._database.find("listing the catalog", _ITEMS, tail, (agent, permanent_from, max(0, excess)))
 
     def agents(self) -> list[str]:
         """Return the agents that have items, live or not; it takes a look at the index for each."""
@@ -220,10 +219,10 @@ class SqliteCatalogStore(Stored):
         """Let an exchange wait to be learnt from."""
         self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
 
-    def exchanges(self, limit: int) -> list[Exchange]:
+    def exchanges(self, limit: int | None = None) -> list[Exchange]:
         """Return the exchanges that wait, oldest first."""
         tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
-        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit))
+        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
 
     def exchanges_failed(self) -> list[Exchange]:
         """Return those that have been tried too often."""
@@ -258,16 +257,15 @@ class SqliteAuditLog(Stored):
                 "EXISTS (SELECT 1 FROM json_each(items) WHERE value = ?)": where.item,
             }
         )
-        limit = -1 if where.limit is None else max(0, where.limit)
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit])
+        return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit_of(where.limit)])
 
     def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
         """Count how often each item was put into the messages of each agent, those most often first."""
         conditions = {"agent = ?": agent, "time >= ?": since, "call IN (?)": ["inject", *_USES]}
         condition, values = matching(conditions)
         name, query = "reading the audit trail", "SELECT agent, call, items, tokens FROM audit"
-        lengths = dict(self._database.rows(name, "SELECT id, max(1, tokens) FROM memory_items"))
+        lengths = dict(self._database.rows(name, "SELECT id, tokens FROM memory_items"))
         asked: Counter[str] = Counter()
         given: Counter[str] = Counter()
         found: dict[tuple[str, str], list[float]] = {}  # times, tokens, unused
@@ -279,11 +277,11 @@ class SqliteAuditLog(Stored):
                 continue
             asked[whose] += 1
             given[whose] += tokens
-            part = tokens / max(1, sum(lengths.get(item, 1) for item in items))
+            part = tokens / max(1, sum(max(1, lengths.get(item, 1)) for item in items))
             for item in items:
                 figures = found.setdefault((whose, item), [0, 0, 0])
                 figures[0] += 1
-                figures[1] += part * lengths.get(item, 1)
+                figures[1] += part * max(1, lengths.get(item, 1))
                 figures[2] += 1
         made = [
             InjectedItem(
@@ -305,13 +303,13 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
-        "(expires IS NULL) = ?": where.stays,
+        "CASE WHEN expires IS NULL THEN 1 ELSE 0 END = ?": where.stays,
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }
     condition, values = matching(conditions)
     if where.agents is not None and not where.agents:
-        return " WHERE 0", []
+        return " WHERE 1 = 0", []
     for word in words:
         condition += f"{' AND' if condition else ' WHERE'} instr(casefold(summary || ' ' || content), casefold(?)) > 0"
         values.append(word)

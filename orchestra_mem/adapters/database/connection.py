@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
-from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
+from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
@@ -31,7 +30,7 @@ from orchestra_mem.ports import WritePoint
 _CHECKPOINT_PAGES = 4_000
 
 
-class Database:
+class Database(SqlDatabase):
     """One SQLite file. Safe to share between threads; several processes may open the same file.
 
     With `read_only` it is read as it stands, or from a copy where SQLite cannot do that, and every write is refused.
@@ -41,6 +40,8 @@ class Database:
         SchemaTooNewError: a newer program has written it.
         StorageReadOnlyError: it is to be read only, and an older program has written it.
     """
+
+    errors = sqlite3.Error
 
     def __init__(
         self,
@@ -170,30 +171,6 @@ class Database:
                 raise _translate(error, name, self.path) from error
             self._tell(f"{name}.commit.after")
 
-    def write(self, name: str, query: str, values: Values = ()) -> sqlite3.Cursor:
-        """Run a statement in a transaction of that name, or within the one that is under way."""
-        with self.transaction(name) as connection:
-            return connection.execute(query, bound(values))
-
-    def write_all(self, name: str, query: str, rows: Iterable[Values]) -> None:
-        """Run a statement for each of several rows, all or none."""
-        with self.transaction(name) as connection:
-            connection.executemany(query, map(bound, rows))
-
-    def rows(self, name: str, query: str, values: Values = ()) -> list[Any]:
-        """Give the rows that a query finds."""
-        with self.reading(name) as connection:
-            return connection.execute(query, bound(values)).fetchall()
-
-    def find(self, name: str, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
-        """Give the records of a table that a condition or an order leads to."""
-        return [table.load(row) for row in self.rows(name, f"{table.select} {tail}", values)]
-
-    def value(self, name: str, query: str, values: Values = ()) -> Any:
-        """Give the first value of the first row that a query finds, None where there is none."""
-        rows = self.rows(name, query, values)
-        return rows[0][0] if rows else None
-
     @contextmanager
     def reading(self, name: str) -> Iterator[sqlite3.Connection]:
         """Read what is committed; within this thread's own transaction, also what that has written."""
@@ -247,6 +224,14 @@ class Database:
         """Look through the whole file; None where it is sound, else SQLite's words for the fault."""
         result = str(self.value("checking", "PRAGMA quick_check(1)"))
         return None if result == "ok" else result
+
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """See `SqlDatabase.tables`."""
+        query = (
+            "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
+            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
+        )
+        return columns_of(self.rows("reading the schema", query))
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log back into the file now, as far as readers let it, so that no record has to wait.
@@ -307,13 +292,6 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _translate(error, doing, self.path) from error
-
-
-class Stored:
-    """What is kept in some tables of a database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Stored
-from orchestra_mem.adapters.database.rows import Table, bound, matching
+from orchestra_mem.adapters.database.rows import Table, bound, limit_of, matching
+from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
-from orchestra_mem.types import Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
+from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
 """What an operation or a summary stores for the id of its session."""
@@ -18,9 +18,10 @@ _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
 _DRAFTS = Table("operations", UnrecordedOperation)
-_RECORD = _DRAFTS.insert("session")
+_RECORD = f"{_DRAFTS.insert('session')} RETURNING id"
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
+_IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
 
 
@@ -60,11 +61,11 @@ class SqliteEventLog(Stored):
             live = connection.execute(f"SELECT number, id FROM sessions {_LIVE}").fetchone()
             if live is None:
                 session = new_session()
-                begun = connection.execute(_SESSIONS.insert(), bound(_SESSIONS.values(session)))
-                live = begun.lastrowid, session.id
-            cursor = connection.execute(_RECORD, bound([*values, live[0]]))
+                begun = connection.execute(f"{_SESSIONS.insert()} RETURNING number", bound(_SESSIONS.values(session)))
+                live = begun.fetchone()[0], session.id
+            (number,) = connection.execute(_RECORD, bound([*values, live[0]])).fetchone()
             operation = Operation(
-                id=int(cursor.lastrowid or 0),
+                id=number,
                 session=live[1],
                 **{field.name: getattr(draft, field.name) for field in fields(draft)},
             )
@@ -85,15 +86,15 @@ class SqliteEventLog(Stored):
         """Return the operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
         condition, values = _passing(where)
         tail = f"{condition} ORDER BY id DESC LIMIT ? OFFSET ?"
-        limit = -1 if where.limit is None else where.limit
-        return self._database.find("listing operations", _OPERATIONS, tail, [*values, limit, where.offset])[::-1]
+        values += [limit_of(where.limit), where.offset]
+        return self._database.find("listing operations", _OPERATIONS, tail, values)[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
-        """Id, tokens of the entry, and time of a session's operations behind an id, without their data."""
+        """Id, tokens of the entry, and time of those of a session behind an id that its document shows."""
         rows = self._database.rows(
             "listing operations",
             "SELECT id, entry_tokens, timestamp FROM operations "
-            f"WHERE session = {SESSION_NUMBER} AND id > ? ORDER BY id",
+            f"WHERE session = {SESSION_NUMBER} AND id > ? AND {_IS_SHOWN} ORDER BY id",
             (session, after),
         )
         return [(number, tokens, from_microseconds(time)) for number, tokens, time in rows]
@@ -163,7 +164,8 @@ class SqliteEventLog(Stored):
         changed = self._database.write(
             "flush",
             "UPDATE sessions SET status = 'flushing', closing = ? WHERE id = ? AND status = 'active' AND NOT EXISTS "
-            "(SELECT 1 FROM operations o WHERE o.session = sessions.number AND o.id > sessions.spilled_through)",
+            "(SELECT 1 FROM operations o WHERE o.session = sessions.number AND o.id > sessions.spilled_through "
+            f"AND {_IS_SHOWN})",
             (closing, session),
         )
         return changed.rowcount == 1

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.connection import Database, Stored
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.ledger import SqliteLedger, details_of
-from orchestra_mem.adapters.database.rows import Table, matching
+from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import SqlDatabase, Stored
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
 from orchestra_mem.types import Summary
 
@@ -37,13 +37,15 @@ class SqliteJobQueue(Stored):
         with self._database.transaction("job"):
             self._write(
                 "INSERT INTO jobs (subject, priority, state, due) VALUES (?, ?, 'waiting', ?) "
-                "ON CONFLICT (subject) DO UPDATE SET priority = min(priority, excluded.priority), due = excluded.due, "
-                "attempts = 0, error = '', state = iif(state = 'failed', 'waiting', state)",
+                "ON CONFLICT (subject) DO UPDATE SET due = excluded.due, attempts = 0, error = '', priority = "
+                "CASE WHEN jobs.priority < excluded.priority THEN jobs.priority ELSE excluded.priority END, "
+                "state = CASE WHEN jobs.state = 'failed' THEN 'waiting' ELSE jobs.state END",
                 subject, priority, now,
             )  # fmt: skip
             self._write(
                 "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'waiting' "
-                "ORDER BY priority, id LIMIT -1 OFFSET ?)",
+                "ORDER BY priority, id LIMIT ? OFFSET ?)",
+                limit_of(None),
                 most,
             )
             return self._exists("SELECT 1 FROM jobs WHERE subject = :subject", subject=subject)
@@ -99,7 +101,7 @@ class SqliteJobQueue(Stored):
             "job",
             "INSERT INTO leases (name, owner, until) VALUES (:name, :owner, :until) ON CONFLICT (name) DO UPDATE "
             "SET owner = excluded.owner, until = excluded.until "
-            f"WHERE owner = excluded.owner OR {_PAST.format('until')}",
+            f"WHERE leases.owner = excluded.owner OR {_PAST.format('leases.until')}",
             {"name": _LEAD, "owner": owner, "until": until, "now": now},
         )
         return taken.rowcount == 1
@@ -149,7 +151,7 @@ class SqliteJobQueue(Stored):
 class SqliteDraftStore(Stored):
     """Fulfils `job_types.DraftStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
         self._ledger = SqliteLedger(database)
 

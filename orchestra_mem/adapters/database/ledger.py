@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from orchestra_mem.adapters.database.connection import Stored
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
-from orchestra_mem.adapters.database.rows import Table, matching
+from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import (
     MustKeep,
@@ -104,7 +104,7 @@ class SqliteLedger(Stored):
             }
         )
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._summaries("listing summaries", tail, [*values, -1 if limit is None else limit])[::-1]
+        return self._summaries("listing summaries", tail, [*values, limit_of(limit)])[::-1]
 
     def _summaries(self, name: str, tail: str, values: Sequence[object]) -> list[Summary]:
         rows = self._database.rows(name, f"SELECT {_SUMMARIES.columns}, details FROM summaries {tail}", values)
@@ -144,7 +144,7 @@ class SqliteLedger(Stored):
         self._database.write_all(
             name,
             "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
-            "ON CONFLICT (kind, status) DO UPDATE SET count = count + excluded.count",
+            "ON CONFLICT (kind, status) DO UPDATE SET count = must_keep_counts.count + excluded.count",
             [(*key, step) for key, step in steps.items() if step],
         )
 
@@ -171,25 +171,29 @@ class SqliteLedger(Stored):
         weightiest: bool = False,
     ) -> list[MustKeep]:
         """Must-keeps in the order of their ids; of more than `limit` the newest, or with `weightiest` those first."""
-        # The newest few are found from the end of the table; by an index (which the + forbids) all would be sorted.
-        plain = "+" if limit is not None and not weightiest else ""
+        # The newest few are found from the end of the table; by an index, which expressions hide, all would be sorted.
+        kind, state = "kind", "status"
+        if limit is not None and not weightiest:
+            kind, state = "coalesce(kind, '')", "coalesce(status, '')"
         condition, values = matching(
             {
-                f"{plain}kind IN (?)": tuple(kinds),
-                f"{plain}status = ?": status,
+                f"{kind} IN (?)": tuple(kinds),
+                f"{state} = ?": status,
                 "operation >= ?": first_operation,
                 "operation <= ?": last_operation,
             }
         )
         order = "weight DESC, id DESC" if weightiest else "id DESC"
         tail = f"{condition} ORDER BY {order} LIMIT ?"
-        found = self._facts("listing must-keeps", tail, [*values, -1 if limit is None else limit])
+        found = self._facts("listing must-keeps", tail, [*values, limit_of(limit)])
         return sorted(found, key=lambda fact: fact.id)
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
         """Return the must-keeps with these numbers; those that there are none of are passed over."""
         return self._facts(
-            "reading must-keeps", "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(numbers)),)
+            "reading must-keeps",
+            "WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
+            (json.dumps(list(numbers)),),
         )
 
     def _facts(self, name: str, tail: str, values: Sequence[object] = ()) -> list[MustKeep]:
@@ -270,7 +274,8 @@ class SqliteLedger(Stored):
         """Note that the edits in a document have been read."""
         self._database.write(
             "read",
-            "INSERT OR REPLACE INTO documents_read (name, base, file, text) VALUES (?, ?, ?, ?)",
+            "INSERT INTO documents_read (name, base, file, text) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE "
+            "SET base = excluded.base, file = excluded.file, text = excluded.text",
             (document, read.base, read.file, read.text),
         )
 

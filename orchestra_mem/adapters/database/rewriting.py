@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json
 
@@ -21,8 +21,9 @@ class StoredText(NamedTuple):
     """A text of a table's row, as JSON where the column holds that; `place` names it for people."""
 
     table: str
+    key: str
     column: str
-    row: int
+    row: int | str
     value: Json
     is_json: bool
 
@@ -32,18 +33,22 @@ class StoredText(NamedTuple):
         return f"{self.table} {self.row}, {self.column}"
 
 
-def stored_texts(database: Database) -> Iterator[StoredText]:
+def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
     """Give every text of every table, row by row."""
-    for table, columns in _tables(database):
-        names = ", ".join(f"[{name}]" for name in columns)
-        for row, *values in database.rows("reading all texts", f"SELECT rowid, {names} FROM {table}"):
-            for column, value in zip(columns, values, strict=True):
+    for table, columns in database.tables().items():
+        key = next((name for name in ("number", "id", "name") if name in columns), None)
+        texts = [name for name, is_text in columns.items() if is_text]
+        if key is None or not texts:
+            continue
+        names = ", ".join(f'"{name}"' for name in (key, *texts))
+        for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
+            for column, value in zip(texts, values, strict=True):
                 if value:
                     found, is_json = _parsed(value)
-                    yield StoredText(table, column, row, found, is_json)
+                    yield StoredText(table, key, column, row, found, is_json)
 
 
-def rewrite(database: Database, change: Change) -> int:
+def rewrite(database: SqlDatabase, change: Change) -> int:
     """Put the changed texts in the place of all, in one transaction; how many that were. Nothing of the old stays.
 
     What editors may have opened before is forgotten with it: it is packed, and only serves to merge what they save.
@@ -54,7 +59,7 @@ def rewrite(database: Database, change: Change) -> int:
             changed = change(text.value)
             if changed != text.value:
                 stored = dump_json(changed) if text.is_json else changed
-                query = f"UPDATE {text.table} SET [{text.column}] = ? WHERE rowid = ?"
+                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ?'
                 connection.execute(query, (stored, text.row))
                 count += 1
         for (tag,) in connection.execute(f"SELECT DISTINCT tag FROM {_TAGS}").fetchall():
@@ -65,16 +70,6 @@ def rewrite(database: Database, change: Change) -> int:
     if count:
         database.compact()
     return count
-
-
-def _tables(database: Database) -> Iterator[tuple[str, list[str]]]:
-    query = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-    for table, made_by in database.rows("reading the schema", query):
-        columns = [
-            row[1] for row in database.rows("reading the schema", f"PRAGMA table_info({table})") if row[2] == "TEXT"
-        ]
-        if columns and "WITHOUT ROWID" not in made_by:
-            yield table, columns
 
 
 def _parsed(value: str) -> tuple[Json, bool]:

@@ -46,6 +46,11 @@ def _without_surrogates(text: str) -> str:
     return text
 
 
+def limit_of(limit: int | None) -> int:
+    """Give a limit as a query takes it; a number that no table reaches for none."""
+    return _MOST if limit is None else max(limit, 0)
+
+
 def matching(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
     """Join the conditions whose value is given: with each `?` for a value, or for all of a list."""
     clauses: list[str] = []
@@ -91,14 +96,16 @@ class Table(Generic[Record]):
         self._get = attrgetter(*(field.name for field in stored))
         self._json = [at for at, field in enumerate(stored) if field.type == "Json"]
         self._marks = {field.name: write.get(field.name, "?") for field in stored}
-        # In brackets, as a field may have a name that is a word of SQL.
-        self.columns = ", ".join(read.get(field.name, f"[{field.name}]") for field in own)
+        # In quotes, as a field may have a name that is a word of SQL.
+        self.columns = ", ".join(
+            f'{read[field.name]} AS "{field.name}"' if field.name in read else f'"{field.name}"' for field in own
+        )
         self.select = f"SELECT {self.columns} FROM {name}"
 
     def insert(self, *more: str) -> str:
         """Give the statement that stores a record's `values`, and those of more columns behind them."""
         marks = self._marks | dict.fromkeys(more, "?")
-        names = ", ".join(f"[{name}]" for name in marks)
+        names = ", ".join(f'"{name}"' for name in marks)
         return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
     def update(self, *more: str) -> str:
@@ -106,9 +113,8 @@ class Table(Generic[Record]):
         marks = self._marks | dict.fromkeys(more, "?")
         at = {name: mark.replace("?", f"?{number}") for number, (name, mark) in enumerate(marks.items(), 1)}
         key = at.pop("id")
-        return (
-            f"UPDATE {self._name} SET {', '.join(f'[{name}] = {mark}' for name, mark in at.items())} WHERE id = {key}"
-        )
+        changes = ", ".join(f'"{name}" = {mark}' for name, mark in at.items())
+        return f"UPDATE {self._name} SET {changes} WHERE id = {key}"
 
     def values(self, record: object) -> list[object]:
         """Give what is stored of a record, in the order of `insert`."""

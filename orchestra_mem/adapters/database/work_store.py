@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -11,8 +10,8 @@ from datetime import datetime
 from itertools import product
 from typing import TypeAlias
 
-from orchestra_mem.adapters.database.connection import Stored
-from orchestra_mem.adapters.database.rows import Table, matching
+from orchestra_mem.adapters.database.rows import Table, limit_of, matching
+from orchestra_mem.adapters.database.statements import Connection, Stored
 from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
@@ -49,8 +48,8 @@ class SqliteWorkStore(Stored):
             try:
                 yield
             except BaseException:
-                # After some errors (a full disk is one) SQLite has taken back all by itself, savepoints too.
-                with suppress(sqlite3.Error):
+                # After some errors (a full disk is one) the database has taken back all by itself, savepoints too.
+                with suppress(self._database.errors):
                     connection.execute("ROLLBACK TO change")
                     connection.execute("RELEASE change")
                 raise
@@ -60,8 +59,10 @@ class SqliteWorkStore(Stored):
         """Store a new item; it gets the next id."""
         text = search_text(item.title, item.description)
         with self._database.transaction("work") as connection:
-            added = self._database.write("work", _ITEMS.insert("folded"), [*_ITEMS.values(item), text])
-            stored = replace(item, id=int(added.lastrowid or 0))
+            added = self._database.write(
+                "work", f"{_ITEMS.insert('folded')} RETURNING id", [*_ITEMS.values(item), text]
+            )
+            stored = replace(item, id=added.fetchone()[0])
             self._set_dependencies((), stored)
             self._count(stored, 1)
             _shift(connection, stored.parent, _leaves(stored.status, _NOTHING))
@@ -95,7 +96,8 @@ class SqliteWorkStore(Stored):
     def _count(self, item: WorkItem, change: int) -> None:
         self._database.write(
             "work",
-            "INSERT INTO work_counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            "INSERT INTO work_counts VALUES (?, ?, ?) ON CONFLICT (kind, status) "
+            "DO UPDATE SET count = work_counts.count + excluded.count",
             (item.kind, item.status, change),
         )
 
@@ -118,7 +120,7 @@ class SqliteWorkStore(Stored):
         """Return the items that pass a filter, in the order of the backlog."""
         ids, values = listing(where)
         return self._database.find(
-            "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids})) {_BACKLOG}", values
+            "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids}) AS chosen) {_BACKLOG}", values
         )
 
     def events(
@@ -127,7 +129,7 @@ class SqliteWorkStore(Stored):
         """Events in the order of their ids, of one item or one operation if given; of more than `limit` the newest."""
         condition, values = matching({"id > ?": after, "item = ?": item, "operation = ? AND operation > 0": operation})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("listing events of work", _EVENTS, tail, [*values, _limit(limit)])[::-1]
+        return self._database.find("listing events of work", _EVENTS, tail, [*values, limit_of(limit)])[::-1]
 
     def last_event(self) -> int:
         """Return the id of the newest event, 0 where there is none."""
@@ -170,11 +172,11 @@ class SqliteWorkStore(Stored):
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
         query = (
-            "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT value FROM json_each(:ids)) "
-            "UNION ALL SELECT parent, id FROM work_items WHERE id IN (SELECT value FROM json_each(:ids)) "
-            "AND parent IS NOT NULL"
+            "WITH wanted AS (SELECT CAST(value AS BIGINT) AS id FROM json_each(?)) "
+            "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT id FROM wanted) UNION ALL "
+            "SELECT parent, id FROM work_items WHERE id IN (SELECT id FROM wanted) AND parent IS NOT NULL"
         )
-        return self._database.rows("reading what waits", query, {"ids": [*ids]})
+        return self._database.rows("reading what waits", query, ([*ids],))
 
     def last_rank(self, priority: int) -> float:
         """Return the highest rank of a priority, 0 where it has no items."""
@@ -201,12 +203,12 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
                 clauses.append(f"{column} IN ({', '.join('?' * len(wanted))})")
                 values += [each.value for each in wanted]
         condition = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-        return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, _limit(where.limit)]
+        return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, limit_of(where.limit)]
     condition = " AND ".join(["kind = ?", "status = ?", *clauses])
     part = f"SELECT {_ORDER} FROM work_items INDEXED BY work_items_{index} WHERE {condition}"
     chosen = list(product(dict.fromkeys(where.kinds or WorkKind), dict.fromkeys(where.statuses or WorkStatus)))
     each_value = [value for kind, status in chosen for value in (kind.value, status.value, *values)]
-    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*each_value, _limit(where.limit)]
+    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*each_value, limit_of(where.limit)]
 
 
 def _conditions(where: WorkFilter) -> tuple[list[str], list[object]]:
@@ -223,15 +225,10 @@ def _conditions(where: WorkFilter) -> tuple[list[str], list[object]]:
         values.append(where.blocked_by)
     words = search_words(where.text)
     if len(words) > _MAX_CLAUSES:
-        clauses.append("NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT instr(folded, value))")
+        clauses.append("NOT EXISTS (SELECT 1 FROM json_each(?) WHERE instr(folded, value) = 0)")
         return clauses, [*values, json.dumps(words)]
-    clauses += ["instr(folded, ?)"] * len(words)
+    clauses += ["instr(folded, ?) > 0"] * len(words)
     return clauses, [*values, *words]
-
-
-def _limit(limit: int | None) -> int:
-    """Give a limit as SQLite takes it: -1 for none."""
-    return -1 if limit is None else max(limit, 0)
 
 
 def _leaves(status: WorkStatus, below: _Leaves) -> _Leaves:
@@ -246,7 +243,7 @@ def _minus(one: _Leaves, other: _Leaves) -> _Leaves:
     return one[0] - other[0], one[1] - other[1]
 
 
-def _leaves_below(connection: sqlite3.Connection, item_id: int) -> _Leaves:
+def _leaves_below(connection: Connection, item_id: int) -> _Leaves:
     """What stands below an item; nothing for an id that there is not."""
     row: _Leaves | None = connection.execute(
         "SELECT below_done, below_total FROM work_items WHERE id = ?", (item_id,)
@@ -254,7 +251,7 @@ def _leaves_below(connection: sqlite3.Connection, item_id: int) -> _Leaves:
     return row or _NOTHING
 
 
-def _shift(connection: sqlite3.Connection, item_id: int | None, change: _Leaves) -> None:
+def _shift(connection: Connection, item_id: int | None, change: _Leaves) -> None:
     """Add to what stands below an item, and to all above it what comes of that."""
     while item_id is not None and change != _NOTHING:
         done, total, status, parent = connection.execute(

@@ -25,6 +25,7 @@ from orchestra_mem.adapters.search_index.columns import (
     write_records,
 )
 from orchestra_mem.adapters.search_index.keyword import KeywordSearch
+from orchestra_mem.adapters.search_index.response_store import SqliteResponseStore
 from orchestra_mem.adapters.search_index.store import IndexStore, fits
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import WritePoint
@@ -95,6 +96,7 @@ class DiskSearchIndex:
             write_point=write_point,
         )
         self._store.problems[:0] = problems
+        self.responses = SqliteResponseStore(self._store)
 
     def close(self) -> None:
         """Close the files; safe to call twice. `maintain` in another thread fails soon after."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestra_mem.search_types import EmbeddingModel
 
 APPLICATION_ID = 0x6F6D7369
-FORMAT = 4
+FORMAT = 5
 _BUSY_S = 2.0
 _FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock")
 

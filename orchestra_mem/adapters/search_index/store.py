@@ -55,6 +55,11 @@ _SCHEMA = (
     # `slot` is the bit that stands for the model in the pages; `file` holds its vectors and stands beside search.db.
     "CREATE TABLE model (slot INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
     " dimensions INTEGER NOT NULL, file TEXT NOT NULL, UNIQUE (name, version, dimensions))",
+    # Answers of a model, see response_store.py. Texts are JSON, which has an escape for lone surrogates; times are
+    # seconds since 1970; `vector` is float32.
+    "CREATE TABLE response (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, system TEXT NOT NULL,"
+    " question TEXT NOT NULL, answer TEXT NOT NULL, kind TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,"
+    " used REAL NOT NULL, model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))",
 )
 _MADE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'words!_%' ESCAPE '!'"
 

@@ -5,7 +5,7 @@ Pure: items and a token counter come in, an epoch goes out. Nothing here knows w
     preamble                                   the prefix: the same bytes as long as the epoch lasts
     <memory part="project_state" …>
     items of the part, in the order given
-    …work_plan, decision_history, session_summary
+    …work_plan, decision_history, shared_decisions, session_summary
     <memory part="working_memory">             the tail: grows at its end and nowhere else
     operations and notes in order of time
     <memory part="recalled_memories">          behind the epoch, for one request: see `rendered`
@@ -212,6 +212,7 @@ class _Layout:
                 border_tokens=self._fills[part].border_cost if self._fills[part].pieces() else 0,
             )
             for part in EPOCH_PARTS
+            if part is not Part.SHARED or self._shares.get(part) or self._fills[part].pieces()  # mostly none
         ]  # fmt: skip
         return Epoch(
             number=number, budget_tokens=budget_tokens, prefix=prefix, prefix_tokens=prefix_tokens, tail=tuple(tail),

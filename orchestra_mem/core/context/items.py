@@ -15,12 +15,13 @@ class Part(StrEnum):
     PROJECT_STATE = "project_state"
     WORK_PLAN = "work_plan"
     DECISIONS = "decision_history"
+    SHARED = "shared_decisions"
     SESSION = "session_summary"
     OPERATIONS = "working_memory"
     RECALLED = "recalled_memories"
 
 
-STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SESSION)
+STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SHARED, Part.SESSION)
 # What an epoch consists of; recalled memories come behind it, for one request.
 EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
 # The source design, section 3.1.

@@ -95,11 +95,15 @@ class OrchestratorContext(ReadByKey):
         """Give the context by the source design's keys (section 3.1), as `context["working_memory"]` does.
 
         Operations come newest first, as there. The decisions stand under both names that the design has for them.
-        Where memories were asked for by a query, these stand under `recalled_memories`.
+        Where memories were asked for by a query, these stand under `recalled_memories`, and what projects share under
+        `shared_decisions` where there is any.
         """
         decisions: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.DECISIONS and p.text]
-        asked = any(room.part is Part.RECALLED for room in self.rooms)
-        recalled: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.RECALLED and p.text]
+        more: dict[str, Json] = {
+            part.value: [p.text.rstrip("\n") for p in self.placements if p.part is part and p.text]
+            for part in (Part.SHARED, Part.RECALLED)
+            if any(room.part is part for room in self.rooms)
+        }
         return {
             "working_memory": [to_object(operation) for operation in reversed(self.operations)],
             "session_summary": self.text(Part.SESSION),
@@ -107,7 +111,7 @@ class OrchestratorContext(ReadByKey):
             "work_plan": self.text(Part.WORK_PLAN),
             "recent_decisions": decisions,
             "decision_history": decisions,
-            **({"recalled_memories": recalled} if asked else {}),
+            **more,
         }
 
     _by_key = as_dict

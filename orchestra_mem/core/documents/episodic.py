@@ -80,7 +80,8 @@ class ProjectView:
     `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
     `standing_counts` how many of those hold now, and `by_hand` how many people have written, whose lines stand anyway.
     `recent` are the newest operations, one line each. `size_tokens` is what a document may hold. `work` is None where
-    there is none.
+    there is none. Where the decision log is the only document, it has the rules as well, and `origins` says of facts by
+    their numbers who has shared them.
     """
 
     project: str
@@ -98,6 +99,8 @@ class ProjectView:
     decisions_in_brief: int = 200
     progress_items: int = 30
     work: WorkView | None = None
+    only_decisions: bool = False
+    origins: Mapping[int, str] = field(default_factory=dict)
 
     def standing(self, kind: MustKeepKind) -> list[MustKeep]:
         """The facts of a kind that hold now, oldest first."""
@@ -229,9 +232,12 @@ def _work_plan(view: ProjectView) -> str:
 
 
 def _decision_log(view: ProjectView) -> str:
+    def entry(fact: MustKeep) -> str:
+        return _decision_entry(fact) + view.origins.get(fact.id, "")
+
     decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
-    full = _best(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
+    full = _best(decisions, entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}
     rest = [fact for fact in decisions if fact.id not in shown]
     brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
@@ -242,7 +248,9 @@ def _decision_log(view: ProjectView) -> str:
         text += f"\n{said} kept in the ledger: `orchestra-mem facts --kind decision`.\n"
     if brief:
         text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
-    return text + "\n## Decisions\n\n" + ("".join(map(_decision_entry, full)) or _NONE)
+    if view.only_decisions:
+        text += "\n## Rules\n\n" + ("".join(map(entry, view.standing(MustKeepKind.CONSTRAINT))) or _NONE)
+    return text + "\n## Decisions\n\n" + ("".join(map(entry, full)) or _NONE)
 
 
 def _decision_entry(fact: MustKeep) -> str:

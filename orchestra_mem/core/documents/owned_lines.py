@@ -52,6 +52,7 @@ SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
         "future work": MustKeepKind.OPEN_ITEM,
     },
     DocumentName.DECISION_LOG: {
+        "rules": MustKeepKind.CONSTRAINT,
         "decisions": MustKeepKind.DECISION,
         "older decisions": MustKeepKind.DECISION,
         "decision log": MustKeepKind.DECISION,
@@ -75,6 +76,7 @@ _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SEC
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+    r"|\*Shared by .*\*"
 )
 # Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
 # says something else there is a person's. By `written` the machine knows its own texts again.

@@ -17,7 +17,7 @@ from functools import lru_cache
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block, front_matter, join_blocks, split_blocks
 from orchestra_mem.core.text import squeeze, visible
-from orchestra_mem.types import Session, SessionStatus, Summary
+from orchestra_mem.types import Session, Summary
 
 FORMAT = "1"
 EARLIER = "Earlier Operations (Summarized)"
@@ -210,7 +210,7 @@ def _place(parts: list[Part], new: Summary, firsts: Mapping[int, int]) -> None:
     parts.insert(at, Part(block, summary=new.id))
 
 
-def finished(text: str, *, status: SessionStatus, closing: str) -> str:
+def finished(text: str, closing: str) -> str:
     """The document of an ended session: its status told, and the closing sections at the end, once."""
     if closing.strip() in text:
         return text
@@ -218,7 +218,7 @@ def finished(text: str, *, status: SessionStatus, closing: str) -> str:
     for block in split_blocks(text):
         new = block.text
         if block.front or block.level == 1:
-            new = re.sub(r"^status: active(?=\r?$)", f"status: {status.value}", new, count=1, flags=re.MULTILINE)
+            new = re.sub(r"^status: active(?=\r?$)", "status: archived", new, count=1, flags=re.MULTILINE)
             new = re.sub(r"^\*\*Status\*\*: Active(?=\r?$)", "**Status**: Ended", new, count=1, flags=re.MULTILINE)
         body += new
     return f"{body.rstrip()}\n\n{closing}" if body.strip() else closing

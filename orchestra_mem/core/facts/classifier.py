@@ -62,7 +62,8 @@ def logits_of(features: Features, table: Table, classes: slice = slice(None)) ->
     """Add up the weights of each row's columns, for some classes or all: float32, shape (rows, classes)."""
     scales, bias = table.scales[classes], table.bias[classes]
     added = np.empty((features.count, len(bias)), dtype=np.float32)
-    weighted = table.weights[:, classes][features.columns].T * features.values
+    # Class by class in one piece, as they are added up.
+    weighted = np.ascontiguousarray(table.weights.take(features.columns, axis=0)[:, classes].T) * features.values
     for number, of_class in enumerate(weighted):
         added[:, number] = np.bincount(features.rows, weights=of_class, minlength=features.count)
     return added * scales + bias

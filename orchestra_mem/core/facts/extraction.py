@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
@@ -21,16 +18,17 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.45
+THRESHOLD = 0.36
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
-# The same where most is none; all of these were chosen by leaving out one hand after the other.
+# The same where most is none; chosen, as those below, by leaving out one hand after the other.
 _TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
 _STEPS = 8
-_SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
+# Where a plain word of a rule speaks for one, written or said: a missed rule is worse than an extra one.
+_SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
@@ -119,13 +117,12 @@ def _speech(operation: Operation) -> list[_Text]:
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
     """Give what an operation's fields say by themselves, and the texts that must be classified."""
-    silent = reads_only(operation)
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
             yield _text_of(field)
         elif field.source is Source.STATE:
             yield from _of_state(field)
-        elif not silent:
+        elif not reads_only(operation):
             for line in failure_lines(field.text):
                 yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
 
@@ -149,14 +146,14 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
 
 def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
     """Find the facts of each text."""
-    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates])
+    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates]).tolist()
     results = []
     begin = 0
     for text in texts:
         own = rows[begin : begin + len(text.candidates)]
         begin += len(text.candidates)
         finds = []
-        for candidate, row, among in zip(text.candidates, own.tolist(), _among(1 - own[:, 0]), strict=True):
+        for candidate, row, among in zip(text.candidates, own, _among([1.0 - row[0] for row in own]), strict=True):
             if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
@@ -164,18 +161,19 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
     return results
 
 
-def _among(likely: NDArray[np.floating]) -> list[float]:
+def _among(likely: Sequence[float]) -> Sequence[float]:
     """Correct each sentence's likelihood by how many of its text are facts; where few are, each is less likely one.
 
-    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002).
+    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002). In plain numbers, as
+    most texts have few sentences.
     """
     share, corrected = _TAUGHT_SHARE, likely
-    for _ in range(_STEPS if len(likely) else 0):
-        fact, none = likely * (share / _TAUGHT_SHARE), (1 - likely) * ((1 - share) / (1 - _TAUGHT_SHARE))
-        corrected = fact / (fact + none)
-        share = (float(corrected.sum()) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
+    for _ in range(_STEPS if likely else 0):
+        more, less = share / _TAUGHT_SHARE, (1 - share) / (1 - _TAUGHT_SHARE)
+        corrected = [each * more / (each * more + (1 - each) * less) for each in likely]
+        share = (sum(corrected) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
         share = max(share, _LEAST_SHARE)
-    return [float(each) for each in corrected]
+    return corrected
 
 
 def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:
@@ -191,7 +189,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     if named is not None:
         return (named, likely) if likely >= threshold else None
     safe = safety_kind(candidate.text)
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < _SURE):
+    least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
+    if safe is not None and (safe[1] or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)

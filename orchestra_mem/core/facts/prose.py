@@ -121,9 +121,8 @@ def fields_of(operation: Operation) -> Iterator[Field]:
 def reads_only(operation: Operation) -> bool:
     """Tell whether a tool call reads or writes files, so that its output is their content."""
     data = operation.data
-    if not isinstance(data, dict):
-        return False
-    return any(_READING.match(str(data.get(key) or "")) for key in ("tool", "tool_name"))
+    tools = ("tool", "tool_name")
+    return isinstance(data, dict) and any(_READING.match(str(data.get(key) or "")) for key in tools)
 
 
 class _Around(NamedTuple):
@@ -182,7 +181,7 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
         return ()
     if key in _OUTPUT or (tool and key not in _SPEECH_OF_TOOLS):
         return (Field(Source.OUTPUT, label, value, around.about),)
-    if key in _SPEECH or not key or " " in value.strip():
+    if key in _SPEECH or not key or len(value.split()) > 1:
         return _said(value, label, around)
     return ()
 

@@ -19,6 +19,7 @@ _BOLD = re.compile(r"(?:\*\*|__).+(?:\*\*|__):?")
 _TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
 _BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+\S")
+_PLACE = re.compile(r"^line \d+$")  # the name of a section of a file says only where it stands
 _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 
 
@@ -43,7 +44,8 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
     Headings lend theirs to what follows.
     """
     said = without_code(field.text)
-    around = [f"voice={field.voice.value}", f"field={field.name}", *(["spoken"] if field.spoken else [])]
+    name = _PLACE.sub("text", field.name)
+    around = [f"voice={field.voice.value}", f"field={name}", *(["spoken"] if field.spoken else [])]
     heading = label = before = ""
     seen: set[tuple[str, str, str, bool]] = set()
     end = 0
@@ -79,14 +81,12 @@ def is_heading(text: str, said: str, start: int) -> bool:
     """Tell whether a sentence is a heading: marked as one, or a short line of its own, bold or ending in a colon."""
     if _HEADING.match(text):
         return True
-    if len(text) > _MAX_LABEL_CHARS or len(text.split()) > _MAX_LABEL_WORDS:
-        return False
-    if not (text.endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
+    short = len(text) <= _MAX_LABEL_CHARS and len(text.split()) <= _MAX_LABEL_WORDS
+    if not short or not (text.endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
         return False
     begins = said.rfind("\n", 0, start) + 1
     ends = said.find("\n", start)
-    line = said[begins : ends if ends >= 0 else len(said)]
-    return line.strip() == text and ends >= 0
+    return ends >= 0 and said[begins:ends].strip() == text
 
 
 def _circumstances(text: str, before: str, *, bulleted: bool) -> Iterator[str]:

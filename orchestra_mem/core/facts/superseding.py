@@ -27,7 +27,11 @@ PERHAPS = 0.25
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
-_KINDS = (*HOLDING, *UNFINISHED, MustKeepKind.COMPLETION)
+# Under names of their own: to ask an enumeration for a member takes as long as a feature.
+_COMPLETION, _FAILURE, _OPEN, _ROLE = (
+    MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
+)  # fmt: skip
+_KINDS = (*HOLDING, *UNFINISHED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
 _NEAR_OPERATIONS = 3  # how far back `scrap that` may point
 _POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
@@ -70,47 +74,48 @@ def topic_of(text: str) -> Topic:
 def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> list[float]:
     """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`."""
     mine, theirs = topic_of(newer.text), topic_of(older.text)
-    shared = [word for word in mine.words if word in theirs.words]
-    common = sum(mine.words[word] for word in shared)
+    shared = [weight for word, weight in mine.words.items() if word in theirs.words]
+    common = sum(shared)
     cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
-    frame = len(shared) / (len(mine.words.keys() | theirs.words.keys()) or 1)
+    frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
-    other_number = float(numbers and mine.numbers.isdisjoint(theirs.numbers))
-    same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
-    other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
-    other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
+    other_number = numbers and mine.numbers.isdisjoint(theirs.numbers)
+    labels = mine.labels.items() if theirs.labels else ()
+    other_label = any(theirs.labels.get(word, label) != label for word, label in labels)
+    other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
-    back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
-    same_kind = float(newer.kind is older.kind)
+    older_kind, same_kind = older.kind, newer.kind is older.kind
+    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING else 0.0  # what is settled is not taken back
+    completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
         share,
         cover * share,
         log1p(common),
-        max((mine.words[word] for word in shared), default=0.0),
+        max(shared, default=0.0),
         frame,
         other_number,
         other_number * frame,
         other_number * same_kind,
         other_label,
         other_label * other_number,
-        same_number,
+        numbers and not other_number,
         other_name,
-        other_name * float(older.kind is MustKeepKind.ROLE),
+        other_name * (older_kind is _ROLE),
         back,
         back * cover,
         back * share,
         same_kind,
         same_kind * cover,
-        float(newer.text == older.text),
+        newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
-        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
-        float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
-        float(older.kind is MustKeepKind.FAILURE) * cover,
+        completes,
+        completes * cover,
+        (older_kind is _OPEN) * cover,
+        (older_kind is _FAILURE) * cover,
         *_FLAGS[newer.kind],
-        *_FLAGS[older.kind][:-1],
-        mending if older.kind is MustKeepKind.FAILURE else 0.0,
+        *_FLAGS[older_kind][:-1],
+        mending if older_kind is _FAILURE else 0.0,
     ]
 
 
@@ -165,18 +170,41 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     return tuple(settled)
 
 
+def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
+    """Find for each fact the one of others that it cannot hold beside; None where there is none.
+
+    Which of a pair came first is not asked: both ways are weighed, and their mean counts. Who says the same says no
+    other thing.
+    """
+    standing = _Standing()
+    for number, fact in enumerate(by):
+        standing.add(number, fact)
+    found: list[MustKeep | None] = []
+    for fact in facts:
+        near = [by[number] for number in standing.near(topic_of(fact.text))]
+        likeliest = max(near, key=lambda each: _both_ways(fact, each), default=None)
+        found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= SURE else None)
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def _both_ways(fact: MustKeep, other: MustKeep) -> float:
+    """The mean likelihood that either of two facts supersedes the other, 0 to 1."""
+    if fact.text == other.text:
+        return 0.0
+    return sum(likelihood(a, b, _signs(a.text)) for a, b in ((fact, other), (other, fact))) / 2
+
+
+@lru_cache(maxsize=2_048)
+def _signs(text: str) -> tuple[float, ...]:
+    return tuple(signs_of([text])[0].tolist())
+
+
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    if older.kind in HOLDING:
-        return newer.kind in HOLDING or newer.kind is MustKeepKind.COMPLETION
-    return older.kind in UNFINISHED and newer.kind in (
-        MustKeepKind.COMPLETION,
-        MustKeepKind.DECISION,
-        MustKeepKind.ROLE,
-        MustKeepKind.CONSTRAINT,
-    )
+    return (older.kind in HOLDING or older.kind in UNFINISHED) and (newer.kind in HOLDING or newer.kind is _COMPLETION)
 
 
 class _Standing:
@@ -201,7 +229,7 @@ class _Standing:
         """The facts that a later one changes, or perhaps does, with the likelihood of it."""
         topic = topic_of(fact.text)
         found: list[tuple[int, float]] = []
-        for number in self._near(topic):
+        for number in self.near(topic):
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 found.append((number, 1.0))  # once said again, it stands once
@@ -213,7 +241,7 @@ class _Standing:
         doubts = sorted((pair for pair in found if pair[1] < SURE), key=lambda pair: -pair[1])[:1]
         return [*(pair for pair in found if pair[1] >= SURE), *doubts]
 
-    def _near(self, topic: Topic) -> Iterable[int]:
+    def near(self, topic: Topic) -> Iterable[int]:
         """The facts that share a word, those with rare ones first, newest first."""
         known = sorted((self._by_word[word] for word in topic.words if word in self._by_word), key=len)
         near: dict[int, None] = {}

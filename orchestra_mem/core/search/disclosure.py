@@ -50,6 +50,7 @@ class RetrievedPassage:
     time: datetime | None = None
     agent: str | None = None
     operation: int = 0
+    likelihood: float = 0.0
     why: str = ""
     beside: bool = False
     also: tuple[str, ...] = ()

@@ -159,11 +159,10 @@ def _cuts_word(text: str, place: int) -> bool:
 
 def _weighed(piece: str, *, opening: bool) -> _Weighed:
     """Weigh the words of a piece between white space."""
-    word = plain_word(piece)
-    found = [word] if word else tokens(piece)
-    if len(found) == 1:
-        return _shared(piece_stems(piece), found[0], opening)
-    return tuple(pair for token in found for pair in _shared(token_stems(token), token, opening))
+    if word := plain_word(piece):
+        return _shared(piece_stems(piece), word, opening)
+    found = [_shared(token_stems(token), token, opening) for token in tokens(piece)]
+    return found[0] if len(found) == 1 else tuple(chain.from_iterable(found))
 
 
 # What a sentence begins with is weighed apart: there a capital means nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
@@ -41,9 +41,6 @@ from orchestra_mem.faces.http.web import (
 )
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
-
-if TYPE_CHECKING:
-    pass
 
 ROUTERS = (
     catalog_routes.router,

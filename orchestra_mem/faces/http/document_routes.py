@@ -59,6 +59,7 @@ class ConflictDecision(Given):
     """What becomes of a conflict."""
 
     accept: StrictBool
+    both: StrictBool = False
 
 
 def _text(memory: OrchestratorContextManager, name: str) -> str:
@@ -128,8 +129,8 @@ def conflicts(memory: OwnMemory) -> JsonAnswer:
     "/conflicts/{conflict}", responses=shown(_DECIDED, {"id": "3f9a1c", "document": "decision_log", "line": 41})
 )
 def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
-    """Decide a conflict: `accept` puts the machine's lines there, else the person's stay."""
-    return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept))
+    """Decide a conflict: `accept` takes the machine's lines, with `both` behind the person's; else these stay alone."""
+    return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
 
 
 # Last, as a name may have a slash.

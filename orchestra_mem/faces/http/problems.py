@@ -14,6 +14,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem import errors
+from orchestra_mem.faces.records import counted
 from orchestra_mem.serialize import dump_json
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
@@ -107,7 +108,7 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     kind = request.headers.get("content-type")
     if kind and any(each["loc"] == ("body",) for each in error.errors()):  # a body of another kind was not read
         faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown of a document")
-    return Problem(422, f"the request has {len(faults)} fault{'s' * (len(faults) > 1)}: {'; '.join(faults)}", faults)
+    return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
 
 async def _no_text(request: Request, error: Exception) -> Problem:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.http.answer_schemas import shape
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.faces.http.json_answers import NUMBER, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
-from orchestra_mem.faces.records import work_record
-from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.faces.records import update_documents, work_record
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
-logger = logging.getLogger(__name__)
 router = APIRouter(prefix="/api/memory", tags=["work"])
 
 _ID = Field(ge=1, le=2**31)
@@ -67,14 +63,6 @@ class StatusChange(Given):
     reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
 
 
-def _update_documents(memory: OrchestratorContextManager) -> None:
-    """Write a change into the documents; it is stored by then, so a failure is told and does not fail the request."""
-    try:
-        memory.refresh()
-    except StorageError as error:
-        logger.warning("the documents are not up to date yet: %s", error)
-
-
 @router.get("/work", responses=shown_page(WorkItem, _ITEM))
 def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
     """List items in the order of the backlog."""
@@ -96,7 +84,7 @@ def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
         item.kind, item.title, description=item.description, parent=item.parent, priority=item.priority,
         depends_on=item.depends_on, assignee=item.assignee, acceptance=item.acceptance, author=Author.PERSON,
     )  # fmt: skip
-    _update_documents(memory)
+    update_documents(memory)
     return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
 
 
@@ -104,5 +92,5 @@ def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
 def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
     """Move an item to another status. If that is not allowed, the answer says what is."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
-    _update_documents(memory)
+    update_documents(memory)
     return JsonAnswer(moved)

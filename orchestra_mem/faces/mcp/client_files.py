@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestra_mem.errors import ServerError, storage_error
+from orchestra_mem.serialize import unrepeated
 
 _NAME = "orchestra-mem"
 
@@ -70,14 +71,15 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
     except OSError as error:
         raise storage_error(error, "changing", file) from error
     except (ValueError, RecursionError) as error:
-        raise ServerError(f"{file} is left as it is, put the entry in by hand: {error}") from error
+        problem = getattr(error, "problem", error)
+        raise ServerError(f"{file} is left as it is, put the entry in by hand: {problem}") from error
     return before
 
 
 def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
     """Give the entry that a file has, and the file with this one."""
     try:
-        found = json.loads(text, object_pairs_hook=_each_once) if text.strip() else {}
+        found = json.loads(text, object_pairs_hook=unrepeated) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON, or has comments, which would be lost: {error}") from error
     servers = found.setdefault(client.section, {}) if isinstance(found, dict) else None
@@ -86,13 +88,6 @@ def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
     before, servers[_NAME] = servers.get(_NAME), entry
     indent = re.match(r"\s*{\s*?\n([ \t]+)", text)
     return before, json.dumps(found, indent=indent[1] if indent else 2, ensure_ascii=text.isascii()) + "\n"
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a key is there twice, one of: {', '.join(found)}")
-    return found
 
 
 def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:

@@ -6,24 +6,20 @@ Their docstrings are what the model reads of them.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
-from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.mcp.answer_pages import FENCE_TOKENS, list_page, text_page
 from orchestra_mem.faces.recall_views import expansion_text
-from orchestra_mem.faces.records import work_record
+from orchestra_mem.faces.records import update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
-
-logger = logging.getLogger(__name__)
 
 _ENTRY_CHARS = 400
 
@@ -163,7 +159,7 @@ class MemoryTools:
             kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on,
             assignee=assignee, author=Author.MACHINE,
         )  # fmt: skip
-        self._update_documents()
+        update_documents(self._caller.memory)
         return f"Added {item.kind} {item.id}.\n"
 
     def work_set(
@@ -174,7 +170,7 @@ class MemoryTools:
     ) -> str:
         """Move a work item to another status; its history keeps the earlier one. Costs about 10 tokens."""
         item = self._caller.offered("state").set_status(id, status, reason=reason, author=Author.MACHINE)
-        self._update_documents()
+        update_documents(self._caller.memory)
         return f"{item.kind} {item.id} is {item.status}.\n"
 
     def sessions(self, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
@@ -199,13 +195,6 @@ class MemoryTools:
 
     def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
         return text_page(text, source, count=self._count, max_tokens=max_tokens, offset=offset)
-
-    def _update_documents(self) -> None:
-        """Write a change into the documents; it is stored by then, so a failure is logged and fails no call."""
-        try:
-            self._caller.memory.refresh()
-        except StorageError as error:
-            logger.warning("the documents are not up to date yet: %s", error)
 
 
 def _hit(hit: Hit, line: int) -> str:

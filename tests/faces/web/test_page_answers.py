@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from orchestra_mem.core.context.window import UsageEvent, UsagePoint
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.faces.http.web.window_chart import window_chart
-from orchestra_mem.types import DocumentName, Json, VersionReason
+from orchestra_mem.types import Json
 from tests.conftest import record
 from tests.faces.http_client import Served, serving
-from tests.memories import edit
+from tests.memories import collide
 
 
 @pytest.fixture
@@ -30,11 +30,7 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
     """Conflicts with the way to decide them, what is wrong with a document; else that there is nothing."""
     assert "Nothing: no conflicts, no faults." in served.client.get("/").text
     memory = served.memory
-    path = memory.episodic_memory.path("work_plan")
-    text = path.read_text()
-    memory.episodic_memory.write(DocumentName.WORK_PLAN, f"{text}\n- buy flour\n", VersionReason.REFRESH)
-    edit(path, ("- buy flour", "- buy <b>rye</b> flour"))
-    memory.episodic_memory.write(DocumentName.WORK_PLAN, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+    collide(memory, "- buy <b>rye</b> flour")
     log = memory.episodic_memory.path("decision_log")
     log.write_bytes(log.read_bytes() + b"\n- caf\xe9\n")
     page = served.client.get("/").text

@@ -86,7 +86,7 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
     keep = sent.get("keep")
     if keep not in ("mine", "machine", "both"):
         raise InvalidItemError([f"keep: {keep!r} is none of mine, machine, both"])
-    name, _ = memory.documents.resolve(conflict, accepted=keep == "machine", both=keep == "both")
+    name, _ = memory.resolve_conflict(conflict, accept=keep == "machine", both=keep == "both")
     return _back("documents", name, "decided")
 
 

@@ -20,7 +20,8 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.http.json_answers import Given
 from orchestra_mem.faces.http.web.rendered_markdown import markdown_html
-from orchestra_mem.faces.views import counted, short_time
+from orchestra_mem.faces.records import counted
+from orchestra_mem.faces.views import short_time
 from orchestra_mem.types import Json
 
 _SHORT_CHARS = 300

@@ -1,0 +1,75 @@
+"""Copy all that one database keeps into another, and make sure of it row by row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from orchestra_mem.adapters.database.statements import SqlDatabase
+from orchestra_mem.errors import StorageError
+
+_AT_ONCE = 1_000
+# What is a database's own: whose folder has its documents.
+_NOT_COPIED = {"project_keys": "name <> 'working copy'"}
+
+
+class Copied(NamedTuple):
+    """How many rows there were, and a digest of them all, the same on both sides."""
+
+    rows: int
+    digest: str
+
+
+def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callable[[str, int], None]) -> Copied:
+    """Copy every table within one transaction of each: whatever ends it early leaves both as they were.
+
+    Args:
+        source: who writes there waits meanwhile; it is only read.
+        target: it has the same tables, and nothing in them.
+        on_table: told each table, with the number of its rows, before it is copied.
+
+    Raises:
+        StorageError: something stands in the target already, or a row is not there as it was.
+    """
+    rows, digest = 0, hashlib.sha256()
+    with source.transaction("move"), target.transaction("move") as connection:
+        for table, columns in source.tables().items():
+            if next(_rows(target, table, columns), None) is not None:
+                raise StorageError(f"move: the target has a memory already: there is something in its {table}")
+            count = int(source.value("move", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
+            on_table(table, count)
+            names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+            found = _rows(source, table, columns)
+            while part := [*islice(found, _AT_ONCE)]:
+                connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
+            there, here = (_digest(_rows(database, table, columns)) for database in (source, target))
+            if there != here:
+                raise StorageError(f"move: what arrived in {table} is not what was sent; nothing has been copied")
+            rows += count
+            digest.update(f"{table} {here}\n".encode())
+    return Copied(rows, digest.hexdigest())
+
+
+def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, in the same order of every database: by their number, else by all columns."""
+    order = next((name for name in ("number", "id") if name in columns), None) or ", ".join(columns)
+    names = ", ".join(f'"{name}"' for name in columns)
+    query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
+    at = 0
+    while part := database.rows("move", query, (_AT_ONCE, at)):
+        yield from part
+        at += len(part)
+
+
+def _copied(table: str) -> str:
+    """The condition of the rows that are copied."""
+    return _NOT_COPIED.get(table, "1 = 1")
+
+
+def _digest(rows: Iterator[tuple[Any, ...]]) -> str:
+    found = hashlib.sha256()
+    for row in rows:
+        found.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()

@@ -1,0 +1,313 @@
+"""Keep the tables in PostgreSQL: the same statements and the same order of changes as in SQLite, on a server.
+
+Each memory has a schema of its own. Whoever writes holds a lock of that schema until its transaction ends, as SQLite's
+writers do: numbers are then given in the order in which they are committed, and no reader misses one.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from orchestra_mem.adapters.database.migrations import MIGRATIONS
+from orchestra_mem.adapters.database.postgres_dialect import as_postgres, preparation, schema_statements
+from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
+from orchestra_mem.errors import (
+    ClosedError,
+    LockTimeoutError,
+    SchemaTooNewError,
+    StorageError,
+    StorageFullError,
+    StorageReadOnlyError,
+)
+from orchestra_mem.ports import WritePoint
+
+_MOST_CONNECTIONS = 8
+# PostgreSQL's texts hold no NUL; this character of private use, which nothing else writes, stands for it.
+_NUL = "\U00100000"
+
+
+class _WholeNumber(Loader):
+    """Sums of whole numbers are numerics there."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text else int(text)
+
+
+class _Rows:
+    """A cursor whose texts are as they were given."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self._cursor = cursor
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    def fetchone(self) -> Any:
+        row = self._cursor.fetchone()
+        return row and _given(row)
+
+    def fetchall(self) -> list[Any]:
+        return [_given(row) for row in self._cursor.fetchall()]
+
+
+class _Session:
+    """A connection that takes SQLite's statements and values."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, query: str, values: Any = (), /) -> Cursor:
+        return _Rows(self._connection.execute(*as_postgres(query, _taken(values))))
+
+    def executemany(self, query: str, rows: Iterable[Any], /) -> None:
+        all_values = [_taken(row) for row in rows]
+        if all_values:
+            statement, _ = as_postgres(query, all_values[0])
+            values = [as_postgres(query, each)[1] for each in all_values]
+            self._connection.cursor().executemany(statement, values)
+
+
+class PostgresDatabase(SqlDatabase):
+    """A schema of a PostgreSQL database. What the server cannot do now is waited for, `busy_timeout_s` at most.
+
+    Args:
+        url: where the server is, as libpq reads it.
+        schema: the memory's own; made where it is not there.
+        busy_timeout_s: how long a call waits for the server, or for others that write.
+        write_point: told of each commit, before and after.
+        read_only: refuse all that writes.
+
+    Raises:
+        StorageError: there is no server, or it refuses.
+        SchemaTooNewError: a newer program has made the tables.
+    """
+
+    errors = psycopg.Error
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str,
+        busy_timeout_s: float = 30.0,
+        write_point: WritePoint | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.read_only = read_only
+        self.schema = schema
+        self._timeout_s = busy_timeout_s
+        self._tell: WritePoint = write_point or (lambda point: None)
+        self._lock = threading.RLock()
+        self._current: _Session | None = None
+        self._commits = 0
+        self._closed = False
+        self._name = self._told_name(url)
+        wait_ms = max(1, int(busy_timeout_s * 1000))
+        options = f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8"
+        self._pool = ConnectionPool(
+            url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False,
+            kwargs={"autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s))},
+            configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
+        )  # fmt: skip
+        weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
+        try:
+            with self._translated("opening"):
+                self._pool.open()
+                self._prepare()
+        except BaseException:
+            self._pool.close()
+            raise
+
+    @staticmethod
+    def _told_name(url: str) -> str:
+        """The server and the database, without user and password."""
+        given = conninfo_to_dict(url)
+        return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+
+    def _prepare(self) -> None:
+        version = self._version()
+        if version > len(MIGRATIONS):
+            raise SchemaTooNewError(
+                f"{self._name}, schema {self.schema}, has version {version}, this program knows versions up to "
+                f"{len(MIGRATIONS)}; install the newer orchestra-mem that wrote it"
+            )
+        if version == len(MIGRATIONS):
+            return
+        if self.read_only:
+            raise StorageReadOnlyError(
+                f"{self._name}, schema {self.schema}, has version {version}, this program reads version "
+                f"{len(MIGRATIONS)}; open it once where it may be written to"
+            )
+        with self._pool.connection() as connection, connection.transaction():
+            self._lock_schema(connection)
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
+            version = self._version(connection)  # asked again: another process may have made it meanwhile
+            first = [] if version else preparation(connection.info.server_version)
+            for statement in [*first, *schema_statements(MIGRATIONS, version)]:
+                connection.execute(statement)
+            connection.execute("UPDATE schema_version SET version = %s", (len(MIGRATIONS),))
+
+    def _version(self, connection: psycopg.Connection[Any] | None = None) -> int:
+        if connection is None:
+            with self._pool.connection() as taken:
+                return self._version(taken)
+        found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.schema_version",)).fetchone()
+        if found is None or found[0] is None:
+            return 0
+        row = connection.execute("SELECT version FROM schema_version").fetchone()
+        return int(row[0]) if row else 0
+
+    @property
+    def schema_version(self) -> int:
+        """The number of the last migration that the schema has seen."""
+        return int(self.value("reading the schema", "SELECT version FROM schema_version"))
+
+    def _lock_schema(self, connection: psycopg.Connection[Any]) -> None:
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {self.schema}",))
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[Connection]:
+        """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
+        if self.read_only:
+            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
+        with self._lock:
+            self._check_open()
+            if self._current is not None:
+                yield self._current
+                return
+            with self._translated(name), self._pool.connection() as connection:
+                try:
+                    with connection.transaction():
+                        self._lock_schema(connection)
+                        self._current = _Session(connection)
+                        yield self._current
+                        self._tell(f"{name}.commit.before")
+                finally:
+                    self._current = None
+                self._commits += 1
+            self._tell(f"{name}.commit.after")
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Connection]:
+        """Read what is committed; within this thread's own transaction, also what that has written."""
+        own = self._own_transaction()
+        if own is not None:
+            with self._translated(name):
+                yield own
+            return
+        self._check_open()
+        with self._translated(name), self._pool.connection() as connection:
+            yield _Session(connection)
+
+    def in_transaction(self) -> bool:
+        """Return whether this thread is within a transaction of its own."""
+        return self._own_transaction() is not None
+
+    def _own_transaction(self) -> _Session | None:
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._current
+        finally:
+            self._lock.release()
+
+    def commit_count(self) -> tuple[int, int]:
+        """Return what differs after every commit; the first counts those of all processes, this one's included."""
+        newest = self.value("reading", "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT)")
+        return int(newest), self._commits
+
+    def check(self) -> str | None:
+        """Read every table whole; the server's words where it cannot."""
+        try:
+            with self.reading("checking") as connection:
+                for table in self.tables():
+                    connection.execute(f"SELECT * FROM {table} WHERE CAST(({table}.*) AS TEXT) IS NULL")
+        except StorageError as error:
+            return str(error)
+        return None
+
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """See `SqlDatabase.tables`."""
+        query = (
+            "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name <> 'schema_version' "
+            "ORDER BY table_name, ordinal_position"
+        )
+        return columns_of(self.rows("reading the schema", query))
+
+    def checkpoint(self) -> None:
+        """Nothing: the server does it by itself."""
+
+    def compact(self) -> None:
+        """Write all tables anew, so that nothing stays of what was deleted or replaced."""
+        with self.reading("compacting") as connection:
+            for table in self.tables():
+                connection.execute(f"VACUUM FULL {table}")
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._pool.close()
+
+    @property
+    def problem(self) -> str | None:
+        """None: what happens to a server is told by the call that meets it."""
+        return None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"the memory in {self._name} has been closed")
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.Error, PoolTimeout) as error:
+            raise self._told(error, doing) from error
+
+    def _told(self, error: Exception, doing: str) -> StorageError:
+        text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+        if isinstance(error, psycopg.errors.DiskFull):
+            return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
+        if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
+            return StorageReadOnlyError(f"{text}; give this user the right to write there")
+        if isinstance(error, psycopg.OperationalError):
+            return StorageError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
+        return StorageError(text)
+
+
+def _configure(connection: psycopg.Connection[Any]) -> None:
+    connection.adapters.register_loader("numeric", _WholeNumber)
+
+
+def _taken(values: Any) -> Any:
+    """Values as the server takes them: no truth values where numbers stand, no NUL in texts."""
+    if isinstance(values, Mapping):
+        return {name: _taken_one(value) for name, value in values.items()}
+    return [_taken_one(value) for value in values]
+
+
+def _taken_one(value: object) -> object:
+    if isinstance(value, str):
+        return str(value).replace("\x00", _NUL) if "\x00" in value else str(value)
+    return int(value) if isinstance(value, bool) else value
+
+
+def _given(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(each.replace(_NUL, "\x00") if isinstance(each, str) and _NUL in each else each for each in row)

@@ -1,0 +1,100 @@
+"""Read SQLite's statements and schema as PostgreSQL's: what differs is little, and is all here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+# What SQLite has as functions of its own; and rows without a number get the next one, as there.
+_PREPARATION: tuple[str, ...] = (
+    "CREATE TABLE schema_version (version BIGINT NOT NULL)",
+    "INSERT INTO schema_version VALUES (0)",
+    "CREATE FUNCTION instr(whole TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE "
+    "AS 'SELECT strpos(whole, part)'",
+    "CREATE FUNCTION listed(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE "
+    "AS 'SELECT json_array_elements_text(CAST(list AS JSON))'",
+    *(
+        f"CREATE FUNCTION give_{column}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.{column} IS NULL THEN "
+        f"EXECUTE format('SELECT coalesce(max({column}), 0) + 1 FROM %I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME) "
+        f"INTO NEW.{column}; END IF; RETURN NEW; END $$"
+        for column in ("id", "number")
+    ),
+)
+_NUMBERED = re.compile(r"CREATE TABLE (\w+) \(\s*(id|number) INTEGER PRIMARY KEY")
+_TYPES = (
+    (r"\bINTEGER\b", "BIGINT"), (r"\bREAL\b", "DOUBLE PRECISION"), (r"\bBLOB\b", "BYTEA"),
+    (r"\bTEXT\b", 'TEXT COLLATE "C"'), (r"\)\s*STRICT(, WITHOUT ROWID)?\s*$", ")"), (r"\[(\w+)\]", r'"\1"'),
+    (r" REFERENCES \w+ \(\w+\)", ""),
+)  # fmt: skip
+_PARTS = re.compile(r"'[^']*'|\?(?P<at>\d*)|(?<!:):(?P<name>[a-z_]+)|%")
+_WORDS = (
+    (re.compile(r" INDEXED BY \w+"), ""),
+    (re.compile(r"\bjson_each\("), "listed("),
+    (re.compile(r"\bjson_group_array\((\w+)\)"), r"coalesce(CAST(json_agg(\1) AS TEXT), '[]')"),
+    (re.compile(r"\bcasefold\("), "folded("),
+)
+
+
+# Letters of every script are folded: by the server's own tables, where it has them, else by ICU's.
+_FOLDING = (
+    (180_000, "casefold(whole COLLATE pg_unicode_fast)"),
+    (170_000, "lower(whole COLLATE pg_c_utf8)"),
+    (0, 'lower(whole COLLATE "und-x-icu")'),
+)
+
+
+def preparation(server_version: int) -> list[str]:
+    """Give the statements that a new schema begins with, for a server of this version (180004 is 18.4)."""
+    fold = next(how for least, how in _FOLDING if server_version >= least)
+    folded = f"CREATE FUNCTION folded(whole TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT {fold} $$"
+    return [*_PREPARATION, folded]
+
+
+def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
+    """Give the statements of the migrations behind a version; into new tables nothing has to be carried over."""
+    found: list[str] = []
+    for statement in ";".join(migrations[version:]).split(";"):
+        statement = statement.strip()
+        is_data = statement.startswith(("INSERT", "UPDATE", "DELETE"))
+        if not statement or "work_texts" in statement or (is_data and not version):
+            continue
+        numbered = _NUMBERED.match(statement)
+        for pattern, to in _TYPES:
+            statement = re.sub(pattern, to, statement)
+        found.append(statement)
+        if numbered:
+            table, column = numbered.groups()
+            found.append(
+                f"CREATE TRIGGER numbered BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION give_{column}()"
+            )
+    return found
+
+
+def as_postgres(query: str, values: Any) -> tuple[str, Any]:
+    """Give a statement and its values as psycopg takes them."""
+    statement, by_number = _statement(query)
+    if by_number:
+        return statement, {f"v{number}": value for number, value in enumerate(values, 1)}
+    return statement, values
+
+
+@lru_cache(maxsize=512)
+def _statement(query: str) -> tuple[str, bool]:
+    """The statement, and whether its values are named by their numbers."""
+    for pattern, to in _WORDS:
+        query = pattern.sub(to, query)
+    by_number = False
+
+    def placed(match: re.Match[str]) -> str:
+        nonlocal by_number
+        whole = match[0]
+        if whole[0] == "?":
+            by_number |= bool(match["at"])
+            return f"%(v{match['at']})s" if match["at"] else "%s"
+        if match["name"]:
+            return f"%({match['name']})s"
+        return whole.replace("%", "%%")
+
+    return _PARTS.sub(placed, query), by_number

@@ -1,0 +1,23 @@
+"""Where the home is. Nothing is made or read here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+HOME_VARIABLE = "ORCHESTRA_MEM_HOME"
+
+
+def home_folder(environ: Mapping[str, str]) -> Path | None:
+    """Name the home folder, whether it is there or not; None where the user wants none, or has no folder at all.
+
+    The variable `ORCHESTRA_MEM_HOME` names it, or is `off`; unset or empty, it is in the user's data folder.
+    """
+    given = environ.get(HOME_VARIABLE, "").strip()
+    if given:
+        return None if given == "off" else Path(os.path.expanduser(given))
+    import platformdirs  # takes milliseconds to load
+
+    found = platformdirs.user_data_path("orchestra-mem", appauthor=False)
+    return found if found.is_absolute() else None

@@ -1,0 +1,153 @@
+"""The registry of projects: one small file for each folder, replaced as a whole, so that nobody waits for anybody.
+
+What a file says comes from the project, so that one that is lost or broken is made anew when that is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from orchestra_mem.errors import StorageError, storage_error
+
+logger = logging.getLogger(__name__)
+
+_LEFT_BEHIND_S = 60.0
+_MEMORY = Path(".obra") / "obra.db"
+_NAMES = ("id", "name", "first_opened", "last_opened")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedProject:
+    """A project as it is listed; days are as in 2026-11-26, `shared` is whether others' searches may look into it.
+
+    Several folders of one `id` are copies of each other, or the same that was moved. `label` is the name, with the
+    folder where several have that name; `present` is whether the memory is there, `note` what is odd, in words.
+    """
+
+    id: str
+    name: str
+    path: Path
+    tags: tuple[str, ...]
+    shared: bool
+    first_opened: str
+    last_opened: str
+    label: str = ""
+    present: bool = True
+    note: str = ""
+
+
+def has_memory(project: Path) -> bool:
+    """Tell whether a folder is there and has a memory; False, too, where that cannot be seen."""
+    return os.path.isfile(project / _MEMORY)
+
+
+class ProjectRegistry:
+    """Keeps the files below a home, which is made when the first is written. Takes no lock.
+
+    Every call but `note_opened` raises `StorageError` where the files cannot be read or written.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "projects"
+
+    def note_opened(self, project: ListedProject) -> None:
+        """List a project that has been opened, at once and without fail, or not at all.
+
+        A project in the system's temporary folder is listed in a home that lies there as well, and in no other.
+        """
+        try:
+            self.put(project, passing=False)
+        except StorageError as error:  # as where the home is on a full disk, or may not be written to
+            logger.info("the project is not listed: %s", error)
+
+    def put(self, project: ListedProject, *, passing: bool = True) -> None:
+        """List a project; nothing is written where its file says so already. With `passing`, a temporary one too."""
+        file = self._file(project.path)
+        project = replace(project, id=project.id or file.stem)
+        old = _read(file)
+        if old is not None and old.id == project.id:
+            first = min(old.first_opened, project.first_opened)
+            project = replace(project, first_opened=first, last_opened=max(old.last_opened, project.last_opened))
+        made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
+        with self._in_words("writing to"):
+            if project == old or (not passing and self._is_passing(project.path)):
+                return
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for left in self.folder.glob("*.tmp"):  # by a process that was killed
+                with suppress(FileNotFoundError):
+                    if left.stat().st_mtime < time.time() - _LEFT_BEHIND_S:
+                        left.unlink()
+            told = {name: getattr(project, name) for name in (*_NAMES, "tags", "shared")}
+            try:
+                made.write_text(json.dumps({**told, "path": str(project.path)}, indent=2), encoding="ascii")
+                made.replace(file)
+            finally:
+                made.unlink(missing_ok=True)
+
+    def projects(self) -> list[ListedProject]:
+        """List all projects, by name: of one that was moved, its present folder alone. A broken file is passed over."""
+        read = [each for _, each in self._files()]
+        there = {each.path for each in read if has_memory(each.path)}
+        names = [each.name for each in read if each.path in there]
+        listed = []
+        for each in sorted(read, key=lambda each: (each.name.casefold(), each.path)):
+            twins = [other for other in read if other.id == each.id and other.path != each.path]
+            copies = [str(other.path) for other in twins if other.path in there]
+            present, note = each.path in there, ""
+            if not present:
+                note = "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+            elif copies:
+                note = f"copied: {', '.join(copies)} has the same id; give one of them a project.id of its own"
+            if present or not copies:
+                first = min([each.first_opened, *(other.first_opened for other in twins if other.path not in there)])
+                label = each.name if names.count(each.name) < 2 else f"{each.name} ({each.path})"
+                listed.append(replace(each, first_opened=first, label=label, present=present, note=note))
+        return listed
+
+    def remove(self, project: ListedProject) -> None:
+        """Forget a project, with the folders that it was in before."""
+        with self._in_words("writing to"):
+            for file, each in self._files():
+                if each.path == project.path or (each.id == project.id and not has_memory(each.path)):
+                    file.unlink(missing_ok=True)
+
+    def _files(self) -> list[tuple[Path, ListedProject]]:
+        with self._in_words("reading"):
+            files = [*self.folder.glob("*.json")] if self.folder.exists() else []
+        return [(file, each) for file in files if (each := _read(file))]
+
+    @contextmanager
+    def _in_words(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise storage_error(error, doing, self.folder) from error
+
+    def _file(self, path: Path) -> Path:
+        return self.folder / f"{hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()}.json"
+
+    def _is_passing(self, path: Path) -> bool:
+        temporary = os.path.realpath(tempfile.gettempdir())
+        return path.is_relative_to(temporary) and not Path(os.path.realpath(self.folder)).is_relative_to(temporary)
+
+
+def _read(file: Path) -> ListedProject | None:
+    """Read a file; None where there is none that can be used."""
+    try:
+        found = json.loads(file.read_bytes())
+        named: dict[str, Any] = {name: str(found[name]) for name in _NAMES}
+        tags = tuple(str(tag) for tag in found["tags"])
+        return ListedProject(path=Path(found["path"]), tags=tags, shared=found["shared"] is True, **named)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,91 @@
+"""Store a model's cached answers in search.db: they are derived as the index is, and go with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from orchestra_mem.adapters.search_index.store import IndexStore
+from orchestra_mem.core.search.responses import ResponseKind, StoredResponse
+from orchestra_mem.errors import StorageError
+from orchestra_mem.search_types import EmbeddingModel
+
+logger = logging.getLogger(__name__)
+
+_FIELDS = "facts, system, question, answer, kind, created, expires, model, version, vector"
+
+
+class SqliteResponseStore:
+    """Fulfils `retrieval.search.ResponseStore`. Safe to share between threads and processes."""
+
+    def __init__(self, store: IndexStore) -> None:
+        self._store = store
+
+    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
+        """Return the answers made from these facts by this system that hold at `now`, newest first."""
+        with self._store.reading("looking for an answer") as connection:
+            rows = connection.execute(
+                f"SELECT id, {_FIELDS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
+                " ORDER BY created DESC, id DESC",
+                (facts, system, now, now),
+            ).fetchall()
+        return [_response(row) for row in rows]
+
+    def add(self, response: StoredResponse, *, keep: int) -> None:
+        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+        model, vector = response.model, response.vector
+        created = response.created.timestamp()
+        row = (
+            response.facts, response.system, json.dumps(response.question), json.dumps(response.answer),
+            response.kind.value, created, response.expires.timestamp(), model.name if model else None,
+            model.version if model else None, None if vector is None else np.asarray(vector, np.float32).tobytes(),
+            created,
+        )  # fmt: skip
+        with self._store.writing("response") as connection:
+            connection.execute("DELETE FROM response WHERE expires <= ?", (created,))
+            connection.execute(
+                f"INSERT OR REPLACE INTO response ({_FIELDS}, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+            )
+            connection.execute(
+                "DELETE FROM response WHERE id NOT IN (SELECT id FROM response ORDER BY used DESC, id DESC LIMIT ?)",
+                (keep,),
+            )
+
+    def used(self, number: int, now: float) -> None:
+        """Take note that an answer was given again; where the disk refuses it goes the sooner, no more."""
+        try:
+            with self._store.writing("response") as connection:
+                connection.execute("UPDATE response SET used = ? WHERE id = ?", (now, number))
+        except StorageError as error:
+            logger.debug("%s", error)
+
+    def count(self) -> int:
+        """Return how many answers there are, those that hold no more among them."""
+        with self._store.reading("counting") as connection:
+            return int(connection.execute("SELECT count(*) FROM response").fetchone()[0])
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        with self._store.writing("response") as connection:
+            connection.execute("DELETE FROM response")
+
+
+def _response(row: tuple[Any, ...]) -> StoredResponse:
+    number, facts, system, question, answer, kind, created, expires, model, version, vector = row
+    values = None if vector is None else np.frombuffer(vector, np.float32)
+    return StoredResponse(
+        id=number,
+        question=json.loads(question),
+        answer=json.loads(answer),
+        kind=ResponseKind(kind),
+        facts=facts,
+        system=system,
+        created=datetime.fromtimestamp(created, UTC),
+        expires=datetime.fromtimestamp(expires, UTC),
+        model=None if values is None else EmbeddingModel(name=model, version=version, dimensions=len(values)),
+        vector=values,
+    )

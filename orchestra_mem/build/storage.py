@@ -1,0 +1,84 @@
+"""Open the database that the settings name: a file in the memory's folder, or a server's."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestra_mem.adapters.database import Database, SqlDatabase
+from orchestra_mem.choices import Durability
+from orchestra_mem.errors import StorageError, storage_error
+from orchestra_mem.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestra_mem.ports import WritePoint
+
+_FILE = "obra.db"
+_COPY_FILE = "working_copy"
+_COPY = "working copy"
+
+
+def database_file(home: Path, settings: Settings) -> Path | None:
+    """Return where the database lies; None where a server keeps it."""
+    return None if settings.storage.url else home / _FILE
+
+
+def open_database(
+    home: Path,
+    settings: Settings,
+    *,
+    read_only: bool = False,
+    wait_s: float | None = None,
+    write_point: WritePoint | None = None,
+) -> SqlDatabase:
+    """Open a memory's database; the first time makes it.
+
+    Raises:
+        StorageError: it cannot be used; of a server also where another folder has the documents.
+    """
+    storage = settings.storage
+    wait_s = storage.busy_timeout_s if wait_s is None else wait_s
+    path = database_file(home, settings)
+    if path is not None:
+        return Database(
+            path, full_sync=storage.durability is Durability.FULL, busy_timeout_s=wait_s, write_point=write_point,
+            read_only=read_only,
+        )  # fmt: skip
+    try:
+        from orchestra_mem.adapters.database.postgres import PostgresDatabase
+    except ImportError as error:
+        raise StorageError(f"storage.url needs `pip install 'orchestra-mem[postgres]'`: {error}") from error
+    database = PostgresDatabase(
+        storage.url, schema=storage.schema_name, busy_timeout_s=wait_s, write_point=write_point, read_only=read_only
+    )
+    try:
+        _be_the_working_copy(database, home, storage.schema_name)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _be_the_working_copy(database: SqlDatabase, home: Path, schema: str) -> None:
+    """Let this folder be the one that has the documents; they are files, and a second folder would not know of them."""
+    path = home / _COPY_FILE
+    try:
+        mine = path.read_bytes() if path.exists() else f"{os.urandom(8).hex()} {socket.gethostname()}:{home}".encode()
+        query = "SELECT value FROM project_keys WHERE name = ?"
+        known = database.value("reading whose folder it is", query, [_COPY])
+        if known is None and not database.read_only:
+            made = "INSERT INTO project_keys VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+            database.write("project key", made, [_COPY, mine])
+            known = database.value("reading whose folder it is", query, [_COPY])
+        if known is not None and bytes(known) != mine:
+            where = bytes(known).decode(errors="replace").partition(" ")[2]
+            raise StorageError(
+                f"schema {schema} of storage.url keeps the memory of another folder, {where}: give this one a schema "
+                "of its own (storage.schema_name), or copy the whole .obra from there to go on with it here"
+            )
+        if not path.exists() and not database.read_only:
+            path.write_bytes(mine)
+    except OSError as error:
+        raise storage_error(error, "writing", path) from error

@@ -1,0 +1,82 @@
+"""The shared log's document as projects read it: decisions and rules with where each comes from. Pure.
+
+    ## Rules
+    ### [2025-01-15 10:00:00] Never log card numbers. (K3)
+
+    *Shared by shop (ID: 7), K12; for payments, web.*
+
+The last line is the machine's, and a person may change it: what stands behind "for" are the tags of those projects that
+it is meant for; without that it is for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.owned_lines import SECTIONS, owned_lines
+from orchestra_mem.core.text import squeeze
+from orchestra_mem.types import DocumentName, Json, MustKeepKind
+
+_LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
+_SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedDecision:
+    """A decision or rule in the shared log.
+
+    `number` is the one that it has there (`K3`), empty for a line of a person's that has not got one yet. `project` is
+    who shared it and `origin` its number there; both are empty where a person wrote it into the log. `tags` name the
+    projects that it is for, none all of them. `line` counts from 1.
+    """
+
+    number: str
+    kind: MustKeepKind
+    text: str
+    project: str = ""
+    origin: str = ""
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+    line: int = 0
+
+    def is_for(self, tags: Collection[str]) -> bool:
+        """Tell whether it is meant for a project with these tags."""
+        return not self.tags or not {tag.casefold() for tag in self.tags}.isdisjoint(map(str.casefold, tags))
+
+
+def told_origin(data: Json) -> str:
+    """Say below an entry who shared it, and for whom, by the data of the operation that did; "" where these lack it."""
+    known = data.get("from") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(known, dict):
+        return ""
+    project, tags = re.sub(r"[;*]", ",", str(known.get("name"))), data.get("tags")
+    meant = f"; for {', '.join(map(str, tags))}" if isinstance(tags, list) and tags else ""
+    return f"*Shared by {project}, {known.get('fact')}{meant}.*\n\n"
+
+
+def read_shared(text: str) -> tuple[SharedDecision, ...]:
+    """Read the decisions and rules that hold, in the order of the document, whoever wrote them."""
+    text = without_conflicts(text)
+    rows, kinds = text.split("\n"), SECTIONS[DocumentName.DECISION_LOG]
+    said = [line for line in owned_lines(text) if line.fact]
+    ends = [*(line.place for line in said), len(rows)][1:]
+    found: list[SharedDecision] = []
+    for line, end in zip(said, ends, strict=True):
+        fact, kind, below = line.fact, kinds.get(line.section), rows[line.place + 1 : end]
+        gone = line.fact and line.fact.state.startswith(" (superseded")
+        if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
+            continue
+        told = next(filter(None, map(_LINE.fullmatch, below)), None)
+        tags = (told["tags"] or "") if told else ""
+        found.append(
+            SharedDecision(
+                number=fact.number, kind=kind, text=squeeze(fact.text), line=line.place + 1,
+                project=(told["by"] or "") if told else "", origin=(told["origin"] or "") if told else "",
+                tags=tuple(filter(None, map(str.strip, tags.split(",")))), pinned=PIN in line.row,
+            )
+        )  # fmt: skip
+    return tuple(found)

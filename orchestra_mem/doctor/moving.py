@@ -1,0 +1,40 @@
+"""Move a memory's database: from its file to a PostgreSQL server, or back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from orchestra_mem.adapters.database.copying import Copied, copy_database
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.build.storage import open_database
+from orchestra_mem.build.wiring import Place
+from orchestra_mem.settings import Settings
+
+TO_FILE = "file"
+
+
+def move_database(
+    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None]
+) -> Copied:
+    """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
+
+    Nobody writes meanwhile. Whatever ends it early leaves the target empty, so that it can be done again. Documents
+    stay where they are: from then on the memory is to be opened with `target`. `on_table` is told each table with the
+    number of its rows.
+
+    Raises:
+        StorageError: a database cannot be used, or the target has a memory already.
+    """
+    place = Place.of(project, settings)
+    store = FileDocumentStore(
+        versions=place.memory / "versions", lock_file=place.home / "obra.lock",
+        lock_timeout_s=settings.storage.lock_timeout_s,
+    )  # fmt: skip
+    with (
+        store.lock(),
+        closing(open_database(place.home, settings)) as source,
+        closing(open_database(place.home, target)) as opened,
+    ):
+        return copy_database(source, opened, on_table=on_table)

@@ -1,0 +1,138 @@
+"""What projects share: a memory's calls that lift a decision into the shared log, and that take one from there.
+
+The shared log is a memory like any other. A shared decision is an operation in it, recorded once under a key that is
+made of its words, and the fact that this operation states; so all that a memory promises holds for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestra_mem.core.documents.shared_document import SharedDecision
+from orchestra_mem.core.text import squeeze
+from orchestra_mem.errors import InvalidChangeError, NotFoundError
+from orchestra_mem.memory.lifecycle import Lifecycle
+from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.tiers.shared_decisions import LIFTED, SHARED_LOG, SharedDecisions
+from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
+
+_NUMBER = re.compile(r"[Kk]?(\d{1,18})")
+_TAG = re.compile(r"[^,;*\n]+")
+_STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFact:
+    """What came of sharing or adopting: the fact's number there, and whether it was not there before."""
+
+    number: str
+    text: str
+    is_new: bool
+
+
+class SharingCalls:
+    """The calls of a memory that concern what projects share; `OrchestratorContextManager` has them."""
+
+    _parts: MemoryParts
+    _life: Lifecycle
+    record_operation: Callable[..., Any]
+    facts: Callable[..., list[MustKeep]]
+    refresh: Callable[[], object]
+
+    @property
+    def shared_log(self) -> SharedDecisions:
+        """What projects share, as the document at its `path` has it; `problem` says why it cannot be read."""
+        return self._parts.shared
+
+    def shared_decisions(self) -> list[SharedDecision]:
+        """Return what projects share, in the order of the shared log; nothing where that cannot be read."""
+        with self._life.synced():
+            return list(self.shared_log.all())
+
+    def share_decision(self, reference: str, *, tags: Sequence[str] = ()) -> SharedFact:
+        """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
+
+        Args:
+            reference: its number.
+            tags: of the projects that it is for, as their setting `project.tags` names them; none: for all.
+
+        Raises:
+            InvalidChangeError: it is no decision or rule that holds, the project shares nothing, or a person has taken
+                it out of the shared log.
+            NotFoundError: there is no such fact.
+            StorageError: the shared log cannot be used.
+        """
+        parts, tags = self._parts, [*dict.fromkeys(map(squeeze, tags))]
+        if not parts.settings.project.shared:
+            raise InvalidChangeError("this project shares nothing: its setting project.shared is false")
+        if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
+            raise InvalidChangeError(f"{wrong[0]!r} is no tag: give a word or several, without comma, semicolon or *")
+        self.facts(limit=0)
+        fact = parts.ledger.must_keep(_number(reference))
+        if fact.kind not in LIFTED or fact.status is not _STANDS:
+            raise InvalidChangeError(
+                f"K{fact.id} is a {fact.kind.value} ({fact.status.value}); decisions and rules that hold can be shared"
+            )
+        origin = {"project": parts.shared.project(), "name": parts.reporter.project, "fact": f"K{fact.id}"}
+        text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
+        for each in self.shared_decisions():
+            if each.number and each.text.casefold() == text.casefold():
+                return SharedFact(number=each.number, text=each.text, is_new=False)
+        log: SharingCalls
+        with parts.open_shared_log() as log:
+            done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, SHARED_LOG, found)
+            log.refresh()  # writes it into the document
+        return done
+
+    def adopt_decision(self, reference: str) -> SharedFact:
+        """Take a decision or a rule from the shared log, by its number there, into this project as its own.
+
+        Raises:
+            InvalidChangeError: a person has taken it out of this project's documents.
+            NotFoundError: it does not stand in the shared log.
+            StorageError: it could not be recorded.
+        """
+        wanted = f"K{_number(reference)}"
+        found = next((each for each in self.shared_decisions() if each.number == wanted), None)
+        if found is None:
+            why = self._parts.shared.problem or "`orchestra-mem decisions shared` lists what does"
+            raise NotFoundError(f"{wanted} does not stand in {SHARED_LOG}: {why}")
+        origin: dict[str, Json] = {"name": found.project, "fact": found.origin, "shared": wanted}
+        return self._state(found.kind, found.text, {"from": origin}, "this project's documents")
+
+    def _state(
+        self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = ""
+    ) -> SharedFact:
+        """Record a fact as an operation of its own, unless it stands here already, in words as `found` or others."""
+        self.facts(limit=0)
+        ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
+        alike = [
+            fact
+            for fact in ledger.must_keeps(kinds=LIFTED)
+            if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
+        ]
+        if standing := [fact for fact in alike if fact.status is _STANDS]:
+            return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
+        if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON:
+            raise InvalidChangeError(
+                f"a person has taken K{alike[-1].id} out of {where}; whoever wants it back writes it there again"
+            )
+        key = hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
+        known = self._parts.log.operations(OperationFilter(idempotency_key=key))
+        operation = self.record_operation(
+            STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key
+        )
+        self.facts(limit=0)
+        fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
+        return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known)
+
+
+def _number(reference: str) -> int:
+    found = _NUMBER.fullmatch(reference.strip())
+    if found is None:
+        raise NotFoundError(f"{reference!r} is no number of a fact; give it as in K12")
+    return int(found[1])

@@ -1,0 +1,100 @@
+"""What projects share, as one of them reads it: from the document of the shared log, which people edit as well.
+
+Nothing is opened for it but that file, and that only when it has changed: a shared log that is locked or broken stops
+no project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin
+from orchestra_mem.core.text import squeeze
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.types import STATED_FACT, FileState, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
+
+SHARED_LOG = "the shared decision log"
+LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
+"""The kinds of facts that can be shared."""
+_HOLDING = (*LIFTED, MustKeepKind.ROLE)
+# With so many of its newest facts a project's own word is compared.
+_REACH = 400
+Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
+"""A shared decision, and the project's own fact that it contradicts and that stands in its place."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SharedDecisions:
+    """Reads the shared log for a project.
+
+    Attributes:
+        path: the log's document; None where there is no home.
+        store, ledger: the project's.
+        project: gives the id of the project, which tells it from all others.
+        tags: the project's; what is shared for others alone is passed over.
+        shown: whether it stands in contexts.
+        problem: why it cannot be read, in words; empty where it can, or where nothing has ever been shared.
+    """
+
+    path: Path | None
+    store: DocumentStore
+    ledger: Ledger
+    project: Callable[[], str]
+    tags: Sequence[str] = ()
+    shown: bool = True
+    problem: str = field(default="", init=False)
+    _seen: FileState | None = field(default=None, init=False)
+    _all: tuple[SharedDecision, ...] = field(default=(), init=False)
+    _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
+
+    def state(self) -> FileState | None:
+        """What tells whether the document has changed, without reading it; None where there is none."""
+        return self.store.state(self.path) if self.path and self.shown else None
+
+    def all(self) -> tuple[SharedDecision, ...]:
+        """All that is shared, for whatever project; nothing where the document cannot be read."""
+        state = self.store.state(self.path) if self.path else None
+        if self.path and (state != self._seen or state is None or self.problem):
+            self._seen, self._all, self.problem = state, (), ""
+            try:
+                text = self.store.read_shown(self.path)
+                self._all = read_shared(text or "")
+                if text is None and (self.path.parent / ".obra").is_dir():
+                    self.problem = f"{self.path} is gone; who next shares a decision writes it anew"
+            except StorageError as error:
+                self.problem = str(error)
+        return self._all
+
+    def told(self) -> list[Told]:
+        """What contexts tell of it: what is for this project, without what the project's own facts say alike."""
+        entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
+        if not entries:
+            return []
+        own = self.ledger.must_keeps(kinds=_HOLDING, status=MustKeepStatus.STANDING, limit=_REACH)
+        if own and self._compared[0] != (entries, own):
+            # Here, as NumPy is heavy and most contexts need none.
+            from orchestra_mem.core.facts.superseding import contradicted
+
+            said = {squeeze(fact.text).casefold() for fact in own}
+            news = [each for each in entries if squeeze(each.text).casefold() not in said]
+            when = own[0].timestamp
+            facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=when) for each in news]
+            self._compared = (entries, own), [*zip(news, contradicted(facts, own), strict=True)]
+        return self._compared[1] if own else [(each, None) for each in entries]
+
+    def problems(self) -> list[Json]:
+        """Return what is off, in the words of `status`."""
+        self.all()
+        faults = self.store.faults(self.path) if self.path and not self.problem else ()
+        told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
+        return [{"subject": "shared decisions", "since": None, "problem": each} for each in told]
+
+
+def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
+    """Say of the facts in a shared log, by their numbers, who has shared each and for whom."""
+    known = {each.id: told_origin(each.data) for each in log.operations(OperationFilter(type=STATED_FACT))}
+    return {fact.id: known[fact.operation] for fact in ledger.must_keeps() if fact.operation in known}

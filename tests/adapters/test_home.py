@@ -1,0 +1,21 @@
+"""The home: where it is, what it keeps of each project, and what it bears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from orchestra_mem.adapters.home import home_folder
+
+
+def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder, from the working directory or the user's own; none where it is `off`."""
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    found = [home_folder({"ORCHESTRA_MEM_HOME": given}) for given in ("/a/b", "c", "~/d", "off")]
+    assert found == [Path("/a/b"), Path("c"), tmp_path / "me/d", None]
+    expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
+    assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected

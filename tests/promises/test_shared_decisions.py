@@ -1,0 +1,461 @@
+"""What projects share is there once, whatever runs at the same time, and all promises hold for it as for their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from orchestra_mem import (
+    InvalidChangeError,
+    LockTimeoutError,
+    NotFoundError,
+    OrchestratorContextManager,
+    StorageError,
+    StorageReadOnlyError,
+    open_memory,
+)
+from orchestra_mem.core.context.items import Part
+from orchestra_mem.core.documents.shared_document import read_shared
+from tests.memories import edit, problems_of
+
+CHILD = "tests.promises.sharing_child"
+EVERYBODYS = "Never log card numbers."
+_THINGS = (
+    "invoices parcels tickets coupons badges playlists recipes sensors vouchers blueprints canaries drones engines "
+    "fossils garages harbours islands jackets kettles lanterns"
+).split()
+_TOOLS = (
+    "PostgreSQL Kafka Redis Terraform Ansible Grafana Prometheus Django Rust Elixir Kotlin Svelte Nginx HAProxy Vault "
+    "Consul Airflow Spark DuckDB Parquet"
+).split()
+Open = Callable[..., OrchestratorContextManager]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
+    """Open projects by their names, each with what a user says in it; they are closed at the end."""
+    memories: list[OrchestratorContextManager] = []
+
+    def open_project(name: str, *said: str, **config: Any) -> OrchestratorContextManager:
+        folder = tmp_path / "projects" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        memories.append(memory := open_memory(folder, config=config))
+        for text in said:
+            memory.record_operation("message", {"role": "user", "text": text})
+        return memory
+
+    yield open_project
+    for memory in memories:
+        memory.close()
+
+
+def log_of(home: Path) -> Path:
+    """The shared log's document."""
+    return home / "shared" / "decision_log.md"
+
+
+def part_of(memory: OrchestratorContextManager, budget: int | None = None, query: str | None = None) -> list[str]:
+    """What a context of the project has of the shared decisions."""
+    found = memory.get_orchestrator_context("next prompt", budget, query=query).as_dict().get("shared_decisions", [])
+    assert isinstance(found, list)
+    return [str(each) for each in found]
+
+
+def prepared(folder: Path) -> None:
+    """Make twenty projects with a decision of their own and a rule that all have."""
+    for thing, tool in zip(_THINGS, _TOOLS, strict=True):
+        (folder / thing).mkdir(parents=True)
+        with open_memory(folder / thing) as memory:
+            memory.record_operation("message", {"role": "user", "text": f"We decided to keep {thing} with {tool}."})
+            memory.record_operation("message", {"role": "user", "text": EVERYBODYS})
+
+
+def _children(folder: Path, count: int, projects: int) -> list[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", CHILD, str(folder)]
+    return [
+        subprocess.Popen([*command, str(seed), str(projects)], stdout=subprocess.PIPE, text=True)
+        for seed in range(count)
+    ]
+
+
+def _acknowledged(output: str) -> list[list[str]]:
+    return [line.split("\t") for line in output.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
+    """Every acknowledged decision stands in the shared log once, and in each project that adopted it once."""
+    shared = {(row[1], row[3].strip()) for row in told if row[0] == "shared"}
+    entries = read_shared(log_of(home).read_text(encoding="utf-8"))
+    stands = {(each.number, each.text) for each in entries}
+    assert shared <= stands
+    assert [text for text, count in Counter(each.text for each in entries).items() if count > 1] == []
+    with open_memory(home / "shared") as log:
+        assert sorted(fact.text for fact in log.facts()) == sorted(each.text for each in entries)
+    for row in told:
+        if row[0] == "adopted":
+            with open_memory(folder / row[1]) as memory:
+                texts = [[fact.text for fact in memory.facts(standing=only)] for only in (False, True)]
+            # What was adopted later may have superseded it; twice it never stands.
+            assert row[3].strip() in texts[0]
+            assert texts[1].count(row[3].strip()) <= 1
+
+
+def test_twenty_projects_and_ten_processes_share_and_adopt_at_once(home: Path, tmp_path: Path) -> None:
+    """Nothing that was acknowledged is lost, and nothing stands twice, neither the rule that all of them share."""
+    folder = tmp_path / "projects"
+    prepared(folder)
+    children = _children(folder, 10, 4)
+    told = [row for child in children for row in _acknowledged(child.communicate(timeout=300)[0])]
+    assert [child.returncode for child in children] == [0] * 10
+    check_log(home, folder, told)
+    news = Counter(row[3] for row in told if row[0] == "shared" and row[2] == "True")
+    assert len(news) >= 10
+    assert sum(row[0] == "adopted" for row in told) == 40
+
+
+def test_killing_whoever_shares_loses_nothing_that_was_acknowledged(home: Path, tmp_path: Path) -> None:
+    """Each is killed in the middle; whoever comes next shares the rest, and all stands once."""
+    folder = tmp_path / "projects"
+    prepared(folder)
+    told: list[list[str]] = []
+    for pause_s in (0.9, 1.3, 1.7, 2.2):
+        children = _children(folder, 3, 20)
+        time.sleep(pause_s)
+        for child in children:
+            child.send_signal(signal.SIGKILL)
+        told += [row for child in children for row in _acknowledged(child.communicate(timeout=60)[0])]
+    [last] = _children(folder, 1, 20)
+    told += _acknowledged(last.communicate(timeout=300)[0])
+    assert last.returncode == 0
+    check_log(home, folder, told)
+
+
+def _edited(text: str, number: int) -> str:
+    """A rule more at each edit; at the second a decision in other words, at the third one is taken out."""
+    text = text.replace("## Rules\n", f"## Rules\n\n- {_rule(number)}\n", 1)
+    if number == 2:
+        return text.replace("write all times in UTC.", "write all times in UTC, and show them in local time.", 1)
+    if number == 3:
+        start, end = text.rindex("### [", 0, text.index("sign every release")), text.index("sign every release")
+        rest = text.find("### [", end)
+        return text[:start] + (text[rest:] if rest > 0 else "")
+    return text
+
+
+def _rule(number: int) -> str:
+    return f"Rule {number} of ours: nobody may merge on day {number}."
+
+
+def test_a_persons_edits_stand_while_projects_share(home: Path, tmp_path: Path, opened: Open) -> None:
+    """Lines of theirs stay, a reworded decision stays theirs, and what they take out does not come back."""
+    shop = opened("zoo", "We decided to write all times in UTC.", "We decided to sign every release with minisign.")
+    for fact in ("K1", "K2"):
+        shop.share_decision(fact)
+    for thing, tool in zip(_THINGS, _TOOLS, strict=True):
+        opened(thing, f"We decided to keep {thing} with {tool}.").close()
+    children, path, edits = _children(tmp_path / "projects", 2, 8), log_of(home), 0
+    deadline = time.monotonic() + 240
+    while any(child.poll() is None for child in children) and time.monotonic() < deadline:
+        edits += 1
+        temporary = path.with_name("edit.tmp")
+        temporary.write_text(_edited(path.read_text(encoding="utf-8"), edits), encoding="utf-8")
+        os.replace(temporary, path)
+        time.sleep(0.25)
+    for child in children:
+        child.communicate(timeout=60)
+    assert [child.returncode for child in children] == [0, 0]
+    opened("last", "We decided to number versions by date.").share_decision("K1")
+    text = path.read_text(encoding="utf-8")
+    assert edits > 3
+    assert [number for number in range(1, edits + 1) if text.count(_rule(number)) != 1] == []
+    assert "write all times in UTC, and show them in local time." in text
+    assert "sign every release" not in text
+
+
+def test_a_decision_is_shared_once_with_where_it_comes_from(home: Path, opened: Open) -> None:
+    """Sharing again says so, in the same project or another; the log names project, id and number."""
+    shop = opened("shop", "We decided to use PostgreSQL for storage.", project={"id": "7", "name": "Shop"})
+    first, again = shop.share_decision("K1", tags=["web"]), shop.share_decision("K1")
+    assert (first.number, first.is_new, again.number, again.is_new) == ("K1", True, "K1", False)
+    web = opened("web", "We decided to use PostgreSQL for storage.")
+    assert web.share_decision("K1").is_new is False
+    [entry] = web.shared_decisions()
+    assert (entry.project, entry.origin, entry.tags) == ("Shop (ID: 7)", "K1", ("web",))
+
+
+def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Open) -> None:
+    """What its document still says is shared already; what is new is added to it."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    for file in (home / "shared" / ".obra").glob("obra.db*"):
+        file.unlink()
+    assert shop.share_decision("K1").is_new is False
+    assert shop.share_decision("K2").is_new is True
+    assert sorted(each.text for each in shop.shared_decisions()) == [
+        EVERYBODYS, "We decided to use PostgreSQL for storage.",
+    ]  # fmt: skip
+
+
+def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open, tmp_path: Path) -> None:
+    """In the project's document and in the shared log alike."""
+    shop = opened("shop", "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    edit(log_of(home), ("use PostgreSQL for storage.", "use PostgreSQL 17 for storage."))
+    assert shop.share_decision("K1").text == "We decided to use PostgreSQL 17 for storage."
+    shop.refresh()
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    edit(own, ("use PostgreSQL for storage.", "keep everything in PostgreSQL."))
+    done = shop.share_decision("K1")
+    assert (done.number, done.is_new) == ("K1", False)
+    assert [each.text for each in shop.shared_decisions()] == ["We decided to use PostgreSQL 17 for storage."]
+
+
+def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
+    """It is a fact of its ledger once, stays when the log no longer has it, and is told once in a context."""
+    opened("shop", EVERYBODYS).share_decision("K1")
+    web = opened("web")
+    first, again = web.adopt_decision("K1"), web.adopt_decision("k1")
+    assert (first.number, first.is_new, again.is_new) == ("K1", True, False)
+    _take_out(home)
+    assert [fact.text for fact in web.facts()] == [EVERYBODYS]
+    with pytest.raises(NotFoundError, match="K1 does not stand in the shared decision log"):
+        web.adopt_decision("K1")
+    web.refresh()
+    assert web.get_orchestrator_context("next prompt").render().count(EVERYBODYS) >= 1
+    assert part_of(web) == []
+
+
+def _take_out(home: Path) -> None:
+    """Delete the rules of the shared log, as a person does."""
+    text = log_of(home).read_text(encoding="utf-8")
+    log_of(home).write_text(text[: text.index("### [")] + text[text.index("## Decisions") :], encoding="utf-8")
+
+
+def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) -> None:
+    """Their word stands, whoever shares it; and nobody has it in a context."""
+    shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
+    shop.share_decision("K1")
+    _take_out(home)
+    for memory in (shop, web):
+        with pytest.raises(InvalidChangeError, match="a person has taken K1 out of the shared decision log"):
+            memory.share_decision("K1")
+    assert shop.shared_decisions() == []
+    assert EVERYBODYS not in log_of(home).read_text(encoding="utf-8")
+
+
+def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, opened: Open) -> None:
+    """With a query and without; not in the project that it came from, and not where its tags are others."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    shop.share_decision("K2", tags=["web"])
+    web = opened("web", "We decided to render pages on the server.", project={"tags": ["Web", "pages"]})
+    app = opened("app", project={"tags": ["phone"]})
+    rule, decision = f"- {EVERYBODYS} (from shop)", "- We decided to use PostgreSQL for storage. (from shop)"
+    web.refresh()
+    assert part_of(web) == part_of(web, query="how do we store things?") == [rule, decision]
+    assert part_of(app) == [rule]
+    assert part_of(shop) == []
+    shown = web.get_orchestrator_context("next prompt").render()
+    assert shown.index("render pages on the server") < shown.index(EVERYBODYS) < shown.index('part="working_memory"')
+
+
+def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, opened: Open) -> None:
+    """The tags are what stands there, as is a rule that they write into it themselves."""
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    edit(log_of(home), ("*Shared by shop, K1.*", "*Shared by shop, K1; for web, pages.*"))
+    edit(log_of(home), ("## Rules\n\n- None", "## Rules\n\n- Nobody deploys on Fridays."))
+    app = opened("app", "We decided to release every Monday morning.")
+    assert part_of(app) == ["- Nobody deploys on Fridays."]
+    app.share_decision("K1")
+    assert "*Shared by shop, K1; for web, pages.*" in log_of(home).read_text(encoding="utf-8")
+    assert [each.number for each in app.shared_decisions()] == ["K2", "K1", "K3"]
+
+
+def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
+    """Whichever came first; the part says so in one line."""
+    shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")
+    shop.share_decision("K1")
+    web = opened("web", "We decided to use MySQL for storage.")
+    own = 'this project holds: "We decided to use MySQL for storage." (K1)'
+    assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
+    other = opened("other", "Every page has a version for printing.")
+    assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
+
+
+def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
+    """With a question and without."""
+    shop = opened("shop")
+    for thing, tool in zip(_THINGS, _TOOLS, strict=True):
+        shop.record_operation("message", {"role": "user", "text": f"We decided to keep {thing} with {tool}."})
+    for fact in shop.facts():
+        shop.share_decision(f"K{fact.id}")
+    web = opened("web", *(f"We decided that hall {number} has {number} doors." for number in range(9)))
+    web.refresh()
+    for budget in (*range(0, 400, 7), 700, 1_500, 4_000):
+        for query in (None, "how many doors has hall 3?"):
+            context = web.get_orchestrator_context("next prompt", budget, query=query)
+            assert context.tokens <= budget
+            assert web.counter.count(context.render()) <= budget
+    assert len(part_of(web)) == len(web.shared_decisions())
+
+
+def test_the_prefix_stays_and_what_is_shared_meanwhile_is_told_at_the_end(home: Path, opened: Open) -> None:
+    """The next epoch has it in its place."""
+    shop, web = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage."), opened("web", "Hello.")
+    shop.share_decision("K1")
+    web.refresh()
+    before = web.get_orchestrator_context("next prompt")
+    assert web.get_orchestrator_context("next prompt").render() == before.render()
+    shop.share_decision("K2")
+    after = web.get_orchestrator_context("next prompt")
+    assert after.epoch == before.epoch
+    assert after.render().startswith(before.render())
+    assert "> +- We decided to use PostgreSQL for storage. (from shop)" in after.render()
+    web.refresh()
+    assert "We decided to use PostgreSQL" in web.get_orchestrator_context("next prompt").prefix
+
+
+def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
+    opened: Open, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its context has no such part, and nothing is told to be wrong."""
+    web = opened("web", EVERYBODYS)
+    assert "shared" not in web.explain()
+    assert problems_of(web) == []
+    assert not (home / "shared").exists()
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
+    off = opened("app", EVERYBODYS)
+    with pytest.raises(InvalidChangeError, match="ORCHESTRA_MEM_HOME=off"):
+        off.share_decision("K1")
+    assert (off.shared_decisions(), problems_of(off)) == ([], [])
+
+
+def test_a_shared_log_that_is_gone_or_none_stops_no_project(home: Path, opened: Open) -> None:
+    """The context goes on without, and `status` says so."""
+    shop, web = opened("shop", EVERYBODYS), opened("web", "Hello.")
+    shop.share_decision("K1")
+    before = web.get_orchestrator_context("next prompt").render()
+    log_of(home).unlink()
+    assert web.get_orchestrator_context("next prompt").render() == before
+    web.refresh()
+    assert part_of(web) == []
+    [problem] = problems_of(web)
+    assert problem["problem"] == f"{log_of(home)} is gone; who next shares a decision writes it anew"
+    log_of(home).mkdir()
+    assert "is a folder" in problems_of(web)[0]["problem"]
+    assert web.get_orchestrator_context("next prompt").tokens > 0
+    log_of(home).rmdir()
+    assert shop.share_decision("K1").is_new is False
+    web.refresh()
+    assert (problems_of(web), part_of(web)) == ([], [f"- {EVERYBODYS} (from shop)"])
+
+
+def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home: Path, opened: Open) -> None:
+    """Sharing is refused in words then; contexts do not wait."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.", storage={"lock_timeout_s": 0.1})
+    web = opened("web", "Hello.")
+    shop.share_decision("K1")
+    with FileLock(home / "shared" / ".obra" / "obra.lock"):
+        with pytest.raises(LockTimeoutError, match="has held"):
+            shop.share_decision("K2")
+        assert part_of(web) == [f"- {EVERYBODYS} (from shop)"]
+    assert shop.share_decision("K2").is_new
+
+
+def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sharing is refused in words. The system is made to say so, as tests may run as a user whom rights do not bind."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    access, closed = os.access, home / "shared" / ".obra"
+
+    def denied(path: Path, mode: int, **options: bool) -> bool:
+        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == closed)
+
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
+        shop.share_decision("K2")
+    assert shop.share_decision("K1").is_new is False
+    assert part_of(opened("web", "Hello.")) == [f"- {EVERYBODYS} (from shop)"]
+
+
+def test_a_broken_database_of_the_shared_log_refuses_what_is_new_and_nothing_else(home: Path, opened: Open) -> None:
+    """Sharing is refused in words; what stands in the document is read all the same."""
+    shop, web = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage."), opened("web", "Hello.")
+    shop.share_decision("K1")
+    database = home / "shared" / ".obra" / "obra.db"
+    for leftover in database.parent.glob("obra.db-*"):
+        leftover.unlink()
+    database.write_bytes(b"no database at all " * 200)
+    with pytest.raises(StorageError, match=r"obra\.db"):
+        shop.share_decision("K2")
+    assert part_of(web) == [f"- {EVERYBODYS} (from shop)"]
+    assert EVERYBODYS in [fact.text for fact in shop.facts()]
+
+
+def test_a_project_may_share_nothing_and_read_all_the_same(home: Path, opened: Open) -> None:
+    """`project.shared: false` refuses in a sentence."""
+    opened("shop", EVERYBODYS).share_decision("K1")
+    web = opened("web", "We decided to use PostgreSQL for storage.", project={"shared": False})
+    with pytest.raises(InvalidChangeError, match=r"its setting project\.shared is false"):
+        web.share_decision("K1")
+    assert part_of(web) == [f"- {EVERYBODYS} (from shop)"]
+    assert web.adopt_decision("K1").is_new
+
+
+def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> None:
+    """With its kind and what became of it; and a tag that the document could not show."""
+    shop = opened("shop", "TODO: write the migration guide for operators.", EVERYBODYS)
+    [task] = [fact for fact in shop.facts() if fact.text.startswith("TODO") or "migration" in fact.text]
+    with pytest.raises(InvalidChangeError, match="decisions and rules that hold can be shared"):
+        shop.share_decision(f"K{task.id}")
+    with pytest.raises(InvalidChangeError, match="is no tag"):
+        shop.share_decision("K1", tags=["a, b"])
+    with pytest.raises(NotFoundError, match="K99"):
+        shop.share_decision("K99")
+    assert not (home / "shared").exists()
+
+
+def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: Path) -> None:
+    """Also one that a person wrote into a document, where it stands as they wrote it."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    shop = opened("shop", "Hello.")
+    shop.refresh()
+    path = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    path.write_text(path.read_text(encoding="utf-8").replace("- None", f"### We deploy with {secret}."), "utf-8")
+    [fact] = shop.facts()
+    assert secret in fact.text
+    shop.share_decision(f"K{fact.id}")
+    everything = b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
+    assert secret.encode() not in everything
+
+
+def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: Open) -> None:
+    """It is a memory like any other, with its one document: versions, blame, restoring."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    for number in ("K1", "K2"):
+        shop.share_decision(number)
+    with open_memory(home / "shared") as log:
+        assert log.documents.names() == ["decision_log"]
+        [line] = [each for each in log.blame("decision_log") if EVERYBODYS in each.text]
+        assert line.origin.operations == ((1, 1),)
+        assert len(log.documents.history("decision_log")) == 2
+        assert log.get_orchestrator_context("next prompt").as_dict().get(Part.SHARED.value) is None
+    assert sorted(path.name for path in (home / "shared").glob("*.md")) == ["decision_log.md"]

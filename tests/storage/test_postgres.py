@@ -1,0 +1,250 @@
+"""A memory on a PostgreSQL server: it answers as one in a file does, and outlives the server's death."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OperationFilter, StorageError, open_memory
+from orchestra_mem.adapters.database import SqlDatabase
+from orchestra_mem.build import load_settings
+from orchestra_mem.doctor.memory import diagnose
+from orchestra_mem.doctor.moving import move_database
+from tests.conftest import Clock
+from tests.memories import SMALL
+from tests.postgres_server import PostgresServer
+from tests.promises.conftest import work
+from tests.timing import until
+
+# Records until it has said so often that something was acknowledged; what fails is told, and the next one tried.
+WORKER = """
+import json, sys
+from orchestra_mem import StorageError, open_memory
+project, config, name, count = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+with open_memory(project, config=config) as memory:
+    done = tried = 0
+    while done < count:
+        tried += 1
+        try:
+            operation = memory.record_operation("note", {"text": f"{name} {tried}"})
+        except StorageError as error:
+            print("refused", " ".join(str(error).split()), flush=True)
+        else:
+            done += 1
+            print("kept", operation.id, tried, flush=True)
+"""
+
+
+@pytest.fixture
+def server(postgres: PostgresServer) -> Iterator[PostgresServer]:
+    """The server, which runs again afterwards."""
+    yield postgres
+    postgres.start()
+
+
+@pytest.fixture
+def config(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
+    """The settings of a memory with a schema of its own."""
+    schema = postgres.schema()
+    yield {**SMALL, "storage": {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}}
+    postgres.drop(schema)
+
+
+def start(project: Path, config: dict[str, Any], name: str, count: int) -> subprocess.Popen[str]:
+    """Start a process that records."""
+    import json
+
+    arguments = [sys.executable, "-c", WORKER, str(project), json.dumps(config), name, str(count)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]) -> None:
+    """Facts, documents, and what was recorded: by the same operations at the same times; and it is found."""
+    said = []
+    for folder, settings in (("file", SMALL), ("server", config)):
+        project = tmp_path / folder / "project"
+        project.mkdir(parents=True)
+        with open_memory(project, config=settings, clock=Clock()) as memory:
+            work(memory, 60)
+            memory.refresh()
+            assert "table t14" in memory.search("where do we keep batch 14?").hits[0].chunk.text
+            assert "table t14" in memory.get_orchestrator_context("answer", query="batch 14").render()
+            facts = [(fact.id, fact.kind, fact.text, fact.status) for fact in memory.facts(standing=False)]
+            log = memory.documents.path("decision_log").read_text(encoding="utf-8")
+        with open_memory(project, config=settings, clock=Clock()) as memory:
+            again = [(each.id, each.data) for each in memory.operations(OperationFilter())]
+            said.append([facts, again, [line for line in log.splitlines() if "ession" not in line]])
+    for file, postgres in zip(*said, strict=True):
+        assert file == postgres
+
+
+def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
+    """What each was told is there, under the number that it was told; there is no gap."""
+    workers = [start(tmp_path, config, f"w{number}", 60) for number in range(4)]
+    kept: dict[int, str] = {}
+    for number, worker in enumerate(workers):
+        said, _ = worker.communicate(timeout=120)
+        lines = [line.split() for line in said.splitlines()]
+        assert [line[0] for line in lines] == ["kept"] * 60
+        kept |= {int(line[1]): f"w{number} {line[2]}" for line in lines}
+    with open_memory(tmp_path, config=config) as memory:
+        assert {each.id: each.data["text"] for each in memory.operations(OperationFilter())} == kept  # type: ignore[call-overload, index]
+    assert sorted(kept) == [*range(1, 241)]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_was_acknowledged_outlives_the_server(
+    tmp_path: Path, config: dict[str, Any], server: PostgresServer, cut: bool
+) -> None:
+    """Killed four times, or each connection cut; who records is told or waits, and goes on by itself."""
+    kept: dict[int, str] = {}
+    refused: list[str] = []
+    with start(tmp_path, config, "w", 200) as worker:
+        assert worker.stdout is not None
+        for number, line in enumerate(worker.stdout):
+            kind, *rest = line.split(maxsplit=2)
+            if kind == "kept":
+                kept[int(rest[0])] = f"w {rest[1].strip()}"
+            else:
+                refused.append(line)
+            if number in (30, 70, 110, 150):
+                if cut:
+                    server.cut_connections()
+                else:
+                    server.kill()
+                    server.start()
+    assert worker.returncode == 0
+    assert len(kept) == 200
+    assert all("postgresql:///" in each for each in refused)
+    with open_memory(tmp_path, config=config) as memory:
+        found = {each.id: each.data["text"] for each in memory.operations(OperationFilter())}  # type: ignore[call-overload, index]
+    assert kept.items() <= found.items()
+    # What was refused as the server died may have been kept: then it is there once, and nothing else is.
+    assert len(found) - len(kept) <= len(refused)
+    assert len(set(found.values())) == len(found)
+
+
+def test_while_the_server_is_away_documents_and_the_last_context_are_there(
+    tmp_path: Path, config: dict[str, Any], server: PostgresServer
+) -> None:
+    """A record is refused in words within the time that is set; when the server is back it is taken."""
+    config["storage"]["busy_timeout_s"] = 1
+    with open_memory(tmp_path, config=config) as memory:
+        work(memory, 20)
+        memory.refresh()
+        server.kill()
+        with pytest.raises(StorageError, match=r"the server cannot be reached: see whether it runs, and storage\.url"):
+            memory.record_operation("note", {"text": "lost?"})
+        assert memory.documents.path("decision_log").read_text(encoding="utf-8")
+        server.start()
+        assert memory.record_operation("note", {"text": "back"}).id == 21
+
+
+def test_a_second_folder_is_refused_until_it_is_the_same(tmp_path: Path, config: dict[str, Any]) -> None:
+    """Documents are files: a second folder would take the first one's for a person's edits. A moved one goes on."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with open_memory(first, config=config) as memory:
+        memory.record_operation("decision", {"text": "We keep the ledger in Postgres"})
+    with pytest.raises(StorageError, match=f"keeps the memory of another folder, .*:{first}/.obra: give this one"):
+        open_memory(second, config=config)
+    shutil.rmtree(second)
+    first.rename(second)
+    with open_memory(second, config=config) as memory:
+        assert len(memory.operations()) == 1
+
+
+def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:
+    """No server there, no such form, no such schema's name."""
+    away = {"storage": {"url": "postgresql://ann:secret1@127.0.0.1:1/db", "busy_timeout_s": 0.5}}
+    with pytest.raises(StorageError, match="the server cannot be reached") as error:
+        open_memory(tmp_path, config=away)
+    assert "secret1" not in str(error.value)
+    for storage, problem in (
+        ({"url": "mysql://ann:secret1@h/db"}, "must begin with postgresql://"),
+        ({"schema_name": "Drop Table"}, "must be small letters"),
+    ):
+        with pytest.raises(Exception, match=problem) as told:
+            open_memory(tmp_path, config={"storage": storage})
+        assert "secret1" not in str(told.value)
+
+
+def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is sound, and it says where the database is."""
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", config["storage"]["url"])
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__SCHEMA_NAME", config["storage"]["schema_name"])
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("note", {"text": "one"})
+    (finding,) = [each for each in diagnose(tmp_path) if each.part == "database"]
+    assert finding.words == "sound; schema 13, on a PostgreSQL server"
+    assert not (tmp_path / ".obra" / "obra.db").exists()
+
+
+def test_a_memory_moves_to_the_server_and_back(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """The same contexts and hits byte for byte; what was there stays; a target that has something is refused."""
+    questions = [f"where do we keep batch {number}?" for number in range(0, 60, 3)]
+
+    def said(config: dict[str, Any]) -> list[str]:
+        with open_memory(tmp_path, config=config, clock=Clock()) as memory:
+            asked = [[hit.chunk.text for hit in memory.search(question).hits] for question in questions]
+            return [str(asked), memory.get_orchestrator_context("x").render(), str(memory.operations())]
+
+    with open_memory(tmp_path, config=SMALL, clock=Clock()) as memory:
+        work(memory, 60)
+        memory.record_operation("note", {"text": "nul \x00, half \ud800, 日本, %s ? :x"})
+        memory.refresh()
+    before = said(SMALL)
+    file, server = (load_settings(tmp_path, {}, each) for each in (SMALL, config))
+
+    told: dict[str, int] = {}
+
+    def interrupt(table: str, rows: int) -> None:
+        if table == "operations":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        move_database(tmp_path, file, server, on_table=interrupt)
+    there = move_database(tmp_path, file, server, on_table=told.__setitem__)
+    assert said(config) == before == said(SMALL)
+    assert (told["operations"], sum(told.values())) == (61, there.rows)
+    with pytest.raises(StorageError, match="the target has a memory already"):
+        move_database(tmp_path, file, server, on_table=told.__setitem__)
+    (tmp_path / ".obra" / "obra.db").unlink()
+    assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
+    assert said(SMALL) == before
+
+
+def test_words_are_found_in_upper_and_lower_case_of_any_script(database: SqlDatabase) -> None:
+    """By the server's own folding, as by Python's in a file."""
+    for number, (written, sought) in enumerate(
+        [("Über Ärger", "ÜBER ärger"), ("Straße", "STRASSE"), ("ΣΊΣΥΦΟΣ", "σίσυφοσ")]
+    ):
+        query = "SELECT instr(casefold(?), casefold(?)) > 0"
+        assert database.value("asking", query, (written, sought)), (number, written)
+
+
+def test_a_memory_that_nobody_has_any_more_leaves_no_thread(tmp_path: Path, config: dict[str, Any]) -> None:
+    """The pool of connections has threads; they end with it."""
+    before = threading.active_count()
+    forgotten = open_memory(tmp_path, config=config)
+    forgotten.record_operation("note", {"text": "one"})
+    del forgotten
+
+    def gone() -> bool:
+        gc.collect()  # its own worker may have held it a moment ago
+        return threading.active_count() <= before
+
+    until(gone, 10)

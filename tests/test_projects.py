@@ -1,0 +1,448 @@
+"""Several projects: they list themselves and hold nobody up by it, and are searched together as each alone would be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
+from orchestra_mem.adapters.home import has_memory
+from orchestra_mem.search_types import SearchFilter
+from tests.conftest import START, Clock
+from tests.test_storage_failures import _namespace
+
+CHECKOUT = Path(__file__).parents[1]
+
+# Opens all projects below a folder again and again, each process in an order of its own.
+_OPENER = """
+import random, sys
+from pathlib import Path
+from orchestra_mem import open_memory
+rounds, below = int(sys.argv[1]), Path(sys.argv[2])
+for _ in range(rounds):
+    for project in random.sample(sorted(below.iterdir()), 20):
+        open_memory(project).close()
+"""
+# In a namespace of its own: a home that is full or may only be read.
+_HOME_OF_ITS_OWN = """
+import os, subprocess, sys
+from pathlib import Path
+from orchestra_mem import open_memory
+home, options, project = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+home.mkdir()
+subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)], check=True)
+try:
+    while True:
+        (home / f"ballast{len([*home.iterdir()])}").write_bytes(b"x" * 4096)
+except OSError as error:
+    print(error.strerror)
+os.environ["ORCHESTRA_MEM_HOME"] = str(home)
+with open_memory(project) as memory:
+    memory.record_operation("note", {"text": "The oven is hot."})
+    print(len(memory.operations()), [str(path) for path in home.rglob("*.json")])
+"""
+SECRET = "The vault is opened by the copper key."
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that is not there yet."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def make(tmp_path: Path, home: Path) -> Callable[..., Path]:
+    """Make a project with what a user said, and with settings."""
+
+    def made(name: str, *said: str, config: str = "", agent: str | None = None) -> Path:
+        project = tmp_path / "projects" / name
+        (project / ".obra").mkdir(parents=True, exist_ok=True)
+        (project / ".obra" / "config.yaml").write_text(config)
+        with open_memory(project) as memory:
+            for text in said:
+                memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
+            memory.facts()
+            memory.update_index()
+        return project
+
+    return made
+
+
+def _files(home: Path) -> list[dict[str, object]]:
+    return [json.loads(path.read_text()) for path in sorted((home / "projects").glob("*.json"))]
+
+
+def _child(program: str, *arguments: object, home: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "ORCHESTRA_MEM_HOME": str(home)}
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+# The list
+
+
+def test_a_project_lists_itself_when_it_is_opened_and_once_a_day(tmp_path: Path, home: Path, clock: Clock) -> None:
+    """With its id, name, tags, folder, and the days; another open of the day writes nothing."""
+    project = tmp_path / "bakery"
+    project.mkdir()
+    open_memory(project, clock=clock, config={"project": {"tags": ["food"]}}).close()
+    (found,) = Projects().list()
+    assert (found.name, found.label, found.path, found.tags) == ("bakery", "bakery", project, ("food",))
+    assert (found.shared, found.present, found.note) == (True, True, "")
+    assert (found.first_opened, found.last_opened) == ("2025-01-15", "2025-01-15")
+    (file,) = (home / "projects").iterdir()
+    before = file.stat().st_mtime_ns
+    open_memory(project, clock=clock, config={"project": {"tags": ["food"]}}).close()
+    assert file.stat().st_mtime_ns == before
+    clock.now += timedelta(days=1)
+    open_memory(project, clock=clock, config={"project.id": "7", "project.name": "Bread"}).close()
+    (found,) = Projects().list()
+    assert (found.id, found.name, found.tags, found.last_opened) == ("7", "Bread", (), "2025-01-16")
+    assert [path.name for path in (home / "projects").iterdir()] == [file.name]
+
+
+def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[..., Path], home: Path) -> None:
+    """A folder that was moved is the same project; one that was copied is told, and so is one that is gone."""
+    project = make("bakery")
+    (before,) = Projects().list()
+    moved = project.rename(project.with_name("mill"))
+    assert [each.note for each in Projects().list()] == [
+        "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+    ]
+    open_memory(moved).close()
+    (found,) = Projects().list()
+    assert found == replace(before, name="mill", label="mill", path=moved)
+    copy = project.with_name("copy")
+    shutil.copytree(moved, copy)
+    open_memory(copy).close()
+    assert {each.path: each.note for each in Projects().list()} == {
+        copy: f"copied: {moved} has the same id; give one of them a project.id of its own",
+        moved: f"copied: {copy} has the same id; give one of them a project.id of its own",
+    }
+    (copy / ".obra" / "config.yaml").write_text("project: {id: 8}")
+    open_memory(copy).close()
+    assert [(each.id, each.note) for each in Projects().list()] == [("8", ""), (before.id, "")]
+    Projects().remove("mill")
+    assert [each["id"] for each in _files(home)] == ["8"], "what was left of the earlier folder goes as well"
+
+
+def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) -> None:
+    """Or by how its id begins; wrong names are told in words."""
+    shop, bakery = make("shop"), make("bakery", config="project: {id: 12, name: Bread}")
+    projects = Projects()
+    listed = {each.path: each for each in projects.list()}
+    found = [projects.info(each) for each in ("shop", shop, listed[shop].id, listed[shop].id[:6], "12", bakery)]
+    assert found == [listed[shop]] * 4 + [listed[bakery]] * 2
+    with pytest.raises(NotFoundError, match="no project 'mill' is listed; `orchestra-mem projects list` tells"):
+        projects.info("mill")
+    other = make("other/shop")
+    with pytest.raises(NotFoundError, match=f"'shop' are several: name one by its folder, {other}, {shop}"):
+        projects.remove("shop")
+    assert [each.label for each in projects.list()] == ["Bread", f"shop ({other})", f"shop ({shop})"]
+
+
+def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], home: Path) -> None:
+    """Whatever stands in it; until then the others are listed."""
+    project = make("bakery")
+    make("mill")
+    (file,) = [path for path in (home / "projects").iterdir() if "bakery" in path.read_text()]
+    whole = file.read_bytes()
+    for broken in (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"id": 1}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        whole.replace(b'"id"', b'"x"'),
+    ):
+        file.write_bytes(broken)
+        assert [each.name for each in Projects().list()] == ["mill"]
+        open_memory(project).close()
+        assert file.read_bytes() == whole
+
+
+def test_a_temporary_project_lists_itself_in_a_temporary_home_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests and trials leave no trace in the user's home; who wants one there adds it."""
+    temporary, home = tmp_path / "temporary", tmp_path / "home"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(home))
+    (temporary / "trial").mkdir()
+    open_memory(temporary / "trial").close()
+    assert not home.exists()
+    with pytest.raises(StorageError, match=f"no memory in {temporary}; run `orchestra-mem init` there"):
+        Projects().add(temporary)
+    assert Projects().add(temporary / "trial").name == "trial"
+    assert [each["name"] for each in _files(home)] == ["trial"]
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(temporary / "home"))
+    open_memory(temporary / "trial").close()
+    assert [each["name"] for each in _files(temporary / "home")] == ["trial"]
+
+
+def test_without_a_home_nothing_is_listed_and_everything_else_works(make: Callable[..., Path]) -> None:
+    """By `off`; who asks for the list is told."""
+    project = make("bakery")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORCHESTRA_MEM_HOME", "off")
+        shutil.rmtree(project / ".obra")
+        open_memory(project).close()
+        with pytest.raises(StorageError, match="no projects are listed: ORCHESTRA_MEM_HOME is off"):
+            Projects()
+    assert [each.present for each in Projects().list()] == [True]
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "a circle of links"])
+def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: Callable[..., Path], home: Path) -> None:
+    """It opens, records and closes as ever; the list says what is wrong with the home."""
+    if kind == "a circle of links":
+        home.symlink_to(home)
+    elif kind == "a file":
+        home.write_text("")
+    else:
+        home.mkdir()
+        (home / "projects").write_text("")
+    project = make("bakery", "We decided to bake rye bread.")
+    with open_memory(project) as memory:
+        assert memory.operations()[-1].data == {"role": "user", "text": "We decided to bake rye bread."}
+    with pytest.raises(StorageError, match=f"writing to {home}/projects: "):
+        Projects().add(project)
+
+
+@pytest.mark.parametrize(("options", "why"), [("size=8k", "No space left on device"), ("ro", "Read-only file system")])
+def test_a_home_that_is_full_or_read_only_is_no_failure_of_a_project(options: str, why: str, tmp_path: Path) -> None:
+    """On real file systems: the project opens and records, and no half of a file is left."""
+    namespace = _namespace()
+    if namespace is None:
+        pytest.skip("no file system may be mounted here")
+    project = tmp_path / "project"
+    project.mkdir()
+    done = subprocess.run(
+        [*namespace, sys.executable, "-c", _HOME_OF_ITS_OWN, tmp_path / "home", options, project],
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == (f"{why}\n1 []\n", 0), done.stderr
+
+
+def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_path: Path, home: Path) -> None:
+    """Afterwards all projects are listed, each once, with the id that it has; what killed ones left is swept away."""
+    below = tmp_path / "projects"
+    for number in range(20):
+        (below / f"p{number:02}").mkdir(parents=True)
+    killed = [_child(_OPENER, 100, below, home=home) for _ in range(4)]
+    others = [_child(_OPENER, 2, below, home=home) for _ in range(8)]
+    for each in killed:
+        seen = len(_files(home))
+        while len(_files(home)) == seen < 20:  # while projects are being listed
+            time.sleep(0.01)
+        each.send_signal(signal.SIGKILL)
+    assert [(each.communicate(timeout=120)[1], each.returncode) for each in others] == [("", 0)] * 8
+    assert [(each.communicate()[1], each.returncode) for each in killed] == [("", -signal.SIGKILL)] * 4
+    listed = Projects().list()
+    assert [each.name for each in listed] == [f"p{number:02}" for number in range(20)]
+    assert len({each.id for each in listed}) == 20
+    assert [each.note for each in listed] == [""] * 20
+    assert sorted(str(each["id"]) for each in _files(home)) == sorted(each.id for each in listed)
+    for project in listed:
+        open_memory(project.path).close()
+    assert [each.id for each in Projects().list()] == [each.id for each in listed]
+    left = home / "projects" / "abc.1-1.tmp"
+    left.write_text("{")
+    os.utime(left, (1, 1))
+    (below / "new").mkdir()
+    open_memory(below / "new").close()
+    assert [path.suffix for path in (home / "projects").iterdir()] == [".json"] * 21
+
+
+# Searching together
+
+
+def test_a_search_over_all_projects_ranks_by_likelihood_and_names_the_project(make: Callable[..., Path]) -> None:
+    """The answer of each project is there as it would give it itself, the likeliest first, and nothing is copied."""
+    shop = make("shop", "The gateway times out after 30 seconds when the cache is cold.", "We sell bread.")
+    web = make("web", "The gateway is called Gerda.", "We paint the fence on Tuesdays.")
+    make("mill", "The miller sleeps.")
+    found = Projects().search("When does the gateway time out?", limit=4)
+    assert found.notes == ()
+    first = found.hits[0]
+    assert (first.project, first.path) == ("shop", shop)
+    assert "30 seconds" in first.chunk.text
+    assert [hit.likelihood for hit in found.hits] == sorted((hit.likelihood for hit in found.hits), reverse=True)
+    assert {hit.project for hit in found.hits} >= {"shop", "web"}
+    with open_memory(web) as memory:
+        alone = memory.search("When does the gateway time out?", limit=4).hits
+    of_web = [hit for hit in found.hits if hit.project == "web"]
+    assert {hit.chunk.text for hit in of_web} <= {hit.chunk.text for hit in alone}
+    assert {round(hit.likelihood, 6) for hit in of_web} <= {round(hit.likelihood, 6) for hit in alone}
+
+
+def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]) -> None:
+    """By whichever folder is listed first."""
+    shop = make("shop", "The gateway times out after 30 seconds.")
+    shutil.copytree(shop, shop.with_name("copy"))
+    open_memory(shop.with_name("copy")).close()
+    found = Projects().search("gateway", where=SearchFilter(kinds=("message",)))
+    assert [(hit.project, hit.chunk.source) for hit in found.hits] == [("copy", "op 1")]
+
+
+def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[..., Path], tmp_path: Path) -> None:
+    """By its settings, or by those that a program opened it with; it is told, and nothing of it shows."""
+    make("shop", "The shop has a door.")
+    make("vault", SECRET, config="project: {shared: false}")
+    safe = make("safe", SECRET)
+    open_memory(safe, config={"project.shared": False}).close()
+    late = make("late", SECRET)
+    (late / ".obra" / "config.yaml").write_text("project: {shared: false}")
+    projects = Projects()
+    for found in (
+        projects.search("key vault door", agent="ada"), projects.search("key vault door"),
+        projects.recommend("open the vault by the key", agents=["ada"]), projects.recurring(least=1),
+    ):  # fmt: skip
+        assert "copper" not in str(found)
+        assert found.notes == tuple(
+            f"{name}: it is not to be searched from others (project.shared: false)"
+            for name in ("late", "safe", "vault")
+        )
+
+
+def test_an_agent_sees_in_each_project_what_it_may_see_there(make: Callable[..., Path]) -> None:
+    """Strict isolation hides what others did, in that project alone; items of the catalog are hidden everywhere."""
+    strict = "catalog: {isolation: strict, permissions: {eve: {read: [bob]}}}"
+    make("open", "Bob found the copper coin in the open.", agent="bob")
+    closed = make("closed", "Bob hid the copper kettle in the closed.", agent="bob", config=strict)
+    with open_memory(closed) as memory:
+        memory.record_operation("note", {"text": "Ada saw a copper pan."}, agent="ada")
+        memory.as_agent("bob").remember("Bob dreams of copper pipes.", type="insight")
+    projects = Projects()
+
+    def texts(agent: str | None) -> str:
+        return " ".join(hit.chunk.text for hit in projects.search("copper", agent=agent, limit=50).hits)
+
+    words = ("coin", "kettle", "pan", "pipes")
+    seen = {agent: [word for word in words if word in texts(agent)] for agent in (None, "ada", "bob", "eve")}
+    assert seen == {None: [*words], "ada": ["coin", "pan"], "bob": ["coin", "kettle", "pipes"],
+                    "eve": ["coin", "kettle", "pipes"]}  # fmt: skip
+    recommended = {agent: projects.recommend("polish the copper", agents=[agent]).render() for agent in ("ada", "bob")}
+    assert "kettle" not in recommended["ada"]
+    assert "kettle" in recommended["bob"]
+
+
+def test_what_one_project_masks_no_other_shows(make: Callable[..., Path]) -> None:
+    """Secrets are taken out before they are stored, and so there are none to be found from elsewhere."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    make("shop", f"The deploy token is {token}, said the miller.")
+    found = Projects().search("deploy token")
+    assert found.hits[0].project == "shop"
+    assert token not in str(found)
+
+
+def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path]) -> None:
+    """Gone, broken, with wrong settings, or held by another process: the rest answers within the time."""
+    make("shop", "The gateway times out after 30 seconds.")
+    gone, broken, wrong, held = (make(name) for name in ("gone", "broken", "wrong", "held"))
+    shutil.rmtree(gone / ".obra")
+    (broken / ".obra" / "obra.db").write_bytes(b"no database" * 1_000)
+    (wrong / ".obra" / "config.yaml").write_text("project: {shared: perhaps}")
+    holder = _child(
+        "import sys, time\nfrom orchestra_mem import open_memory\nmemory = open_memory(sys.argv[1])\n"
+        "with memory._parts.store.lock():\n    print('held', flush=True)\n    time.sleep(60)\n",
+        held, home=Path("off"),
+    )  # fmt: skip
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        start = time.monotonic()
+        found = Projects().search("gateway", timeout_s=4)
+        assert time.monotonic() - start < 20
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert found.hits[0].project == "shop"
+    notes = dict(note.partition(": ")[::2] for note in found.notes)
+    assert sorted(notes) == ["broken", "gone", "held", "wrong"]
+    assert "obra.db" in notes["broken"]
+    assert notes["gone"] == f"its memory is gone from {gone}"
+    assert "lock" in notes["held"]
+    assert "project.shared: must be true or false, not the text 'perhaps'" in notes["wrong"]
+    assert not (gone / ".obra").exists(), "no memory is made by a search"
+
+
+def test_a_project_that_hangs_holds_up_none_beyond_its_time(
+    make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told, and left to end by itself."""
+    for number in range(6):
+        make(f"p{number}", "The gateway times out.")
+    go_on = threading.Event()
+
+    def hang(project: Path) -> bool:
+        if project.name in ("p0", "p3"):
+            go_on.wait(30)
+        return has_memory(project)
+
+    monkeypatch.setattr("orchestra_mem.home.side_by_side.has_memory", hang)
+    found = Projects().search("gateway", timeout_s=3)
+    go_on.set()
+    assert found.notes == ("p0: it took longer than 3 s", "p3: it took longer than 3 s")
+    assert {hit.project for hit in found.hits} == {"p1", "p2", "p4", "p5"}
+
+
+def test_a_search_does_not_count_as_opening(make: Callable[..., Path], home: Path, tmp_path: Path) -> None:
+    """The days stay; wrong calls are refused as by one memory."""
+    project = make("shop", "The shop has a door.")
+    open_memory(project, clock=lambda: START).close()
+    before = _files(home)
+    Projects().search("door")
+    assert _files(home) == before
+    with pytest.raises(ValueError, match="limit is -1: so many hits there cannot be"):
+        Projects().search("door", limit=-1)
+    with pytest.raises(ValueError, match="since is 2025-01-15 00:00:00, which has no time zone"):
+        Projects().search("door", where=SearchFilter(since=START.replace(hour=0, tzinfo=None)))
+    assert Projects(tmp_path / "nowhere").search("door").hits == ()
+
+
+def test_recommendations_of_all_projects_are_the_likeliest_of_each_kind(make: Callable[..., Path]) -> None:
+    """Each with its project in front of its source."""
+    make("shop", "We decided to use PostgreSQL for the orders.", "Never deploy the orders on Fridays.")
+    make("web", "We decided to use SQLite for the orders of tests.")
+    found = Projects().recommend("choose a database for the orders", limit=2)
+    assert {each.project for each in found.decisions} == {"shop", "web"}
+    assert [each.project for each in found.rules] == ["shop"]
+    assert [each.likelihood for each in found.decisions] == sorted(
+        (each.likelihood for each in found.decisions), reverse=True
+    )
+    assert "\n```recalled shop K" in found.render()
+
+
+def test_what_recurs_in_three_projects_is_offered_and_its_opposite_is_not(make: Callable[..., Path]) -> None:
+    """Copies count as one, and so does a project that says a thing twice; other numbers are other decisions."""
+    same = "We decided to keep every timestamp in UTC."
+    shop = make("shop", same, same)
+    make("web", "We decided to keep each timestamp in UTC.", "We decided to use 4 workers.")
+    shutil.copytree(shop, shop.with_name("copy"))
+    open_memory(shop.with_name("copy")).close()
+    make("mill", "We decided never to keep every timestamp in UTC.", "We decided to use 8 workers.")
+    assert Projects().recurring().groups == ()
+    make("oven", same, "We decided to use 2 workers.")
+    (group,) = Projects().recurring().groups
+    assert {fact.project for fact in group} == {"copy", "oven", "shop", "web"}
+    assert {fact.text for fact in group} == {same, "We decided to keep each timestamp in UTC."}
+    assert Projects().recurring(least=4).groups == ()
