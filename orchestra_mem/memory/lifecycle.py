@@ -178,12 +178,11 @@ class Lifecycle:
     def _take(self, operation: Operation) -> None:
         assert self.session is not None
         self.last_id = operation.id
-        if operation.is_stored:
-            return
-        entry = self._parts.session.entry(operation, self.session.started.date())
-        self._parts.working.add(entry)
-        self._parts.epochs.add(entry)
-        self._parts.tracker.add_usage(operation.tokens)
+        if not operation.is_stored:
+            entry = self._parts.session.entry(operation, self.session.started.date())
+            self._parts.working.add(entry)
+            self._parts.epochs.add(entry)
+            self._parts.tracker.add_usage(operation.tokens)
 
     def _keep_within_limits(self, operation: Operation) -> None:
         """Note what is due. It waits for the next read, or until it can wait no longer."""
