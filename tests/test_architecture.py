@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_010,
+    "orchestra_mem": 53_000,
     "orchestra_mem/core": 12_490,
     "orchestra_mem/core/context": 1_210,
     "orchestra_mem/core/documents": 3_320,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 8_230,
-    "tests": 36_520,
+    "tests": 36_530,
     "benchmarks": 9_280,
 }
 MAX_MODULE_LINES = 400
