@@ -36,6 +36,15 @@ settings.register_profile("ci", settings.get_profile("home"), derandomize=True, 
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have all tests on a PostgreSQL server run one after the other: one server is enough for them."""
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if "postgres" in getattr(item, "fixturenames", ()) or params.get("storage") == "postgres":
+            item.add_marker(pytest.mark.xdist_group("postgres"))
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server of these tests' own, from a wheel."""
