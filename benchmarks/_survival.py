@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.entries import make_entry
@@ -138,8 +138,8 @@ class _Examination:
         self._working = memory.working_memory
         self._memory = memory
         self._database = database
-        self._log = SqliteEventLog(database)
-        self._ledger = SqliteLedger(database)
+        self._log = SqlEventLog(database)
+        self._ledger = SqlLedger(database)
         self._summaries = {summary.id: summary for summary in self._ledger.summaries()}
 
     def violations(

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._agent_calls import MARK, AgentCalls, fill, others_items
 from benchmarks._harness import Options, Report, Target, run, say
 from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqliteCatalogStore
+from orchestra_mem.adapters.database import Database, SqlCatalogStore
 from orchestra_mem.catalog_types import ItemType, MemoryItem
 from orchestra_mem.core.catalog.tags import tag_key
 
@@ -61,7 +61,7 @@ def _fill(project: Path, agents: int, items: int) -> None:
     """Put items into a memory's database without going through the catalog one by one."""
     rng = random.Random(7)
     database = Database(project / ".obra" / "obra.db")
-    store = SqliteCatalogStore(database)
+    store = SqlCatalogStore(database)
     for agent in range(agents):
         with store.changing():
             for number in range(items):

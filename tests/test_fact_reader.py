@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
@@ -130,7 +130,7 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
     database = Database(tmp_path / ".obra" / "obra.db")
     model = _answers()
     reader = FactReader(
-        model, log=SqliteEventLog(database), ledger=SqliteLedger(database), counter=EstimateCounter(), timeout_s=10
+        model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
     )
     with pytest.raises(InterruptedGenerationError):
         reader.read(number, cancelled=lambda: len(model.prompts) >= 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
+from orchestra_mem.adapters.database import Database, SqlDraftStore, SqlJobQueue
 from orchestra_mem.build import wiring as memory_module
 from orchestra_mem.compression import jobs as jobs_module
 from orchestra_mem.compression.compressed import Compressed, Talk
@@ -70,23 +70,23 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 
 @pytest.fixture
-def queue(tmp_path: Path, clock: Clock) -> Iterator[SqliteJobQueue]:
+def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
     """A queue, in a memory with summaries."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
         record(opened, clock, 60)
         opened.refresh()
         assert len(opened.losses()) >= 6
     database = Database(tmp_path / ".obra" / "obra.db")
-    yield SqliteJobQueue(database)
+    yield SqlJobQueue(database)
     database.close()
 
 
-def take(queue: SqliteJobQueue, at: timedelta = timedelta()) -> Job | None:
+def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
     """The next job, leased for a minute."""
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
-def test_jobs_come_by_priority_and_then_in_their_order(queue: SqliteJobQueue) -> None:
+def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
     """Each is there once; one that is put again keeps the better place."""
     for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
         assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
@@ -95,14 +95,14 @@ def test_jobs_come_by_priority_and_then_in_their_order(queue: SqliteJobQueue) ->
     assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
 
 
-def test_a_full_queue_lets_the_last_ones_go(queue: SqliteJobQueue) -> None:
+def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
     """What is more pressing gets in, what is not stays out."""
     assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
     assert queue.put("S4", priority=0, now=LATER, most=2)
     assert [job.subject for job in queue.jobs()] == ["S4", "S1"]
 
 
-def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQueue) -> None:
+def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueue) -> None:
     """When its lease has run out, not before; renewing puts that off."""
     queue.put("S1", priority=0, now=LATER, most=9)
     job = take(queue)
@@ -117,7 +117,7 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQ
     assert again.error == "it stalled, or the process that worked at it ended"
 
 
-def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueue) -> None:
+def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) -> None:
     """It may stay; another takes over when it resigns or its lease has run out."""
     minute = timedelta(minutes=1)
     assert queue.lead("a", now=LATER, until=LATER + minute)
@@ -132,7 +132,7 @@ def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueu
     assert queue.lead("a", now=LATER, until=LATER + minute)
 
 
-def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqliteJobQueue) -> None:
+def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
     """Whatever a process wrote by it before it was killed: a lease, a job that runs, one that waits, a foreground."""
     ahead, minute = LATER + timedelta(days=3_650), timedelta(minutes=1)
     assert queue.lead("killed", now=ahead, until=ahead + minute)
@@ -149,7 +149,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqliteJobQueue) -> None:
     assert taken == ["S1", "S2"]
 
 
-def test_what_somebody_was_at_who_resigns_waits_again(queue: SqliteJobQueue) -> None:
+def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> None:
     """At once, and it costs no attempt."""
     queue.put("S1", priority=0, now=LATER, most=9)
     assert take(queue) is not None
@@ -172,7 +172,7 @@ def told(verdict: TrialVerdict, fault: str = "") -> Compressed:
     )  # fmt: skip
 
 
-def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
     """With the fault of its last attempt; the others wait meanwhile as well."""
     clock.now = LATER
     work = BackgroundWork(
@@ -190,7 +190,7 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
 
 
 @pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])
-def test_what_a_disk_refuses_is_tried_again(queue: SqliteJobQueue, clock: Clock, error: Exception) -> None:
+def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, error: Exception) -> None:
     """As what the model refuses: no fault of a moment gives a summary up, and none is lost in the log."""
     clock.now = LATER
     outcomes: list[Exception | None] = [error, None]
@@ -209,7 +209,7 @@ def test_what_a_disk_refuses_is_tried_again(queue: SqliteJobQueue, clock: Clock,
 
 
 def test_a_lease_that_cannot_be_renewed_ends_no_generation(
-    queue: SqliteJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    queue: SqlJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a disk that is full for a moment."""
     clock.now = LATER
@@ -231,7 +231,7 @@ def test_a_lease_that_cannot_be_renewed_ends_no_generation(
     assert queue.jobs() == []
 
 
-def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqlJobQueue, clock: Clock) -> None:
     """The model may be had then, or be another one; what took a process with it is left alone."""
     clock.now = LATER
     done: list[str] = []
@@ -250,7 +250,7 @@ def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJ
 
 
 def test_a_locked_memory_is_told_in_a_sentence(
-    queue: SqliteJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    queue: SqlJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And no trace with it, as nothing unforeseen has happened; the next look may do better."""
 
@@ -274,7 +274,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
         record(memory, clock)
         memory.refresh()
         database = Database(tmp_path / ".obra" / "obra.db")
-        queue = SqliteJobQueue(database)
+        queue = SqlJobQueue(database)
         for summary in (998, 999):
             queue.put(f"S{summary}", priority=0, now=clock(), most=9)
             if job := take(queue) if summary == 998 else None:
@@ -288,7 +288,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
         database.close()
 
 
-def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
     """What takes a process with it is not tried for ever."""
     clock.now = LATER
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
@@ -302,7 +302,7 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, c
     ]
 
 
-def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Clock) -> None:
     """A generation is interrupted, its job waits again, and nothing begins meanwhile, nor while the model is busy."""
     clock.now = LATER
     seen: list[bool] = []
@@ -335,7 +335,7 @@ def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock:
     assert len(seen) == 4
 
 
-def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: SqlJobQueue, clock: Clock) -> None:
     """As a lease runs out where nobody works; however long it lasts, and no longer than the memory is open."""
     clock.now = LATER
     seen: list[bool] = []
@@ -361,7 +361,7 @@ def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: Sqlite
     foreground.__exit__(None, None, None)
 
 
-def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: SqliteJobQueue, clock: Clock) -> None:
+def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: SqlJobQueue, clock: Clock) -> None:
     """Whoever began it; where the queue cannot be written the model is to be had all the same."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
     other = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="other")
@@ -421,7 +421,7 @@ def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
     def refuse(*arguments: object, **named: object) -> bool:
         raise StorageFullError("there is no room")
 
-    monkeypatch.setattr(SqliteJobQueue, "put", refuse)
+    monkeypatch.setattr(SqlJobQueue, "put", refuse)
     with open_memory(tmp_path, config=AUTO, clock=clock, model=ScriptedModel(first_line)) as memory:
         assert standing(memory)
 
@@ -587,7 +587,7 @@ def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clo
         memory.refresh()
         number = improve_all(memory)[0]
     database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqliteDraftStore(database)
+    drafts = SqlDraftStore(database)
     (draft,) = (each for each in drafts.drafts() if each.summary == number)
     drafts.place(draft)
     database.close()
@@ -624,7 +624,7 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
     """Of a summary that has changed, or of one that there is not."""
     database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqliteDraftStore(database)
+    drafts = SqlDraftStore(database)
     summary = 999 if missing else standing(memory)[0].id
     drafts.put(
         SummaryDraft(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqliteDraftStore
+from orchestra_mem.adapters.database import Database, SqlDraftStore
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
@@ -176,7 +176,7 @@ def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Cloc
         path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
     database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqliteDraftStore(database)
+    drafts = SqlDraftStore(database)
     (draft,) = drafts.drafts()
     drafts.place(draft)
     database.close()
@@ -292,7 +292,7 @@ def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(
         while memory.compression.work():
             pass
     database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqliteDraftStore(database)
+    drafts = SqlDraftStore(database)
     (draft,) = (each for each in drafts.drafts() if each.summary == 1)
     drafts.place(draft)
     with open_memory(tmp_path, config=config, clock=clock) as memory:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, SqliteCatalogStore
+from orchestra_mem.adapters.database import SqlAuditLog, SqlCatalogStore, SqlDatabase
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
@@ -46,9 +46,9 @@ def open_catalog(
 
     `redacted` takes secrets out of a text; `lock` is the memory's.
     """
-    wanted, store = settings.catalog, SqliteCatalogStore(database)
+    wanted, store = settings.catalog, SqlCatalogStore(database)
     access = _access(wanted)
-    audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
+    audit = AuditTrail(SqlAuditLog(database), clock, redacted)
     selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,

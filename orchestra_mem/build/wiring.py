@@ -14,13 +14,13 @@ from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
-    SqliteCatalogStore,
-    SqliteDraftStore,
-    SqliteEventLog,
-    SqliteJobQueue,
-    SqliteLedger,
-    SqliteTrialLog,
-    SqliteWorkStore,
+    SqlCatalogStore,
+    SqlDraftStore,
+    SqlEventLog,
+    SqlJobQueue,
+    SqlLedger,
+    SqlTrialLog,
+    SqlWorkStore,
     project_id,
     project_key,
 )
@@ -171,7 +171,7 @@ class Wiring:
                 if not ignore.exists():
                     self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
             self.database = open_database(place.home, self.settings, read_only=read_only, write_point=self.write_point)
-            self.log, self.ledger = SqliteEventLog(self.database), SqliteLedger(self.database)
+            self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
             try:
                 manager = OrchestratorContextManager(self._parts())
             except BaseException:
@@ -202,7 +202,7 @@ class Wiring:
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
         redactor = Redactor(key=project_key(database), **dict(settings.redaction))
         state = StateManager(
-            store=SqliteWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
+            store=SqlWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
         )  # fmt: skip
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
@@ -271,7 +271,7 @@ class Wiring:
 
     def _compactor(self, session: SessionMemoryManager) -> SessionCompactor:
         log, ledger, store = self.log, self.ledger, self.store
-        drafts = SqliteDraftStore(self.database)
+        drafts = SqlDraftStore(self.database)
         return SessionCompactor(
             session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
             limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
@@ -299,7 +299,7 @@ class Wiring:
         database = self.database
         return Compression(
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
-            queue=SqliteJobQueue(database), drafts=SqliteDraftStore(database), trials=SqliteTrialLog(database),
+            queue=SqlJobQueue(database), drafts=SqlDraftStore(database), trials=SqlTrialLog(database),
             auto=self.settings.compression.auto and not self.read_only, doubts=self.models.doubts,
         )  # fmt: skip
 
@@ -314,10 +314,10 @@ class Wiring:
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         compressor = MemoryCompressor(
             self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
-            trials=None if self.read_only else SqliteTrialLog(self.database),
+            trials=None if self.read_only else SqlTrialLog(self.database),
         )  # fmt: skip
         improver = SummaryRefiner(
-            compressor, log=log, ledger=ledger, drafts=SqliteDraftStore(self.database), counter=counter, clock=clock,
+            compressor, log=log, ledger=ledger, drafts=SqlDraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
         timeout_s = self.settings.llm.timeout_s
@@ -325,7 +325,7 @@ class Wiring:
             FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
         )
         items = ItemSummarizer(
-            compressor=compressor, catalog=self.agents.catalog, store=SqliteCatalogStore(self.database),
+            compressor=compressor, catalog=self.agents.catalog, store=SqlCatalogStore(self.database),
             counter=counter, max_words=self.settings.catalog.summary_max_length,
         )  # fmt: skip
 
@@ -339,7 +339,7 @@ class Wiring:
             return done
 
         work = BackgroundWork(
-            SqliteJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
+            SqlJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
             busy=self.models.busy, max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work)
@@ -351,7 +351,7 @@ class Wiring:
 
         return Authorship(
             documents=documents, session=session, ledger=self.ledger, store=self.store, work=work,
-            items=SqliteCatalogStore(self.database).by_number,
+            items=SqlCatalogStore(self.database).by_number,
         )  # fmt: skip
 
     def _open_search(
@@ -365,7 +365,7 @@ class Wiring:
             self.place.home / "index", self.settings,
             Memories(
                 log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state,
-                catalog=SqliteCatalogStore(self.database),
+                catalog=SqlCatalogStore(self.database),
             ),
             self._words, clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
         )  # fmt: skip

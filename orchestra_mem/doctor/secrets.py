@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.adapters.database import SqlDatabase, SqliteAuditLog, project_key
+from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
 from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build.storage import open_database
@@ -79,7 +79,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
             entry = AuditEntry(
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )
-            SqliteAuditLog(database).add([entry] if texts or files else [])
+            SqlAuditLog(database).add([entry] if texts or files else [])
     finally:
         database.close()
     return done

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqlDatabase, SqliteEventLog, SqliteLedger, connection
+from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import (
     ClosedError,
@@ -52,15 +52,15 @@ JSON = st.recursive(
 
 
 @pytest.fixture
-def log(database: SqlDatabase) -> SqliteEventLog:
+def log(database: SqlDatabase) -> SqlEventLog:
     """An event log without operations."""
-    return SqliteEventLog(database)
+    return SqlEventLog(database)
 
 
 @pytest.fixture
-def ledger(database: SqlDatabase) -> SqliteLedger:
+def ledger(database: SqlDatabase) -> SqlLedger:
     """A ledger, in the same database as `log`."""
-    return SqliteLedger(database)
+    return SqlLedger(database)
 
 
 def _draft(data: Json = None, *, kind: str = "note", time: datetime = NOON, agent: str | None = None,
@@ -74,7 +74,7 @@ def _session(number: int = 1) -> Session:
     return Session(id=f"{number}-session", started=NOON, status=SessionStatus.ACTIVE)
 
 
-def _record(log: SqliteEventLog, draft: UnrecordedOperation, session: int = 1) -> Operation:
+def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> Operation:
     operation, created = log.append(draft, lambda: _session(session))
     assert created
     return operation
@@ -92,7 +92,7 @@ def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, dat
     """NULs, lone surrogates, huge and tiny numbers, deep nesting: from the log as from the call, types included."""
     database = Database(tmp_path_factory.mktemp("database") / "obra.db")
     try:
-        log = SqliteEventLog(database)
+        log = SqlEventLog(database)
         checked = checked_json(data)
         recorded = _record(log, _draft(checked))
         stored = log.operation(recorded.id)
@@ -105,7 +105,7 @@ def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, dat
 # The event log
 
 
-def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
+def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
     """`since` and `through` are inclusive, `until` and `after` are not; of more than `limit` the newest come."""
     for n in range(6):
         _record(log, _draft(n, kind="ab"[n % 2], agent="xy"[n // 3], time=NOON + n * SECOND))
@@ -131,7 +131,7 @@ def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
     assert (found(idempotency_prefix="chat 1 "), found(idempotency_prefix="chat 1 ", through=8)) == ([7, 9], [7])
 
 
-def test_session_is_found_by_an_unambiguous_beginning(log: SqliteEventLog) -> None:
+def test_session_is_found_by_an_unambiguous_beginning(log: SqlEventLog) -> None:
     """None and several are errors that say which; characters that SQL takes for patterns are just characters."""
     _record(log, _draft(), session=12)
     assert log.session("12").id == "12-session"
@@ -143,7 +143,7 @@ def test_session_is_found_by_an_unambiguous_beginning(log: SqliteEventLog) -> No
         assert str(error.value) == f"{found} with '{wanted}'; `orchestra-mem sessions` lists them"
 
 
-def _end(log: SqliteEventLog, session: str) -> None:
+def _end(log: SqlEventLog, session: str) -> None:
     log.set_spilled(session, log.last_operation())
     assert log.begin_flush(session, "closing")
     log.end_session(session, ended=NOON + SECOND, archive="a.md")
@@ -161,7 +161,7 @@ def _summary(number: int, first: int, last: int, children: tuple[int, ...] = ())
     )  # fmt: skip
 
 
-def test_summaries_are_stored_all_or_none(log: SqliteEventLog, ledger: SqliteLedger) -> None:
+def test_summaries_are_stored_all_or_none(log: SqlEventLog, ledger: SqlLedger) -> None:
     """One that cannot be stored takes the others of its call with it."""
     _record(log, _draft())
     ledger.add_summaries([_summary(1, 1, 1)])
@@ -184,12 +184,12 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('work_plan as read', ?, 'd')", (plan,))
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('brought_back', '[1]', '')")
     with closing(Database(path)) as database:
-        ledger = SqliteLedger(database)
+        ledger = SqlLedger(database)
         assert ledger.last_read("work_plan") == ReadDocument(base="d", text='- [ ] #1 "Rye"\n')
         assert ledger.written("work_plan as read") == ledger.written("brought_back") == WrittenDocument()
 
 
-def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, log: SqliteEventLog) -> None:
+def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqlLedger, log: SqlEventLog) -> None:
     """Added, reworded, taken out and superseded, all or none; the counts follow."""
     _record(log, _draft("x"))
     ledger.add_must_keeps("1-session", [_fact(1), _fact(2)], [], judged_through=1)
@@ -205,7 +205,7 @@ def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, l
     assert ledger.count_must_keeps()[own.kind] == {reworded.status: 1, removed.status: 1, superseded.status: 1}
 
 
-def test_notice_stands_once_until_it_is_resolved(ledger: SqliteLedger) -> None:
+def test_notice_stands_once_until_it_is_resolved(ledger: SqlLedger) -> None:
     """The same is not told twice while it stands, and may be told again after it was resolved."""
     for text in ("x", "x", "y"):
         ledger.add_notice("doc", text, NOON)
@@ -252,14 +252,14 @@ def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.Monk
     """A step of a later program is taken once, over the data of the earlier one."""
     path = tmp_path / "obra.db"
     database = Database(path)
-    recorded = _record(SqliteEventLog(database), _draft({"n": 1}))
+    recorded = _record(SqlEventLog(database), _draft({"n": 1}))
     database.close()
     step = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1)"
     monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, step))
     for _ in range(2):
         database = Database(path)
         assert database.schema_version == len(MIGRATIONS) + 1
-        assert SqliteEventLog(database).operation(recorded.id) == recorded
+        assert SqlEventLog(database).operation(recorded.id) == recorded
         with database.reading("test") as reader:
             assert reader.execute("SELECT x FROM later").fetchall() == [(1,)]
         database.close()
@@ -326,7 +326,7 @@ def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
     """A file whose header is whole and whose pages are not: told as damaged, by reading and by the check."""
     path = tmp_path / "obra.db"
     database = Database(path)
-    log = SqliteEventLog(database)
+    log = SqlEventLog(database)
     for n in range(200):
         _record(log, _draft({"n": n, "text": "x" * 500}))
     database.close()
@@ -336,7 +336,7 @@ def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
     database = Database(path)
     try:
         with pytest.raises(DatabaseDamagedError, match=r"^listing operations: .*malformed; move the file away"):
-            SqliteEventLog(database).operations(OperationFilter())
+            SqlEventLog(database).operations(OperationFilter())
         assert database.check() is not None
     finally:
         database.close()
@@ -345,7 +345,7 @@ def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
 # Transactions, threads, processes
 
 
-def test_transaction_that_fails_leaves_nothing(log: SqliteEventLog, database: Database) -> None:
+def test_transaction_that_fails_leaves_nothing(log: SqlEventLog, database: Database) -> None:
     """What was written in it, at any depth, is gone, and the next one is whole."""
 
     class Stop(Exception):
@@ -366,19 +366,19 @@ def test_transaction_that_fails_leaves_nothing(log: SqliteEventLog, database: Da
 
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqliteEventLog, database: Database) -> None:
+def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqlEventLog, database: Database) -> None:
     """What returns as recorded is committed, even where an earlier transaction could not be ended."""
     # Left open as a failed ROLLBACK leaves it.
     database._writer.execute("BEGIN IMMEDIATE")
     _record(log, _draft("kept"))
     other = Database(database.path, busy_timeout_s=0.1)
     try:
-        assert [op.data for op in SqliteEventLog(other).operations(OperationFilter())] == ["kept"]
+        assert [op.data for op in SqlEventLog(other).operations(OperationFilter())] == ["kept"]
     finally:
         other.close()
 
 
-def test_readers_do_not_wait_for_a_writer(log: SqliteEventLog, database: SqlDatabase) -> None:
+def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabase) -> None:
     """While a thread is within a transaction others read what was committed before it."""
     _record(log, _draft(1))
     counts: list[int] = []
@@ -392,13 +392,13 @@ def test_readers_do_not_wait_for_a_writer(log: SqliteEventLog, database: SqlData
 
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqliteEventLog) -> None:
+def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqlEventLog) -> None:
     """One's own and another's."""
     counts = [database.commit_count()]
     _record(log, _draft(1))
     counts.append(database.commit_count())
     other = Database(database.path)
-    _record(SqliteEventLog(other), _draft(2))
+    _record(SqlEventLog(other), _draft(2))
     other.close()
     counts.append(database.commit_count())
     assert len(set(counts)) == 3
@@ -411,18 +411,18 @@ def test_database_held_too_long_is_told(tmp_path: Path) -> None:
     holder, waiting = Database(path), Database(path, busy_timeout_s=0.1)
     try:
         with holder.transaction("hold"), pytest.raises(LockTimeoutError) as error:
-            _record(SqliteEventLog(waiting), _draft())
+            _record(SqlEventLog(waiting), _draft())
         assert str(error.value) == (
             f"record: {path}: database is locked; another process has held it for too long, see storage.busy_timeout_s"
         )
-        assert _record(SqliteEventLog(waiting), _draft()).id == 1
+        assert _record(SqlEventLog(waiting), _draft()).id == 1
     finally:
         holder.close()
         waiting.close()
 
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: SqliteEventLog) -> None:
+def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: SqlEventLog) -> None:
     """Afterwards every call says so; nothing is left open beside the file."""
     _record(log, _draft())
     assert log.count() == 1

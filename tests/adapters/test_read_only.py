@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqliteEventLog
+from orchestra_mem.adapters.database import Database, SqlEventLog
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.types import OperationFilter
@@ -111,7 +111,7 @@ def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
         path.touch()
     before = _files(tmp_path)
     database = Database(path, read_only=True)
-    assert SqliteEventLog(database).last_operation() == 0
+    assert SqlEventLog(database).last_operation() == 0
     assert len([*elsewhere.iterdir()]) == 1
     database.close()
     assert _files(tmp_path) == before
@@ -130,7 +130,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
     monkeypatch.setattr("orchestra_mem.adapters.database.files._is_readable", lambda address: False)
     before = _files(tmp_path)
     database = Database(path, read_only=True)
-    assert SqliteEventLog(database).last_operation() == 1
+    assert SqlEventLog(database).last_operation() == 1
     database.close()
     assert _files(tmp_path) == before
 

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlDatabase, SqliteWorkStore
+from orchestra_mem.adapters.database import Database, SqlDatabase, SqlWorkStore
 from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
@@ -25,7 +25,7 @@ NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
 
 def _state(database: SqlDatabase) -> StateManager:
-    return StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
+    return StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
 
 
 # Texts

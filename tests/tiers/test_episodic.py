@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqliteLedger, SqliteWorkStore
+from orchestra_mem.adapters.database import Database, SqlLedger, SqlWorkStore
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import without_conflicts
@@ -37,9 +37,9 @@ class Shelf:
         self.now = START
         self.folder = folder
         self.database = Database(folder / "obra.db")
-        self.ledger = SqliteLedger(self.database)
+        self.ledger = SqlLedger(self.database)
         self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
-        state = StateManager(store=SqliteWorkStore(self.database), clock=lambda: self.now)
+        state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
         self.memory = EpisodicMemoryManager(
             ledger=self.ledger,
             store=self.store,

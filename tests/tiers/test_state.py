@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from orchestra_mem.adapters.database import Database, SqliteWorkStore
+from orchestra_mem.adapters.database import Database, SqlWorkStore
 from orchestra_mem.core.work.changes import CREATED, NOTE, field_text, net_changes, with_field
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
@@ -50,7 +50,7 @@ class WorkMachine(RuleBasedStateMachine):
     def open(self) -> None:
         """Open the database."""
         self.database = Database(Path(self.folder.name) / "obra.db")
-        self.state = StateManager(store=SqliteWorkStore(self.database), clock=lambda: self.now)
+        self.state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
 
     def teardown(self) -> None:
         """Leave nothing behind."""
@@ -201,7 +201,7 @@ TestWork = pytest.mark.timeout(600)(WorkMachine.TestCase)
 def state(tmp_path: Path) -> Iterator[StateManager]:
     """No work yet."""
     database = Database(tmp_path / "obra.db")
-    yield StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
+    yield StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
     database.close()
 
 

@@ -36,7 +36,7 @@ _NAME = "catalog"
 _USES = ("get", "store", "update", "supersede", "restore")
 
 
-class SqliteCatalogStore(Stored):
+class SqlCatalogStore(Stored):
     """Fulfils `catalog_types.CatalogStore`."""
 
     def changing(self) -> AbstractContextManager[object]:
@@ -239,7 +239,7 @@ class SqliteCatalogStore(Stored):
         self._database.write("learn", query, (error, exchange.id))
 
 
-class SqliteAuditLog(Stored):
+class SqlAuditLog(Stored):
     """Fulfils `catalog_types.AuditLog`."""
 
     def add(self, entries: Sequence[AuditEntry]) -> None:

@@ -45,7 +45,7 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
     )
 
 
-class SqliteEventLog(Stored):
+class SqlEventLog(Stored):
     """Fulfils `ports.EventLog`."""
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:

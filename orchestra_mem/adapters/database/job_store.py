@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
-from orchestra_mem.adapters.database.ledger import SqliteLedger, details_of
+from orchestra_mem.adapters.database.ledger import SqlLedger, details_of
 from orchestra_mem.adapters.database.rows import Table, limit_of, matching
 from orchestra_mem.adapters.database.statements import SqlDatabase, Stored
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
@@ -25,7 +25,7 @@ _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
 _LASTS = f"NOT {_PAST.format('until')}"
 
 
-class SqliteJobQueue(Stored):
+class SqlJobQueue(Stored):
     """Fulfils `job_types.JobQueue`."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
@@ -148,12 +148,12 @@ class SqliteJobQueue(Stored):
         return bool(self._database.rows("looking for jobs", f"{query} LIMIT 1", values))
 
 
-class SqliteDraftStore(Stored):
+class SqlDraftStore(Stored):
     """Fulfils `job_types.DraftStore`."""
 
     def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
-        self._ledger = SqliteLedger(database)
+        self._ledger = SqlLedger(database)
 
     def put(self, draft: SummaryDraft) -> None:
         """Keep a draft; an earlier one of the same summary goes, unless it has just been placed."""
@@ -196,7 +196,7 @@ class SqliteDraftStore(Stored):
         self._database.write("draft", "DELETE FROM summary_drafts WHERE summary = ?", (summary,))
 
 
-class SqliteTrialLog(Stored):
+class SqlTrialLog(Stored):
     """Fulfils `job_types.TrialLog`."""
 
     def add(self, trial: Trial) -> None:

@@ -50,7 +50,7 @@ _NOTICES = Table("notices", Notice)
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
 
 
-class SqliteLedger(Stored):
+class SqlLedger(Stored):
     """Fulfils `ports.Ledger`."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:

@@ -37,7 +37,7 @@ _Leaves: TypeAlias = tuple[int, int]
 _NOTHING: _Leaves = (0, 0)
 
 
-class SqliteWorkStore(Stored):
+class SqlWorkStore(Stored):
     """Fulfils `work_types.WorkStore`."""
 
     @contextmanager
