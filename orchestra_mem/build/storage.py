@@ -32,16 +32,30 @@ def open_database(
     read_only: bool = False,
     wait_s: float | None = None,
     write_point: WritePoint | None = None,
+    moving: bool = False,
 ) -> SqlDatabase:
     """Open a memory's database; the first time makes it.
 
+    Args:
+        home: the memory's folder.
+        settings: where the database is.
+        read_only: refuse all that writes.
+        wait_s: how long to wait for others; as the settings say where not given.
+        write_point: told of each commit, before and after.
+        moving: it is what a memory is moved from or to: whether the folder is the one with its documents is not asked.
+
     Raises:
-        StorageError: it cannot be used; of a server also where another folder has the documents.
+        StorageError: it cannot be used; also where the folder's memory is on a server, or a server's in another folder.
     """
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
-    path = database_file(home, settings)
+    path, copy = database_file(home, settings), home / _COPY_FILE
     if path is not None:
+        if copy.exists() and not moving:
+            raise StorageError(
+                f"the memory of {home} is on a server: set storage.url and storage.schema_name as `move` was given "
+                f"them. To go on with {path}, remove {copy} first"
+            )
         return Database(
             path, full_sync=storage.durability is Durability.FULL, busy_timeout_s=wait_s, write_point=write_point,
             read_only=read_only,
@@ -54,18 +68,23 @@ def open_database(
         storage.url, schema=storage.schema_name, busy_timeout_s=wait_s, write_point=write_point, read_only=read_only
     )
     try:
-        _be_the_working_copy(database, home, storage.schema_name)
+        if not moving:
+            claim(database, home, storage.schema_name)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _be_the_working_copy(database: SqlDatabase, home: Path, schema: str) -> None:
-    """Let this folder be the one that has the documents; they are files, and a second folder would not know of them."""
-    path = home / _COPY_FILE
+def claim(database: SqlDatabase, home: Path, schema: str) -> None:
+    """Let this folder be the one that has the documents; they are files, and a second folder would not know of them.
+
+    Raises:
+        StorageError: another folder is it.
+    """
+    path, here = home / _COPY_FILE, f"{socket.gethostname()}:{home}"
     try:
-        mine = path.read_bytes() if path.exists() else f"{os.urandom(8).hex()} {socket.gethostname()}:{home}".encode()
+        mine = path.read_bytes() if path.exists() else f"{os.urandom(8).hex()} {here}".encode()
         query = "SELECT value FROM project_keys WHERE name = ?"
         known = database.value("reading whose folder it is", query, [_COPY])
         if known is None and not database.read_only:
@@ -74,11 +93,18 @@ def _be_the_working_copy(database: SqlDatabase, home: Path, schema: str) -> None
             known = database.value("reading whose folder it is", query, [_COPY])
         if known is not None and bytes(known) != mine:
             where = bytes(known).decode(errors="replace").partition(" ")[2]
-            raise StorageError(
-                f"schema {schema} of storage.url keeps the memory of another folder, {where}: give this one a schema "
-                "of its own (storage.schema_name), or copy the whole .obra from there to go on with it here"
-            )
+            if where != here or path.exists():
+                raise StorageError(
+                    f"schema {schema} of storage.url keeps the memory of another folder, {where}: give this one a "
+                    "schema of its own (storage.schema_name), or copy the whole .obra from there to go on with it here"
+                )
+            mine = bytes(known)  # the same folder, which has lost the file
         if not path.exists() and not database.read_only:
             path.write_bytes(mine)
     except OSError as error:
         raise storage_error(error, "writing", path) from error
+
+
+def unclaim(home: Path) -> None:
+    """Let the folder's memory be in its file again."""
+    (home / _COPY_FILE).unlink(missing_ok=True)

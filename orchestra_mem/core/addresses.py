@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 _SHOWN_CHARS = 60
 
 
+_PART = r"(?:[^:@/?#%\s]|%[0-9A-Fa-f]{2})*"
+_DATABASE = re.compile(rf"postgres(?:ql)?://(?:{_PART}(?::{_PART})?@)?[^@/?#]*(?:/{_PART})?(?:\?[^@#]*)?")
+
+
 def without_user(address: str) -> str:
     """Hide the name and the password in an address, a mistyped one too: all before its last @."""
     return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
@@ -42,6 +46,8 @@ def database_address(text: str) -> str:
     """
     if text and not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must begin with postgresql://")
+    if text and not _DATABASE.fullmatch(text):
+        raise ValueError("must have the special characters of a user or a password as %40 for @, %2F for / and so on")
     return text
 
 

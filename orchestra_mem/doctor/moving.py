@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.build.storage import open_database
+from orchestra_mem.build.storage import claim, open_database, unclaim
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.settings import Settings
 
@@ -20,9 +20,9 @@ def move_database(
 ) -> Copied:
     """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
 
-    Nobody writes meanwhile. Whatever ends it early leaves the target empty, so that it can be done again. Documents
-    stay where they are: from then on the memory is to be opened with `target`. `on_table` is told each table with the
-    number of its rows.
+    Nobody writes meanwhile; programs that have the memory open go on with the old database, so there should be none.
+    Whatever ends it early leaves the target's tables empty, so that it can be done again. Documents stay where they
+    are: from then on the memory is to be opened with `target`. `on_table` is told each table with its number of rows.
 
     Raises:
         StorageError: a database cannot be used, or the target has a memory already.
@@ -35,6 +35,11 @@ def move_database(
     with (
         store.lock(),
         closing(open_database(place.home, settings)) as source,
-        closing(open_database(place.home, target)) as opened,
+        closing(open_database(place.home, target, moving=True)) as opened,
     ):
-        return copy_database(source, opened, on_table=on_table)
+        copied = copy_database(source, opened, on_table=on_table)
+        if target.storage.url:
+            claim(opened, place.home, target.storage.schema_name)
+        else:
+            unclaim(place.home)
+        return copied

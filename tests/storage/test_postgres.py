@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from orchestra_mem import OperationFilter, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
+from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.doctor.moving import move_database
 from tests.conftest import Clock
@@ -159,6 +161,8 @@ def test_a_second_folder_is_refused_until_it_is_the_same(tmp_path: Path, config:
         memory.record_operation("decision", {"text": "We keep the ledger in Postgres"})
     with pytest.raises(StorageError, match=f"keeps the memory of another folder, .*:{first}/.obra: give this one"):
         open_memory(second, config=config)
+    (first / ".obra" / "working_copy").unlink()  # lost, as by a cleaner: it is the same folder still
+    open_memory(first, config=config).close()
     shutil.rmtree(second)
     first.rename(second)
     with open_memory(second, config=config) as memory:
@@ -173,6 +177,10 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
     assert "secret1" not in str(error.value)
     for storage, problem in (
         ({"url": "mysql://ann:secret1@h/db"}, "must begin with postgresql://"),
+        ({"url": "postgresql://ann:secret1@x@h/db"}, "must have the special characters"),
+        ({"url": "postgresql://ann:se%ZZcret1@h/db"}, "must have the special characters"),
+        ({"url": "postgresql://ann:a/secret1@h/db"}, "must have the special characters"),
+        ({"url": "postgresql://ann:secret1@h/db?no=thing"}, "no address that PostgreSQL reads"),
         ({"schema_name": "Drop Table"}, "must be small letters"),
     ):
         with pytest.raises(Exception, match=problem) as told:
@@ -204,7 +212,7 @@ def test_a_memory_moves_to_the_server_and_back(
 
     with open_memory(tmp_path, config=SMALL, clock=Clock()) as memory:
         work(memory, 60)
-        memory.record_operation("note", {"text": "nul \x00, half \ud800, 日本, %s ? :x"})
+        memory.record_operation("note", {"text": "nul \x00, half \ud800, \U00100000 0, 日本, %s ? :x"})
         memory.refresh()
     before = said(SMALL)
     file, server = (load_settings(tmp_path, {}, each) for each in (SMALL, config))
@@ -218,10 +226,12 @@ def test_a_memory_moves_to_the_server_and_back(
     with pytest.raises(KeyboardInterrupt):
         move_database(tmp_path, file, server, on_table=interrupt)
     there = move_database(tmp_path, file, server, on_table=told.__setitem__)
-    assert said(config) == before == said(SMALL)
+    assert said(config) == before
     assert (told["operations"], sum(told.values())) == (61, there.rows)
+    with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is of no use any more
+        said(SMALL)
     with pytest.raises(StorageError, match="the target has a memory already"):
-        move_database(tmp_path, file, server, on_table=told.__setitem__)
+        move_database(tmp_path, server, file, on_table=told.__setitem__)
     (tmp_path / ".obra" / "obra.db").unlink()
     assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
     assert said(SMALL) == before
@@ -248,3 +258,42 @@ def test_a_memory_that_nobody_has_any_more_leaves_no_thread(tmp_path: Path, conf
         return threading.active_count() <= before
 
     until(gone, 10)
+
+
+def test_what_others_keep_in_a_schema_is_left_alone(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """A schema that has something is refused; what is put there later is neither rewritten nor moved."""
+    schema = config["storage"]["schema_name"]
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE TABLE {schema}.people (id INT, note TEXT)")
+        with pytest.raises(StorageError, match="holds something else already; give this memory one of its own"):
+            open_memory(tmp_path, config=config)
+        connection.execute(f"DROP TABLE {schema}.people")
+        with open_memory(tmp_path, config=config) as memory:
+            memory.record_operation("note", {"text": "one"})
+        connection.execute(f"CREATE VIEW {schema}.ops AS SELECT * FROM {schema}.operations")
+    with closing(open_database(tmp_path / ".obra", load_settings(tmp_path, {}, config))) as database:
+        assert "operations" in database.tables()
+        assert "ops" not in database.tables()
+
+
+def test_a_commit_is_noticed_whatever_else_the_server_commits_meanwhile(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """Also where another transaction, begun later, has ended before: who looked in between looks again."""
+    settings, insert = (
+        load_settings(tmp_path, {}, config),
+        "INSERT INTO notices (time, subject, text) VALUES (1, '', '')",
+    )
+    with (
+        closing(open_database(tmp_path, settings)) as one,
+        closing(open_database(tmp_path, settings)) as other,
+        postgres.connect() as elsewhere,
+    ):
+        with one.transaction("note"):
+            one.write("note", insert)
+            elsewhere.execute("CREATE TEMPORARY TABLE others (n INT)")
+            looked = other.commit_count()
+        assert other.commit_count() != looked

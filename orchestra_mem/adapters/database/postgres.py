@@ -6,6 +6,7 @@ writers do: numbers are then given in the order in which they are committed, and
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.postgres_dialect import as_postgres, preparation, schema_statements
+from orchestra_mem.adapters.database.postgres_dialect import TABLES, as_postgres, preparation, schema_statements
 from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
@@ -32,8 +33,9 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
-# PostgreSQL's texts hold no NUL; this character of private use, which nothing else writes, stands for it.
-_NUL = "\U00100000"
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the call that meets it tells
+# PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
+_MARK = "\U00100000"
 
 
 class _WholeNumber(Loader):
@@ -113,28 +115,26 @@ class PostgresDatabase(SqlDatabase):
         self._current: _Session | None = None
         self._commits = 0
         self._closed = False
-        self._name = self._told_name(url)
-        wait_ms = max(1, int(busy_timeout_s * 1000))
+        self._name = _told_name(url)
+        busy_timeout_s = max(0.1, busy_timeout_s)
+        wait_ms = int(busy_timeout_s * 1000)
         options = f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8"
+        how: dict[str, Any] = {
+            "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
+        }  # fmt: skip
         self._pool = ConnectionPool(
-            url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False,
-            kwargs={"autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s))},
+            url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
             configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
             with self._translated("opening"):
+                psycopg.connect(url, **how).close()  # the pool would try again and again what cannot be
                 self._pool.open()
                 self._prepare()
         except BaseException:
             self._pool.close()
             raise
-
-    @staticmethod
-    def _told_name(url: str) -> str:
-        """The server and the database, without user and password."""
-        given = conninfo_to_dict(url)
-        return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
 
     def _prepare(self) -> None:
         version = self._version()
@@ -152,8 +152,14 @@ class PostgresDatabase(SqlDatabase):
             )
         with self._pool.connection() as connection, connection.transaction():
             self._lock_schema(connection)
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self.schema)))
+            if connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone() == (None,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             version = self._version(connection)  # asked again: another process may have made it meanwhile
+            if not version and connection.execute(_ANY_TABLE, (self.schema,)).fetchone():
+                raise StorageError(
+                    f"{self._name}: schema {self.schema} holds something else already; give this memory one of its "
+                    "own, see storage.schema_name"
+                )
             first = [] if version else preparation(connection.info.server_version)
             for statement in [*first, *schema_statements(MIGRATIONS, version)]:
                 connection.execute(statement)
@@ -193,6 +199,7 @@ class PostgresDatabase(SqlDatabase):
                         self._lock_schema(connection)
                         self._current = _Session(connection)
                         yield self._current
+                        connection.execute("UPDATE schema_version SET commits = commits + 1")
                         self._tell(f"{name}.commit.before")
                 finally:
                     self._current = None
@@ -225,8 +232,7 @@ class PostgresDatabase(SqlDatabase):
 
     def commit_count(self) -> tuple[int, int]:
         """Return what differs after every commit; the first counts those of all processes, this one's included."""
-        newest = self.value("reading", "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS TEXT) AS BIGINT)")
-        return int(newest), self._commits
+        return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
 
     def check(self) -> str | None:
         """Read every table whole; the server's words where it cannot."""
@@ -242,10 +248,10 @@ class PostgresDatabase(SqlDatabase):
         """See `SqlDatabase.tables`."""
         query = (
             "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns "
-            "WHERE table_schema = current_schema() AND table_name <> 'schema_version' "
-            "ORDER BY table_name, ordinal_position"
+            "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
         )
-        return columns_of(self.rows("reading the schema", query))
+        # Whoever looks after the server may have put views and tables of his own there.
+        return columns_of(row for row in self.rows("reading the schema", query) if row[0] in TABLES)
 
     def checkpoint(self) -> None:
         """Nothing: the server does it by itself."""
@@ -279,7 +285,7 @@ class PostgresDatabase(SqlDatabase):
         except (psycopg.Error, PoolTimeout) as error:
             raise self._told(error, doing) from error
 
-    def _told(self, error: Exception, doing: str) -> StorageError:
+    def _told(self, error: psycopg.Error | PoolTimeout, doing: str) -> StorageError:
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
@@ -287,9 +293,28 @@ class PostgresDatabase(SqlDatabase):
             return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
-        if isinstance(error, psycopg.OperationalError):
+        if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
             return StorageError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
         return StorageError(text)
+
+
+_ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
+
+
+def _told_name(url: str) -> str:
+    """The server and the database, without user and password.
+
+    Raises:
+        StorageError: it is no address; why is not said, as that may show a password.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise StorageError(
+            "storage.url is no address that PostgreSQL reads: see that special characters are written as %40 and so "
+            "on, and that its parameters are libpq's"
+        ) from None
+    return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
@@ -305,9 +330,15 @@ def _taken(values: Any) -> Any:
 
 def _taken_one(value: object) -> object:
     if isinstance(value, str):
-        return str(value).replace("\x00", _NUL) if "\x00" in value else str(value)
+        if "\x00" in value or _MARK in value:
+            return value.replace(_MARK, f"{_MARK}1").replace("\x00", f"{_MARK}0")
+        return str(value)
     return int(value) if isinstance(value, bool) else value
 
 
 def _given(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(each.replace(_NUL, "\x00") if isinstance(each, str) and _NUL in each else each for each in row)
+    return tuple(_given_one(each) if isinstance(each, str) and _MARK in each else each for each in row)
+
+
+def _given_one(text: str) -> str:
+    return text.replace(f"{_MARK}0", "\x00").replace(f"{_MARK}1", _MARK)

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from orchestra_mem.adapters.database.migrations import MIGRATIONS
+
 # What SQLite has as functions of its own; and rows without a number get the next one, as there.
 _PREPARATION: tuple[str, ...] = (
-    "CREATE TABLE schema_version (version BIGINT NOT NULL)",
-    "INSERT INTO schema_version VALUES (0)",
+    "CREATE TABLE schema_version (version BIGINT NOT NULL, commits BIGINT NOT NULL)",
+    "INSERT INTO schema_version VALUES (0, 0)",
     "CREATE FUNCTION instr(whole TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE "
     "AS 'SELECT strpos(whole, part)'",
     "CREATE FUNCTION listed(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE "
@@ -43,6 +45,10 @@ _FOLDING = (
     (170_000, "lower(whole COLLATE pg_c_utf8)"),
     (0, 'lower(whole COLLATE "und-x-icu")'),
 )
+
+
+TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS)))
+"""The tables that a memory has, and none of anybody else's."""
 
 
 def preparation(server_version: int) -> list[str]:

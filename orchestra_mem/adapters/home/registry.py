@@ -23,7 +23,8 @@ from orchestra_mem.errors import StorageError, storage_error
 logger = logging.getLogger(__name__)
 
 _LEFT_BEHIND_S = 60.0
-_MEMORY = Path(".obra") / "obra.db"
+# In the second stands whose database is on a server.
+_MEMORIES = (Path(".obra") / "obra.db", Path(".obra") / "working_copy")
 _NAMES = ("id", "name", "first_opened", "last_opened")
 
 
@@ -49,7 +50,7 @@ class ListedProject:
 
 def has_memory(project: Path) -> bool:
     """Tell whether a folder is there and has a memory; False, too, where that cannot be seen."""
-    return os.path.isfile(project / _MEMORY)
+    return any(os.path.isfile(project / each) for each in _MEMORIES)
 
 
 class ProjectRegistry:
