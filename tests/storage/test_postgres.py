@@ -283,10 +283,8 @@ def test_a_commit_is_noticed_whatever_else_the_server_commits_meanwhile(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
     """Also where another transaction, begun later, has ended before: who looked in between looks again."""
-    settings, insert = (
-        load_settings(tmp_path, {}, config),
-        "INSERT INTO notices (time, subject, text) VALUES (1, '', '')",
-    )
+    settings = load_settings(tmp_path, {}, config)
+    insert = "INSERT INTO notices (time, subject, text) VALUES (1, '', '')"
     with (
         closing(open_database(tmp_path, settings)) as one,
         closing(open_database(tmp_path, settings)) as other,
