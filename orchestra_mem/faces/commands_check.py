@@ -131,9 +131,11 @@ def move(
             run.project, settings, target, on_table=lambda table, rows: bar.update(task, description=table)
         )
     text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
-    where = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
-    notes = [f"{where} .obra/config.yaml now: until then the old database is the one in use"]
-    return CommandResult(copied._asdict(), text, notes=notes)
+    if to == TO_FILE:
+        note = "take storage.url out of .obra/config.yaml now: until then the server is the one in use"
+    else:
+        note = "put the address under storage.url into .obra/config.yaml now: until then the memory is not to be opened"
+    return CommandResult(copied._asdict(), text, notes=[note])
 
 
 class SummariesAction(StrEnum):
