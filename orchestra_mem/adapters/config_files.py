@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 from pydantic import ValidationError
 
@@ -157,7 +157,7 @@ def _expected(key: str, value: object) -> str:
         quotes = "; put it in quotes" if isinstance(value, int | float) else ""
         return "must not be empty" if value == "" else f"must be text, not {told}{quotes}"
     if not isinstance(kind, type):
-        return f"must be a mapping, not {told}"
+        return f"must be a {'list' if get_origin(kind) is list else 'mapping'}, not {told}"
     if issubclass(kind, StrEnum):
         return f"must be one of {', '.join(kind)}, not {told}"
     if kind is bool:
