@@ -41,11 +41,13 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
     found, log = memory.shared_decisions(), memory.shared_log
     lines = (
         f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for "
-        f"{', '.join(each.tags) or 'all'})\n"
+        f"{'nobody' if each.unclear else ', '.join(each.tags) or 'all'})\n"
         for each in found
     )
-    notes = [f"orchestra-mem: {log.problem}" if log.problem else f"its document: {log.path or 'off, there is no home'}"]
-    return CommandResult(found, "".join(lines) or "nothing is shared\n", notes=notes)
+    notes = [f"orchestra-mem: {each['problem']}" for each in log.problems()]
+    notes += [] if log.problem else [f"its document: {log.path or 'off, there is no home'}"]
+    none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
+    return CommandResult(found, "".join(lines) or none, notes=notes)
 
 
 @command(of=decisions)

@@ -288,6 +288,23 @@ def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, ope
     assert [each.number for each in app.shared_decisions()] == ["K2", "K1", "K3"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*Shared by shop, K1; for pay; web.*", "*Shared by shop, K1 for pay.*", "*Shared by shop for pay.*",
+        "*Shared by shop, K1; for , .*", "*Shared by shop, K1; for pay", "_Shared by shop, K1; for pay._",
+    ],
+)  # fmt: skip
+def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, opened: Open, line: str) -> None:
+    """And the project is told which line that is."""
+    opened("shop", EVERYBODYS).share_decision("K1")
+    edit(log_of(home), ("*Shared by shop, K1.*", line))
+    web = opened("web", "Hello.", project={"tags": ["pay", "web"]})
+    assert part_of(web) == []
+    [problem] = problems_of(web)
+    assert f"{line!r} does not say for whom it is" in problem["problem"]
+
+
 def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
     """Whichever came first; the part says so in one line."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")
@@ -445,6 +462,16 @@ def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: 
     shop.share_decision(f"K{fact.id}")
     everything = b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
     assert secret.encode() not in everything
+
+
+def test_a_secret_that_a_person_writes_into_the_shared_log_reaches_no_project(home: Path, opened: Open) -> None:
+    """Each takes it out as it reads the document."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    edit(log_of(home), ("## Rules\n\n- None", f"## Rules\n\n- Deploy with {secret}, nothing else."))
+    web = opened("web", "Hello.")
+    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We decided t"]
+    assert secret not in f"{web.shared_decisions()} {part_of(web)}"
 
 
 def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: Open) -> None:
