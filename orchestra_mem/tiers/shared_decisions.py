@@ -94,15 +94,18 @@ class SharedDecisions:
 
     def problems(self) -> list[Json]:
         """Return what is off, in the words of `status`."""
+        return [{"subject": "shared decisions", "since": None, "problem": each} for each in self.faults()]
+
+    def faults(self) -> list[str]:
+        """Say what is wrong with the document, and which of its decisions are for nobody."""
         unclear = [each for each in self.all() if each.unclear]
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
-        told += [
-            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write it as in "
-            "*Shared by shop, K12; for payments, web.*"
+        return told + [
+            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write it as "
+            "in *Shared by shop, K12; for payments, web.*"
             for each in unclear
         ]
-        return [{"subject": "shared decisions", "since": None, "problem": each} for each in told]
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:

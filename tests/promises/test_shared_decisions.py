@@ -26,6 +26,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.shared_document import read_shared
+from tests.faces.conftest import Program
 from tests.memories import edit, problems_of
 
 CHILD = "tests.promises.sharing_child"
@@ -64,6 +65,12 @@ def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
     yield open_project
     for memory in memories:
         memory.close()
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path) -> Program:
+    """The program, for commands that name their project."""
+    return Program(tmp_path)
 
 
 def log_of(home: Path) -> Path:
@@ -486,3 +493,34 @@ def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: 
         assert len(log.documents.history("decision_log")) == 2
         assert log.get_orchestrator_context("next prompt").as_dict().get(Part.SHARED.value) is None
     assert sorted(path.name for path in (home / "shared").glob("*.md")) == ["decision_log.md"]
+
+
+def test_the_commands_say_for_whom_and_what_could_not_be_written(
+    home: Path, opened: Open, run: Program, tmp_path: Path
+) -> None:
+    """Of what is shared already, with where to change it; and of what stands in no document yet."""
+    opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.").close()
+    here = ("-C", str(tmp_path / "projects" / "shop"))
+    assert run("decisions", "share", "K1", *here) == f"shared as K1: {EVERYBODYS}\n"
+    assert run("decisions", "share", "K1", "--tag", "x", *here) == f"shared already, as K1, for all: {EVERYBODYS}\n"
+    assert run.errors == f"edit its line in {log_of(home)} to change that\n"
+    log_of(home).unlink()
+    log_of(home).mkdir()
+    assert run("decisions", "shared", *here) == "what is shared cannot be read\n"
+    assert "is a folder" in run.errors
+    assert run.json("decisions", "shared", *here) == []
+    for _ in range(2):
+        assert run("decisions", "share", "K2", *here).startswith("recorded as K2: We decided")
+        assert "when that can be written and a decision is shared again: " in run.errors
+        assert "is a folder" in run.errors
+    log_of(home).rmdir()
+    assert run("decisions", "share", "K2", *here).startswith("shared already, as K2, for all: ")
+
+
+def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run: Program, tmp_path: Path) -> None:
+    """The project's own decision is not gone without a word."""
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    own = "We decided to use MySQL for storage."
+    opened("web", own).close()
+    told = run("decisions", "adopt", "K1", "-C", str(tmp_path / "projects" / "web"))
+    assert told == f"adopted as K2: We decided to use PostgreSQL for storage.\nit takes the place of K1: {own}\n"

@@ -34,8 +34,8 @@ class SharedDecision:
 
     `number` is the one that it has there (`K3`), empty for a line of a person's that has not got one yet. `project` is
     who shared it and `origin` its number there; both are empty where a person wrote it into the log. `tags` name the
-    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read: then it is for
-    nobody. `line` counts from 1.
+    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read; then it is
+    for nobody. `line` counts from 1.
     """
 
     number: str
