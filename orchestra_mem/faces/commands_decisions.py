@@ -52,7 +52,7 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
         f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)})\n"
         for each in found
     )
-    notes = [f"orchestra-mem: {each}" for each in log.faults()]
+    notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
     notes += [] if log.problem else [f"its document: {log.path or 'off, there is no home'}"]
     none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
     return CommandResult(found, "".join(lines) or none, notes=notes)

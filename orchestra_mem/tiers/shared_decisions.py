@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin
+from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin, unshared_lines
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
@@ -51,6 +51,7 @@ class SharedDecisions:
     problem: str = field(default="", init=False)
     _seen: FileState | None = field(default=None, init=False)
     _all: tuple[SharedDecision, ...] = field(default=(), init=False)
+    _unshared: list[tuple[int, str]] = field(default_factory=list, init=False)
     _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
@@ -61,10 +62,11 @@ class SharedDecisions:
         """All that is shared, for whatever project; nothing where the document cannot be read."""
         state = self.store.state(self.path) if self.path else None
         if self.path and (state != self._seen or state is None or self.problem):
-            self._seen, self._all, self.problem = state, (), ""
+            self._seen, self._all, self._unshared, self.problem = state, (), [], ""
             try:
                 text = self.store.read_shown(self.path)
                 self._all = tuple(map(self._without_secrets, read_shared(text or "")))
+                self._unshared = unshared_lines(text or "")
                 if text is None and (self.path.parent / ".obra").is_dir():
                     self.problem = f"{self.path} is gone; who next shares a decision writes it anew"
             except StorageError as error:
@@ -105,6 +107,15 @@ class SharedDecisions:
             f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write it as "
             "in *Shared by shop, K12; for payments, web.*"
             for each in unclear
+        ]
+
+    def remarks(self) -> list[str]:
+        """Name the lines that somebody may have meant to share; that they stand where they do is no fault."""
+        self.all()
+        return [
+            f"{self.path}:{line}: {self.redacted(row)!r} belongs to the entry above it and is not shared; to share it, "
+            "put it directly below the heading of its section"
+            for line, row in self._unshared
         ]
 
 

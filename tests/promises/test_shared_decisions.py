@@ -314,6 +314,21 @@ def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, open
         web.share_decision("K1")  # which writes the document
 
 
+def test_a_line_below_an_entry_is_not_shared_and_is_told(home: Path, opened: Open) -> None:
+    """It belongs to the entry; below the heading of the section it is a rule of its own."""
+    shop = opened("shop", EVERYBODYS)
+    shop.share_decision("K1")
+    edit(log_of(home), ("*Shared by shop, K1.*", "*Shared by shop, K1.*\n\n- Never deploy on Mondays."))
+    assert [each.text for each in shop.shared_decisions()] == [EVERYBODYS]
+    [remark] = shop.shared_log.remarks()
+    assert "'- Never deploy on Mondays.' belongs to the entry above it" in remark
+    edit(
+        log_of(home), ("\n\n- Never deploy on Mondays.", ""), ("## Rules\n", "## Rules\n\n- Never deploy on Mondays.\n")
+    )
+    assert [each.text for each in shop.shared_decisions()] == ["Never deploy on Mondays.", EVERYBODYS]
+    assert (shop.shared_log.remarks(), problems_of(shop)) == ([], [])
+
+
 def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
     """Whichever came first; the part says so in one line."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")

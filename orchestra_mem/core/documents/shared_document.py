@@ -89,6 +89,21 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
     return tuple(found)
 
 
+def unshared_lines(text: str) -> list[tuple[int, str]]:
+    """Find list items that stand behind the last line of an entry, and so belong to it: line from 1, and the row."""
+    facts = {line.place for line in owned_lines(text) if line.fact}
+    found: list[tuple[int, str]] = []
+    is_behind = False
+    for place, row in enumerate(text.split("\n")):
+        if place in facts or row.startswith("#"):
+            is_behind = False
+        elif _MEANT_AS_ONE.fullmatch(row):
+            is_behind = True
+        elif is_behind and row.startswith(("- ", "* ", "+ ")):
+            found.append((place + 1, row.strip()))
+    return found
+
+
 def _tags(said: str | None) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, (said or "").split(","))))
 
