@@ -217,7 +217,7 @@ class Wiring:
         shared = SharedDecisions(
             path=None if is_log else shared_document(os.environ), store=store, ledger=ledger,
             project=lambda: settings.project.id or project_id(database), tags=settings.project.tags,
-            shown=settings.context.shared_share > 0,
+            shown=settings.context.shared_share > 0, redacted=redactor.text,
         )  # fmt: skip
         self._look_at_documents(episodic, reporter)
         for fault in redactor.faults():

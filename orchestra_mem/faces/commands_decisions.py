@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from typer import Argument, Option
 from orchestra_mem.faces.command import CommandResult, command
 
 if TYPE_CHECKING:
+    from orchestra_mem.core.documents.shared_document import SharedDecision
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.sharing import SharedFact
 
@@ -29,7 +31,14 @@ def share(
     Example: orchestra-mem decisions share K12 --tag payments
     """
     done = memory.share_decision(fact, tags=tags or ())
-    return _told(done, "shared as" if done.is_new else "shared already, as")
+    document = memory.shared_log.path
+    if done.entry is None:
+        later = f"orchestra-mem: it comes into {document} when that can be written and a decision is shared again"
+        return _told(done, f"recorded as {done.number}", [f"{later}: {done.problem}"])
+    if done.is_new:
+        return _told(done, f"shared as {done.number}")
+    words = f"shared already, as {done.number}, for {_meant(done.entry)}"
+    return _told(done, words, [f"edit its line in {document} to change that"])
 
 
 @command(of=decisions)
@@ -40,12 +49,13 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
     """
     found, log = memory.shared_decisions(), memory.shared_log
     lines = (
-        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for "
-        f"{', '.join(each.tags) or 'all'})\n"
+        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)})\n"
         for each in found
     )
-    notes = [f"orchestra-mem: {log.problem}" if log.problem else f"its document: {log.path or 'off, there is no home'}"]
-    return CommandResult(found, "".join(lines) or "nothing is shared\n", notes=notes)
+    notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
+    notes += [] if log.problem else [f"its document: {log.path or 'off, there is no home'}"]
+    none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
+    return CommandResult(found, "".join(lines) or none, notes=notes)
 
 
 @command(of=decisions)
@@ -58,8 +68,13 @@ def adopt(
     Example: orchestra-mem decisions adopt K3
     """
     done = memory.adopt_decision(number)
-    return _told(done, "adopted as" if done.is_new else "stands here already, as")
+    return _told(done, f"{'adopted' if done.is_new else 'stands here already,'} as {done.number}")
 
 
-def _told(done: SharedFact, words: str) -> CommandResult:
-    return CommandResult(done, f"{words} {done.number}: {done.text}\n")
+def _told(done: SharedFact, words: str, notes: Sequence[str] = ()) -> CommandResult:
+    gone = "".join(f"it takes the place of K{fact.id}: {fact.text}\n" for fact in done.superseded)
+    return CommandResult(done, f"{words}: {done.text}\n{gone}", notes=notes)
+
+
+def _meant(shared: SharedDecision) -> str:
+    return "nobody" if shared.unclear else ", ".join(shared.tags) or "all"

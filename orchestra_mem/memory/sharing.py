@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestra_mem.core.documents.shared_document import SharedDecision
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.errors import InvalidChangeError, NotFoundError
+from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.tiers.shared_decisions import LIFTED, SHARED_LOG, SharedDecisions
@@ -27,11 +27,18 @@ _STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFact:
-    """What came of sharing or adopting: the fact's number there, and whether it was not there before."""
+    """What came of sharing or adopting: the fact's number there, and whether it was not there before.
+
+    `entry` is how the document of the shared log has what was shared; where it does not, `problem` says why. What was
+    adopted has none. `superseded` are the project's own facts whose place it takes.
+    """
 
     number: str
     text: str
     is_new: bool
+    entry: SharedDecision | None = None
+    problem: str = ""
+    superseded: tuple[MustKeep, ...] = ()
 
 
 class SharingCalls:
@@ -81,12 +88,18 @@ class SharingCalls:
         text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
         for each in self.shared_decisions():
             if each.number and each.text.casefold() == text.casefold():
-                return SharedFact(number=each.number, text=each.text, is_new=False)
+                return SharedFact(number=each.number, text=each.text, is_new=False, entry=each)
         log: SharingCalls
         with parts.open_shared_log() as log:
             done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, SHARED_LOG, found)
-            log.refresh()  # writes it into the document
-        return done
+            try:
+                log.refresh()  # writes it into the document
+            except StorageError as error:
+                problem = str(error)
+            else:
+                problem = "; ".join(parts.shared.faults()) or "its document does not have it"
+        entry = next((each for each in self.shared_decisions() if each.number == done.number), None)
+        return replace(done, entry=entry, problem="" if entry else problem)
 
     def adopt_decision(self, reference: str) -> SharedFact:
         """Take a decision or a rule from the shared log, by its number there, into this project as its own.
@@ -128,7 +141,8 @@ class SharingCalls:
         )
         self.facts(limit=0)
         fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
-        return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known)
+        gone = [each for each in ledger.must_keeps(status=MustKeepStatus.SUPERSEDED) if each.superseded_by == fact.id]
+        return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known, superseded=tuple(gone))
 
 
 def _number(reference: str) -> int:

@@ -7,11 +7,11 @@ no project.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin
+from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin, unshared_lines
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
@@ -35,6 +35,7 @@ class SharedDecisions:
         path: the log's document; None where there is no home.
         store, ledger: the project's.
         project: gives the id of the project, which tells it from all others.
+        redacted: takes out secrets, as people write into the document too.
         tags: the project's; what is shared for others alone is passed over.
         shown: whether it stands in contexts.
         problem: why it cannot be read, in words; empty where it can, or where nothing has ever been shared.
@@ -44,11 +45,13 @@ class SharedDecisions:
     store: DocumentStore
     ledger: Ledger
     project: Callable[[], str]
+    redacted: Callable[[str], str]
     tags: Sequence[str] = ()
     shown: bool = True
     problem: str = field(default="", init=False)
     _seen: FileState | None = field(default=None, init=False)
     _all: tuple[SharedDecision, ...] = field(default=(), init=False)
+    _unshared: list[tuple[int, str]] = field(default_factory=list, init=False)
     _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
@@ -59,15 +62,20 @@ class SharedDecisions:
         """All that is shared, for whatever project; nothing where the document cannot be read."""
         state = self.store.state(self.path) if self.path else None
         if self.path and (state != self._seen or state is None or self.problem):
-            self._seen, self._all, self.problem = state, (), ""
+            self._seen, self._all, self._unshared, self.problem = state, (), [], ""
             try:
                 text = self.store.read_shown(self.path)
-                self._all = read_shared(text or "")
+                self._all = tuple(map(self._without_secrets, read_shared(text or "")))
+                self._unshared = unshared_lines(text or "")
                 if text is None and (self.path.parent / ".obra").is_dir():
                     self.problem = f"{self.path} is gone; who next shares a decision writes it anew"
             except StorageError as error:
                 self.problem = str(error)
         return self._all
+
+    def _without_secrets(self, each: SharedDecision) -> SharedDecision:
+        text, project, unclear, *tags = map(self.redacted, (each.text, each.project, each.unclear, *each.tags))
+        return replace(each, text=text, project=project, unclear=unclear, tags=tuple(tags))
 
     def told(self) -> list[Told]:
         """What contexts tell of it: what is for this project, without what the project's own facts say alike."""
@@ -88,10 +96,27 @@ class SharedDecisions:
 
     def problems(self) -> list[Json]:
         """Return what is off, in the words of `status`."""
-        self.all()
+        return [{"subject": "shared decisions", "since": None, "problem": each} for each in self.faults()]
+
+    def faults(self) -> list[str]:
+        """Say what is wrong with the document, and which of its decisions are for nobody."""
+        unclear = [each for each in self.all() if each.unclear]
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
-        return [{"subject": "shared decisions", "since": None, "problem": each} for each in told]
+        return told + [
+            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write it as "
+            "in *Shared by shop, K12; for payments, web.*"
+            for each in unclear
+        ]
+
+    def remarks(self) -> list[str]:
+        """Name the lines that somebody may have meant to share; that they stand where they do is no fault."""
+        self.all()
+        return [
+            f"{self.path}:{line}: {self.redacted(row)!r} belongs to the entry above it and is not shared; to share it, "
+            "put it directly below the heading of its section"
+            for line, row in self._unshared
+        ]
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:

@@ -26,6 +26,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.shared_document import read_shared
+from tests.faces.conftest import Program
 from tests.memories import edit, problems_of
 
 CHILD = "tests.promises.sharing_child"
@@ -64,6 +65,12 @@ def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
     yield open_project
     for memory in memories:
         memory.close()
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path) -> Program:
+    """The program, for commands that name their project."""
+    return Program(tmp_path)
 
 
 def log_of(home: Path) -> Path:
@@ -288,6 +295,40 @@ def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, ope
     assert [each.number for each in app.shared_decisions()] == ["K2", "K1", "K3"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*Shared by shop, K1; for pay; web.*", "*Shared by shop, K1 for pay.*", "*Shared by shop for pay.*",
+        "*Shared by shop, K1; for , .*", "*Shared by shop, K1; for pay", "_Shared by shop, K1; for pay._",
+    ],
+)  # fmt: skip
+def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, opened: Open, line: str) -> None:
+    """And the project is told which line that is."""
+    opened("shop", EVERYBODYS).share_decision("K1")
+    edit(log_of(home), ("*Shared by shop, K1.*", line))
+    web = opened("web", "We decided to number versions by date.", project={"tags": ["pay", "web"]})
+    for _ in range(2):
+        assert part_of(web) == []
+        [problem] = problems_of(web)
+        assert f"{line!r} does not say for whom it is" in problem["problem"]
+        web.share_decision("K1")  # which writes the document
+
+
+def test_a_line_below_an_entry_is_not_shared_and_is_told(home: Path, opened: Open) -> None:
+    """It belongs to the entry; below the heading of the section it is a rule of its own."""
+    shop = opened("shop", EVERYBODYS)
+    shop.share_decision("K1")
+    edit(log_of(home), ("*Shared by shop, K1.*", "*Shared by shop, K1.*\n\n- Never deploy on Mondays."))
+    assert [each.text for each in shop.shared_decisions()] == [EVERYBODYS]
+    [remark] = shop.shared_log.remarks()
+    assert "'- Never deploy on Mondays.' belongs to the entry above it" in remark
+    edit(
+        log_of(home), ("\n\n- Never deploy on Mondays.", ""), ("## Rules\n", "## Rules\n\n- Never deploy on Mondays.\n")
+    )
+    assert [each.text for each in shop.shared_decisions()] == ["Never deploy on Mondays.", EVERYBODYS]
+    assert (shop.shared_log.remarks(), problems_of(shop)) == ([], [])
+
+
 def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
     """Whichever came first; the part says so in one line."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")
@@ -447,6 +488,16 @@ def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: 
     assert secret.encode() not in everything
 
 
+def test_a_secret_that_a_person_writes_into_the_shared_log_reaches_no_project(home: Path, opened: Open) -> None:
+    """Each takes it out as it reads the document."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    edit(log_of(home), ("## Rules\n\n- None", f"## Rules\n\n- Deploy with {secret}, nothing else."))
+    web = opened("web", "Hello.")
+    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We decided t"]
+    assert secret not in f"{web.shared_decisions()} {part_of(web)}"
+
+
 def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: Open) -> None:
     """It is a memory like any other, with its one document: versions, blame, restoring."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
@@ -459,3 +510,34 @@ def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: 
         assert len(log.documents.history("decision_log")) == 2
         assert log.get_orchestrator_context("next prompt").as_dict().get(Part.SHARED.value) is None
     assert sorted(path.name for path in (home / "shared").glob("*.md")) == ["decision_log.md"]
+
+
+def test_the_commands_say_for_whom_and_what_could_not_be_written(
+    home: Path, opened: Open, run: Program, tmp_path: Path
+) -> None:
+    """Of what is shared already, with where to change it; and of what stands in no document yet."""
+    opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.").close()
+    here = ("-C", str(tmp_path / "projects" / "shop"))
+    assert run("decisions", "share", "K1", *here) == f"shared as K1: {EVERYBODYS}\n"
+    assert run("decisions", "share", "K1", "--tag", "x", *here) == f"shared already, as K1, for all: {EVERYBODYS}\n"
+    assert run.errors == f"edit its line in {log_of(home)} to change that\n"
+    log_of(home).unlink()
+    log_of(home).mkdir()
+    assert run("decisions", "shared", *here) == "what is shared cannot be read\n"
+    assert "is a folder" in run.errors
+    assert run.json("decisions", "shared", *here) == []
+    for _ in range(2):
+        assert run("decisions", "share", "K2", *here).startswith("recorded as K2: We decided")
+        assert "when that can be written and a decision is shared again: " in run.errors
+        assert "is a folder" in run.errors
+    log_of(home).rmdir()
+    assert run("decisions", "share", "K2", *here).startswith("shared already, as K2, for all: ")
+
+
+def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run: Program, tmp_path: Path) -> None:
+    """The project's own decision is not gone without a word."""
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    own = "We decided to use MySQL for storage."
+    opened("web", own).close()
+    told = run("decisions", "adopt", "K1", "-C", str(tmp_path / "projects" / "web"))
+    assert told == f"adopted as K2: We decided to use PostgreSQL for storage.\nit takes the place of K1: {own}\n"

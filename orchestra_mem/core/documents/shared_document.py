@@ -6,7 +6,7 @@
     *Shared by shop (ID: 7), K12; for payments, web.*
 
 The last line is the machine's, and a person may change it: what stands behind "for" are the tags of those projects that
-it is meant for; without that it is for all.
+it is meant for; without that it is for all. Where it can no longer be read for whom it is, it is for nobody.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
+_MEANT_AS_ONE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
+# Of who shared it, where no number could be read: it may have swallowed for whom it is.
+_SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 
 
@@ -31,7 +34,8 @@ class SharedDecision:
 
     `number` is the one that it has there (`K3`), empty for a line of a person's that has not got one yet. `project` is
     who shared it and `origin` its number there; both are empty where a person wrote it into the log. `tags` name the
-    projects that it is for, none all of them. `line` counts from 1.
+    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read; then it is
+    for nobody. `line` counts from 1.
     """
 
     number: str
@@ -40,11 +44,14 @@ class SharedDecision:
     project: str = ""
     origin: str = ""
     tags: tuple[str, ...] = ()
+    unclear: str = ""
     pinned: bool = False
     line: int = 0
 
     def is_for(self, tags: Collection[str]) -> bool:
         """Tell whether it is meant for a project with these tags."""
+        if self.unclear:
+            return False
         return not self.tags or not {tag.casefold() for tag in self.tags}.isdisjoint(map(str.casefold, tags))
 
 
@@ -71,12 +78,41 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
             continue
         told = next(filter(None, map(_LINE.fullmatch, below)), None)
-        tags = (told["tags"] or "") if told else ""
+        tags = _tags(told["tags"]) if told else ()
         found.append(
             SharedDecision(
                 number=fact.number, kind=kind, text=squeeze(fact.text), line=line.place + 1,
                 project=(told["by"] or "") if told else "", origin=(told["origin"] or "") if told else "",
-                tags=tuple(filter(None, map(str.strip, tags.split(",")))), pinned=PIN in line.row,
+                tags=tags, unclear=next((row.strip() for row in below if _is_unclear(row)), ""), pinned=PIN in line.row,
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def unshared_lines(text: str) -> list[tuple[int, str]]:
+    """Find list items that stand behind the last line of an entry, and so belong to it: line from 1, and the row."""
+    facts = {line.place for line in owned_lines(text) if line.fact}
+    found: list[tuple[int, str]] = []
+    is_behind = False
+    for place, row in enumerate(text.split("\n")):
+        if place in facts or row.startswith("#"):
+            is_behind = False
+        elif _MEANT_AS_ONE.fullmatch(row):
+            is_behind = True
+        elif is_behind and row.startswith(("- ", "* ", "+ ")):
+            found.append((place + 1, row.strip()))
+    return found
+
+
+def _tags(said: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, (said or "").split(","))))
+
+
+def _is_unclear(row: str) -> bool:
+    """Whether a row is meant to say who shared a decision, and cannot be read or names no tag after "for"."""
+    if not _MEANT_AS_ONE.fullmatch(row):
+        return False
+    told = _LINE.fullmatch(row)
+    if told is None or (told["tags"] is not None and not _tags(told["tags"].strip(". "))):
+        return True
+    return bool(not told["origin"] and _SWALLOWED.search(told["by"] or ""))
