@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.database import Database, SqlDatabase
+from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
 from orchestra_mem.choices import Durability
 from orchestra_mem.errors import StorageError, storage_error
 from orchestra_mem.settings import Settings
@@ -85,20 +85,15 @@ def claim(database: SqlDatabase, home: Path, schema: str) -> None:
     path, here = home / _COPY_FILE, f"{socket.gethostname()}:{home}"
     try:
         mine = path.read_bytes() if path.exists() else f"{os.urandom(8).hex()} {here}".encode()
-        query = "SELECT value FROM project_keys WHERE name = ?"
-        known = database.value("reading whose folder it is", query, [_COPY])
-        if known is None and not database.read_only:
-            made = "INSERT INTO project_keys VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-            database.write("project key", made, [_COPY, mine])
-            known = database.value("reading whose folder it is", query, [_COPY])
-        if known is not None and bytes(known) != mine:
-            where = bytes(known).decode(errors="replace").partition(" ")[2]
+        known = project_key(database, _COPY, mine)
+        if known and known != mine:
+            where = known.decode(errors="replace").partition(" ")[2]
             if where != here or path.exists():
                 raise StorageError(
                     f"schema {schema} of storage.url keeps the memory of another folder, {where}: give this one a "
                     "schema of its own (storage.schema_name), or copy the whole .obra from there to go on with it here"
                 )
-            mine = bytes(known)  # the same folder, which has lost the file
+            mine = known  # the same folder, which has lost the file
         if not path.exists() and not database.read_only:
             path.write_bytes(mine)
     except OSError as error:

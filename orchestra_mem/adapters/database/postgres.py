@@ -109,7 +109,6 @@ class PostgresDatabase(SqlDatabase):
     ) -> None:
         self.read_only = read_only
         self.schema = schema
-        self._timeout_s = busy_timeout_s
         self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
         self._current: _Session | None = None
