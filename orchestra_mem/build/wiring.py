@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
@@ -24,13 +24,13 @@ from orchestra_mem.adapters.database import (
     project_id,
     project_key,
 )
-from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
-from orchestra_mem.build.storage import open_database
-from orchestra_mem.choices import Durability, EmbedderChoice
+from orchestra_mem.build.storage import open_database, open_store
+from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
@@ -150,33 +150,32 @@ class Wiring:
 
     def manager(self) -> OrchestratorContextManager:
         """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
-        place, storage, read_only = self.place, self.settings.storage, bool(self.read_only)
-        full_sync = storage.durability is Durability.FULL
+        place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise storage_error(error, "making the folder", folder) from error
-        self.store = FileDocumentStore(
-            versions=place.memory / "versions", lock_file=place.home / "obra.lock",
-            lock_timeout_s=storage.lock_timeout_s, full_sync=full_sync, write_point=self.write_point,
-            read_only=read_only,
-        )  # fmt: skip
-        with self.store.lock():
+        how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
+        own = open_store(place, self.settings, **how)
+        with own.lock():
             if not read_only:
                 # Take out what killed processes have left, and lay down what git shall ignore.
                 within = (place.sessions / "archive", place.memory / "catalog")
-                self.store.sweep((place.home, place.sessions, place.memory, *within))
+                own.sweep((place.home, place.sessions, place.memory, *within))
                 ignore = place.home / ".gitignore"
                 if not ignore.exists():
-                    self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
-            self.database = open_database(place.home, self.settings, read_only=read_only, write_point=self.write_point)
-            self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
-            try:
+                    own.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
+            self.database = open_database(place.home, self.settings, **how)
+        self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
+        try:
+            self.store = open_store(place, self.settings, self.database, **how)
+            with self.store.lock():
                 manager = OrchestratorContextManager(self._parts())
-            except BaseException:
-                self.database.close()
-                raise
+            self.store.begin_following()
+        except BaseException:
+            self.database.close()
+            raise
         manager.events.operation_recorded.connect(self.models.operation_recorded)
         manager.events.refreshed.connect(manager.compression.refreshed)
         manager.events.session_flushed.connect(manager.compression.session_flushed)
@@ -255,6 +254,7 @@ class Wiring:
         if isinstance(self.counter, CachedCounter) and not self.read_only:
             with suppress(OrchestraMemError):
                 self.counter.keep(stats)  # so that `status` need not load the ranks for them
+        self.store.close()
         self.database.close()
         self.models.close()
 

@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
-from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.build.storage import claim, open_database, unclaim
+from orchestra_mem.build.storage import no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.settings import Settings
 
@@ -28,18 +27,14 @@ def move_database(
         StorageError: a database cannot be used, or the target has a memory already.
     """
     place = Place.of(project, settings)
-    store = FileDocumentStore(
-        versions=place.memory / "versions", lock_file=place.home / "obra.lock",
-        lock_timeout_s=settings.storage.lock_timeout_s,
-    )  # fmt: skip
     with (
-        store.lock(),
         closing(open_database(place.home, settings)) as source,
         closing(open_database(place.home, target, moving=True)) as opened,
+        open_store(place, settings, source).lock(),
     ):
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:
-            claim(opened, place.home, target.storage.schema_name)
-        else:
-            unclaim(place.home)
-        return copied
+            working_copy(opened, place.home, target.storage.schema_name).close()
+    if not target.storage.url:
+        no_working_copy(place)
+    return copied
