@@ -266,6 +266,10 @@ class Person:
             self.own[token] = len(self.saves) - 1
         self.numbers |= numbers(before) - numbers(after)
 
+    def note(self) -> str:
+        """Give a token that nobody has used."""
+        return self._token()
+
     def _token(self) -> str:
         self.tokens += 1
         return f"person-{self.tokens:06d}"
@@ -307,7 +311,8 @@ class Person:
         return Edit(after=behind, new=(item,) if behind.startswith("-") else ("", item))
 
     def _note(self, text: str) -> Edit:
-        rows = [row for row in text.partition(f"## {OWN_SECTION}")[2].split("\n") if PERSON.search(row)]
+        rows = text.partition(f"## {OWN_SECTION}")[2].split("\n")
+        rows = [row for row in rows if PERSON.search(row) and not row.startswith(">")]
         if not rows or self.rng.random() < 0.3:
             return Edit(after=f"## {OWN_SECTION}", new=("", f"A remark: {self._token()}, see below."))
         return Edit(after=self.rng.choice(rows), new=(f"- A note, {self._token()}",))

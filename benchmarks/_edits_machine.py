@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import os
+import json
 import random
 import select
+import subprocess
+import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from types import MappingProxyType
 
 from benchmarks._edits import PERSON
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import open_memory
+from orchestra_mem.errors import StorageError
 
-CONFIG = {
+CONFIG: dict[str, dict[str, object]] = {
     "orchestrator": {"context_window": {"max_tokens": 64_000}, "working_memory": {"max_operations": 2}},
     "storage": {"lock_timeout_s": 20, "busy_timeout_s": 20},
 }
 COUNTER = open_counter("estimate")
 _QUIET_REFRESHES = 3
 # So many facts a project: all of them fit into the documents.
-_FACTS = 40
+FACTS = 40
 LONGEST_PAUSE_S = 0.04
 _SAID = (
     "We decided to keep the {noun} archive in {token}.",
@@ -47,6 +51,7 @@ class Seen:
     shown: dict[str, float] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     ended: float = 0.0
 
     def take(self, line: str) -> None:
@@ -62,44 +67,55 @@ class Seen:
             self.ended = float(rest)
         elif what == "error":
             self.errors.append(rest)
+        elif what == "refused":
+            self.refused.append(rest)
 
 
 class Machine:
-    """The inside of the machine's process. It works until `stop` is closed at its other end."""
+    """The inside of the machine's process. It works until its standard input is closed.
 
-    def __init__(self, project: Path, rng: random.Random, pipe: int, stop: int) -> None:
-        self._memory = open_memory(project, config=CONFIG, counter=COUNTER)
+    `first` is the number of the last fact before its own `facts`; what the storage refuses is told, and passed over.
+    """
+
+    def __init__(
+        self, project: Path, rng: random.Random, storage: Mapping[str, object], first: int, facts: int
+    ) -> None:
+        config = {**CONFIG, "storage": {**CONFIG["storage"], **storage}}
+        self._memory = open_memory(project, config=config, counter=COUNTER)
         self._rng = rng
-        self._pipe = pipe
-        self._stop = stop
-        self._facts = 0
+        self._facts, self._last = first, first + facts
         self._shown: set[str] = set()
 
     def run(self) -> None:
         """Work beside the person, then alone."""
         for _ in range(6):
-            self._record()
-        self._idle()
-        self._memory.refresh()
+            self._try(self._record)
+        self._try(self._idle)
+        self._try(self._memory.refresh)
         self._tell("ready")
-        while not select.select([self._stop], [], [], self._rng.uniform(0, LONGEST_PAUSE_S))[0]:
+        while not select.select([sys.stdin], [], [], self._rng.uniform(0, LONGEST_PAUSE_S))[0]:
             choice = self._rng.random()
             if choice < 0.3:
-                self._record()
+                self._try(self._record)
             elif choice < 0.6:
-                self._memory.refresh()
+                self._try(self._memory.refresh)
                 self._tell("refresh")
             else:
-                self._look()
+                self._try(self._look)
         for _ in range(_QUIET_REFRESHES):
-            self._idle()
-            self._memory.refresh()
-            self._look()
+            for step in (self._idle, self._memory.refresh, self._look):
+                self._try(step)
         self._tell(f"ended {time.monotonic()}")
         self._memory.close()
 
+    def _try(self, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except StorageError as error:
+            self._tell(f"refused {type(error).__name__}: {error}".replace("\n", " ")[:300])
+
     def _record(self) -> None:
-        if self._facts == _FACTS or self._rng.random() < 0.3:
+        if self._facts == self._last or self._rng.random() < 0.3:
             self._say(self._rng.choice(_IDLE))
             return
         self._facts += 1
@@ -124,27 +140,24 @@ class Machine:
             self._tell(f"shown {token} {now}")
 
     def _tell(self, text: str) -> None:
-        os.write(self._pipe, text.encode() + b"\n")
+        print(text, flush=True)
 
 
-def start(project: Path, rng: random.Random) -> tuple[int, int, int]:
-    """Start the machine's process: its id, the pipe that it tells through, the pipe whose end stops it."""
-    reading, telling = os.pipe()
-    stop, stopping = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        os.close(stopping)
-        _be(project, rng, telling, stop)
-    os.close(telling)
-    os.close(stop)
-    return child, reading, stopping
+def start(
+    project: Path, seed: str, storage: Mapping[str, object] = MappingProxyType({}), first: int = 0, facts: int = FACTS
+) -> subprocess.Popen[str]:
+    """Start the machine's process, which tells line by line what it does, until its standard input is closed."""
+    arguments = [str(project), seed, json.dumps(dict(storage)), str(first), str(facts)]
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, *arguments], cwd=Path(__file__).resolve().parents[1], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
 
 
-def _be(project: Path, rng: random.Random, pipe: int, stop: int) -> NoReturn:
+if __name__ == "__main__":
+    place, chance, where, number, count = sys.argv[1:]
     try:
-        Machine(project, rng, pipe, stop).run()
+        Machine(Path(place), random.Random(chance), json.loads(where), int(number), int(count)).run()
     except BaseException as error:
-        os.write(pipe, f"error {type(error).__name__}: {error}".replace("\n", " ").encode()[:500] + b"\n")
-        os._exit(1)
-    os._exit(0)
+        print(f"error {type(error).__name__}: {error}".replace("\n", " ")[:500], flush=True)
+        raise

@@ -35,7 +35,6 @@ where there is nothing to say: bytes that differ, but for the lines that tell th
 from __future__ import annotations
 
 import logging
-import os
 import random
 import shutil
 import sys
@@ -88,15 +87,15 @@ class Life:
     def play(self) -> None:
         """Live, and look at what is left."""
         open_memory(self.project, config=CONFIG, counter=COUNTER).close()
-        child, reading, stopping = start(self.project, random.Random(f"machine {self.number}"))
+        child = start(self.project, f"machine {self.number}")
+        assert child.stdin is not None
         ready = threading.Event()
 
         def listen() -> None:
-            with os.fdopen(reading, encoding="utf-8") as pipe:
-                for line in pipe:
-                    self.seen.take(line)
-                    if self.seen.counts["ready"]:
-                        ready.set()
+            for line in child.stdout or ():
+                self.seen.take(line)
+                if self.seen.counts["ready"]:
+                    ready.set()
             ready.set()
 
         listener = threading.Thread(target=listen)
@@ -105,9 +104,9 @@ class Life:
             ready.wait()
             self._edit()
         finally:
-            os.close(stopping)
+            child.stdin.close()
             listener.join()
-            os.waitpid(child, 0)
+            child.wait()
         self._examine()
 
     def _edit(self) -> None:
@@ -133,7 +132,7 @@ class Life:
             "deleted_lines_returned": [*self.person.returned],
             "machine_changes_lost": list(self._machine_lost(texts, facts)),
             "unparseable": list(self.person.unparseable),
-            "errors": self.seen.errors,
+            "errors": [*self.seen.errors, *self.seen.refused],
             "twice": list(self._twice(texts)),
             "unheard": list(self._unheard(texts, facts)),
         }

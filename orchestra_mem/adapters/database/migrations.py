@@ -352,7 +352,7 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX refreshes_operation ON refreshes (operation);
     """,
-    # 14: the documents of a memory that several machines have copies of
+    # 14: the documents of a memory that several machines have copies of, and who may write them
     """
     CREATE TABLE shared_files (
         name TEXT PRIMARY KEY,
@@ -362,5 +362,10 @@ MIGRATIONS: tuple[str, ...] = (
         machine TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX shared_files_revision ON shared_files (revision);
+    CREATE TABLE write_leases (
+        name TEXT PRIMARY KEY,
+        holder TEXT NOT NULL,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     """,
 )

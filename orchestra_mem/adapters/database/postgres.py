@@ -7,7 +7,10 @@ writers do: numbers are then given in the order in which they are committed, and
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -33,6 +36,9 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
+# Who is cut off while it holds a lock has ended by then what it does: a refresh takes a fraction of a second.
+_LEASE_S = 8
+_LEASE_POLL_S = 0.05
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the call that meets it tells
 # PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
 _MARK = "\U00100000"
@@ -115,7 +121,7 @@ class PostgresDatabase(SqlDatabase):
         self._commits = 0
         self._closed = False
         self._name = _told_name(url)
-        busy_timeout_s = max(0.1, busy_timeout_s)
+        self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
         options = (
             f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 "
@@ -213,17 +219,37 @@ class PostgresDatabase(SqlDatabase):
     def exclusive(self, what: str) -> Iterator[None]:
         """Keep all others who ask for the same away, whatever transactions there are meanwhile.
 
-        Who loses the connection loses it to the next one: what is written within is to be conditional.
+        Who is cut off from the server keeps it for some seconds: until then it has ended what it does, or was told.
         """
         self._check_open()
+        holder, name = f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}", f"orchestra-mem {what}"
         with self._translated(f"locking {what}"), self._pool.connection() as connection:
-            name = (f"orchestra-mem {what} {self.schema}",)
-            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", name)
+            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
             try:
+                self._take_lease(connection, name, holder)
                 yield
             finally:
-                with suppress(psycopg.Error):
-                    connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
+                with suppress(psycopg.Error, PoolTimeout):
+                    self._end_lease(connection, name, holder)
+
+    def _take_lease(self, connection: psycopg.Connection[Any], name: str, holder: str) -> None:
+        deadline = time.monotonic() + self._busy_timeout_s
+        values = {"name": name, "holder": holder, "lease": _LEASE_S, "dead": ""}
+        while connection.execute(_TAKE_LEASE, values).fetchone() is None:
+            row = connection.execute("SELECT holder FROM write_leases WHERE name = %s", (name,)).fetchone()
+            values["dead"] = row[0] if row and _has_died(row[0]) else ""
+            if time.monotonic() > deadline:
+                raise LockTimeoutError(f"locking: {self._name}: {row and row[0]} has held {name} for too long")
+            if not values["dead"]:
+                time.sleep(_LEASE_POLL_S)
+
+    def _end_lease(self, connection: psycopg.Connection[Any], name: str, holder: str) -> None:
+        if connection.closed or connection.broken:
+            with self._pool.connection(timeout=_LEASE_S) as another:
+                another.execute(_END_LEASE, {"name": name, "holder": holder})
+            return
+        connection.execute(_END_LEASE, {"name": name, "holder": holder})
+        connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:
@@ -317,6 +343,15 @@ class PostgresDatabase(SqlDatabase):
         return StorageError(text)
 
 
+# Who takes it writes nothing that has to outlive a loss of power.
+_QUICK = "WITH quick AS (SELECT set_config('synchronous_commit', 'off', true) AS done)"
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) AS BIGINT)"
+_TAKE_LEASE = (
+    f"{_QUICK} INSERT INTO write_leases SELECT %(name)s, %(holder)s, {_NOW} + %(lease)s FROM quick ON CONFLICT (name) "
+    "DO UPDATE SET holder = excluded.holder, until = excluded.until "
+    f"WHERE write_leases.until < {_NOW} OR write_leases.holder IN ('', %(dead)s) RETURNING 1"
+)
+_END_LEASE = f"{_QUICK} UPDATE write_leases SET holder = '' FROM quick WHERE name = %(name)s AND holder = %(holder)s"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
@@ -334,6 +369,20 @@ def _told_name(url: str) -> str:
             "on, and that its parameters are libpq's"
         ) from None
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+
+
+def _has_died(holder: str) -> bool:
+    """Whether who holds a lease was a process of this machine that runs no more."""
+    host, pid, _ = holder.split(" ")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

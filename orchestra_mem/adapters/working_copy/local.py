@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from orchestra_mem.adapters.files.reading import decode, encode
+from orchestra_mem.core.documents.copies import Copy
 from orchestra_mem.errors import StorageError, database_error
 from orchestra_mem.types import FileState
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS copies (name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL)
-    STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS copies (
+    name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL, stamp INTEGER, text TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text BLOB NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 """
-# An editor may have one open for hours, while others go on.
-_TEXTS_KEPT = 24
 _GONE = "gone"
+# An editor may have a document open for hours, while others go on: what so many bytes, packed, tell of each is kept.
+_KEPT_BYTES = 4_000_000
+_FORGET = (
+    "DELETE FROM seen WHERE name = ?1 AND id <= (SELECT max(id) FROM (SELECT id, sum(length(text)) "
+    "OVER (ORDER BY id DESC) AS size FROM seen WHERE name = ?1) WHERE size > ?2)"
+)
 
 
 class LocalTexts:
@@ -87,29 +95,38 @@ class LocalTexts:
             rows = connection.execute("SELECT name FROM copies WHERE state <> ? ORDER BY name", (_GONE,))
             return [name for (name,) in rows]
 
-    def held(self, name: str) -> list[tuple[int | None, str]]:
-        """Return the texts that a copy has held, oldest first, each with the revision in its front matter."""
+    def in_step(self, name: str) -> Copy | None:
+        """Return what a copy held when it was brought to its revision; None where that is not remembered."""
         with self._open() as connection:
-            return connection.execute("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", (name,)).fetchall()
+            row = connection.execute("SELECT stamp, text FROM copies WHERE name = ?", (name,)).fetchone()
+            return Copy(*row) if row and row[1] is not None else None
 
-    def bring(self, name: str, revision: int, state: FileState | None, held: tuple[int | None, str] | None) -> None:
-        """Note that a copy is at a revision, in a file of this state, and what it holds where that is remembered."""
+    def held(self, name: str) -> list[Copy]:
+        """Return what a copy has held, oldest first."""
         with self._open() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with connection:
-                connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", (name, revision, _state(state)))
-                if held is not None:
-                    connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", (name, *held))
-                    connection.execute(
-                        "DELETE FROM seen WHERE name = ? AND id <= (SELECT id FROM seen WHERE name = ? "
-                        "ORDER BY id DESC LIMIT 1 OFFSET ?)",
-                        (name, name, _TEXTS_KEPT),
-                    )
+            rows = connection.execute("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", (name,))
+            return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
+
+    def remember(self, name: str, copy: Copy) -> None:
+        """Remember what a copy holds now."""
+        packed = zlib.compress(encode(copy.text), level=1)
+        with self._open() as connection:
+            connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", (name, copy.stamp, packed))
+            connection.execute(_FORGET, (name, _KEPT_BYTES))
+
+    def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
+        """Note the revision that a copy is at, what it holds where that is remembered, and the state of its file."""
+        with self._open() as connection:
+            row = name, revision, _state(state), copy and copy.stamp, copy and copy.text
+            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
+        if copy is not None:
+            self.remember(name, copy)
 
     def forget(self, name: str, revision: int) -> None:
         """Note the revision at which a file went; there is no copy any more."""
         with self._open() as connection:
-            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", (name, revision, _GONE))
+            row = name, revision, _GONE, None, None
+            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
             connection.execute("DELETE FROM seen WHERE name = ?", (name,))
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestra_mem.adapters.database.shared_files import SharedFile, SqlSharedFiles
 from orchestra_mem.adapters.files import FileDocumentStore
@@ -21,15 +21,17 @@ from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.versions import version_document
 from orchestra_mem.adapters.working_copy.following import Follower
 from orchestra_mem.adapters.working_copy.local import LocalTexts
-from orchestra_mem.core.documents.copies import brought_together, stamped, unstamped
+from orchestra_mem.core.documents.copies import Copy, brought_together, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.types import Author, Version, VersionReason
 
 logger = logging.getLogger(__name__)
 
+_Given = TypeVar("_Given")
+
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
-# Documents of ended sessions may be many, and few people edit them.
-_ARCHIVES_EVERY_S = 30.0
+# Documents of ended sessions and versions may be many, and few change.
+_ALL_EVERY_S = 30.0
 
 
 class SharedDocumentStore(FileDocumentStore):
@@ -60,29 +62,35 @@ class SharedDocumentStore(FileDocumentStore):
         self._exclusive = exclusive
         self._copies = copies
         self._machine = machine
-        self._holds = False
+        self._holds = self._brings = False
         self._stamp = 0
-        self._archives_seen_s = -_ARCHIVES_EVERY_S
+        self._all_seen_s = -_ALL_EVERY_S
         self._follower: Follower | None = None
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other machines, processes and threads from writing documents; the copies here are up to date then."""
         with super().lock():
-            if self._holds or self._read_only:
+            if self._read_only or self._brings:
                 yield
-                return
-            with self._exclusive():
-                self._holds = True
-                try:
+            elif self._holds:
+                if self._saved():  # since it was taken
                     self._bring_together()
-                    yield
-                finally:
-                    self._holds = False
+                yield
+            else:
+                with self._exclusive():
+                    self._holds = True
+                    try:
+                        self._bring_together()
+                        yield
+                    finally:
+                        self._holds = False
 
     def follow(self) -> None:
         """Take over what other machines have written, and share what was saved here."""
-        if not self._read_only and (self._files.last_revision() > self._copies.through or self._saved()):
+        if self._read_only:
+            return
+        if self._is_due or self._saved() or self._files.last_revision() > self._copies.through:
             with self.lock():
                 pass
 
@@ -100,118 +108,150 @@ class SharedDocumentStore(FileDocumentStore):
     # Bringing the copies and the server's files together
 
     def _bring_together(self) -> None:
+        self._brings = True
+        try:
+            self._bring_newer()
+        finally:
+            self._brings = False
+
+    def _bring_newer(self) -> None:
         newer = self._files.newer_than(self._copies.through)
         if not newer and not self._copies.through:
             self._share_all()
         all_taken = True
         for file in newer:
-            all_taken &= self._take(file)
+            all_taken &= self._done(self._take, file)
             if all_taken:
                 self._copies.through = file.revision
+        everything = self._is_due
+        if everything:
+            self._all_seen_s = time.monotonic()
+            self._share_versions()
         names = {file.name for file in newer}
-        for name in self._saved():
+        for name in self._saved(everything=everything):
             if name not in names:
-                self._share_saved(name)
+                self._done(self._share_saved, name)
+
+    def _done(self, step: Callable[[_Given], None], given: _Given) -> bool:
+        """Do a step; False where the copy here cannot be read or written now."""
+        try:
+            step(given)
+        except (DocumentConflictError, DocumentError, StorageReadOnlyError) as error:
+            logger.debug("%s", error)
+            return False
+        return True
+
+    @property
+    def _is_due(self) -> bool:
+        return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
     def _share_all(self) -> None:
         """Share what lies here: nobody has shared anything yet."""
         for name, folder in self._folders.items():
             for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
-                if not path.is_symlink() and (text := self.read_settled(path)) is not None:
-                    self._share(f"{name}/{path.relative_to(folder).as_posix()}", text)
+                if not path.is_symlink() and (copy := self._here(path)) is not None:
+                    self._share(f"{name}/{path.relative_to(folder).as_posix()}", copy)
 
-    def _saved(self) -> list[str]:
+    def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
-        is_due = time.monotonic() >= self._archives_seen_s + _ARCHIVES_EVERY_S
-        if is_due:
-            self._archives_seen_s = time.monotonic()
-        names = [name for name in self._copies.names() if _VERSIONS not in name and (is_due or _ARCHIVE not in name)]
+        but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
+        names = [name for name in self._copies.names() if not any(part in name for part in but)]
         return self._copies.changed({name: self.state(self._path(name)) for name in names})
 
-    def _take(self, file: SharedFile) -> bool:
-        """Take over another machine's change; False where the copy here cannot be written now."""
-        if file.revision <= self._copies.revision(file.name):
-            return True
-        path = self._path(file.name)
+    def _share_versions(self) -> None:
+        """Share versions that were kept here while the server could not be reached."""
+        known = self._copies.names()
+        for path in sorted(self._versions.glob("*.md")):
+            if (name := self._name(path)) not in known and name is not None:
+                self._share(name, Copy(None, decode(path.read_bytes())))
+
+    def _here(self, path: Path) -> Copy | None:
+        """What a file holds, None where there is none.
+
+        Raises:
+            DocumentConflictError: somebody is saving it, or it is no text.
+        """
         if self.state(path) is None:
-            mine, stamp = None, None
-        elif (data := self._settled(path)) is None:
-            return False  # somebody is saving it
-        else:
-            mine, stamp = unstamped(decode(data))
-        try:
+            return None
+        if (data := self._settled(path)) is None:
+            raise DocumentConflictError(f"{path} is being saved")
+        text, stamp = unstamped(decode(data))
+        return Copy(stamp, text)
+
+    def _take(self, file: SharedFile) -> None:
+        """Take over another machine's change."""
+        if file.revision > self._copies.revision(file.name):
+            mine = self._here(self._path(file.name))
             if file.text is None:
-                self._take_away(file, mine, stamp)
+                self._take_away(file, mine)
             else:
-                self._write(file, mine, self._merged(file, mine, stamp))
-        except (DocumentConflictError, DocumentError, StorageReadOnlyError) as error:
-            logger.info("%s", error)
-            return False
-        return True
+                self._write(file, file.text, mine)
 
-    def _merged(self, file: SharedFile, mine: str | None, stamp: int | None) -> str:
-        """The text that a document is to have here, after what was saved here is done to another machine's text."""
-        assert file.text is not None
-        held = self._copies.held(file.name)
-        if mine is None or mine == file.text or _VERSIONS in file.name or (held and mine == held[-1][1]):
-            return file.text
-        self._keep_mine(self._path(file.name), mine)
-        if not held:
-            logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
-            return file.text
-        return brought_together(held, file.text, mine, stamp, machines=(self._machine, file.machine))
+    def _share_saved(self, name: str) -> None:
+        """Share what somebody has saved here. What was taken away or emptied comes back: others have it still."""
+        known, mine = self._copies.in_step(name), self._here(self._path(name))
+        if known is None:
+            return
+        if mine is not None and mine.text.strip() and mine.stamp == known.stamp and mine.text != known.text:
+            self._share(name, mine)
+        else:
+            there = SharedFile(name=name, revision=self._copies.revision(name), text=known.text, machine=self._machine)
+            self._write(there, known.text, mine)
 
-    def _keep_mine(self, path: Path, text: str) -> None:
-        """Keep as a version what somebody has saved here, before more is put into it."""
+    def _write(self, file: SharedFile, theirs: str, mine: Copy | None) -> None:
+        """Write here what is on the server, with what was saved here, which is shared first."""
+        text, revision, path = self._merged(file, theirs, mine), file.revision, self._path(file.name)
+        if text != theirs:
+            revision = self._files.put(self._file(file.name, text), known=revision)
+            if mine is not None:  # the server has it: what is saved next is a change of this
+                self._copies.remember(file.name, mine)
+        if mine is None or mine.text != text:
+            self._check_change(path)
+            mine = self._put_stamped(path, text, mine and mine.text, revision, "pull")
+        self._note(file.name, revision, mine)
+
+    def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
+        """The text that a document is to have, after what was saved here is done to what is on the server."""
+        known, held = self._copies.in_step(file.name), self._copies.held(file.name)
+        if mine is None or not mine.text.strip() or mine.text in (theirs, known and known.text):
+            return theirs
+        if _VERSIONS in file.name:
+            return theirs
+        path = self._path(file.name)
         saved = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         name = version_document(path, self._versions)
-        self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+        self.keep_version(name, mine.text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+        if not held:
+            logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
+            return theirs
+        return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
 
-    def _write(self, file: SharedFile, mine: str | None, text: str) -> None:
-        revision = file.revision
-        if text != file.text:
-            revision = self._files.put(self._file(file.name, text), known=revision)
-        path = self._path(file.name)
-        if mine != text:
-            self._stamp = revision
-            self._check_change(path)
-            self._put(path, text, mine, "pull")
-        self._note(file.name, revision, text)
-
-    def _take_away(self, file: SharedFile, mine: str | None, stamp: int | None) -> None:
+    def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove a copy whose file is gone from the server, or has moved: what was saved here goes along."""
-        held = self._copies.held(file.name)
-        if mine is not None and held and mine != held[-1][1] and _VERSIONS not in file.name:
+        known, held = self._copies.in_step(file.name), self._copies.held(file.name)
+        if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
                 return
             there = self.read(self._path(file.moved_to)) or ""
-            text = brought_together(held, there, mine, stamp, machines=(self._machine, file.machine))
+            text = brought_together(held, there, mine, machines=(self._machine, file.machine))
             self.replace(self._path(file.moved_to), text, expected=there, name="pull")
         if mine is not None:
-            super().remove(self._path(file.name), expected=mine, name="pull")
+            super().remove(self._path(file.name), expected=mine.text, name="pull")
         self._copies.forget(file.name, file.revision)
 
-    def _share_saved(self, name: str) -> None:
-        """Share what somebody has saved here. What was taken away comes back: other machines have it still."""
-        path, held = self._path(name), self._copies.held(name)
-        if self.state(path) is None:
-            if held:
-                self._stamp = self._copies.revision(name)
-                self._put(path, held[-1][1], None, "pull")
-                self._note(name, self._stamp, held[-1][1])
-        elif (text := self.read_settled(path)) is not None:
-            if held and text == held[-1][1]:
-                self._note(name, self._copies.revision(name), text)
-            else:
-                self._share(name, text)
+    # Sharing
 
-    def _share(self, name: str, text: str, *, known: int | None = None) -> None:
+    def _share(self, name: str, copy: Copy, *, known: int | None = None) -> None:
         """Store what lies here as a file's new revision."""
+        revision = self._share_text(name, copy.text, known=known)
+        self._note(name, revision, copy)
+
+    def _share_text(self, name: str, text: str, *, known: int | None = None) -> int:
         known = self._copies.revision(name) if known is None else known
         revision = self._files.put(self._file(name, text), known=known)
-        self._note(name, revision, text)
         self._step(revision)
+        return revision
 
     def _share_removal(self, path: Path, moved_to: str = "") -> None:
         name = self._name(path)
@@ -224,13 +264,12 @@ class SharedDocumentStore(FileDocumentStore):
         if revision == self._copies.through + 1:  # else something of another machine's is still to be taken over
             self._copies.through = revision
 
-    def _note(self, name: str, revision: int, text: str) -> None:
-        """Remember what a copy holds; who saves it this instant has saved it after that."""
+    def _note(self, name: str, revision: int, copy: Copy) -> None:
+        """Note that a copy is at a revision; who saves it this instant has saved it after that."""
         path = self._path(name)
-        state, data = self.state(path), self._settled(path)
-        there, stamp = (None, None) if data is None else unstamped(decode(data))
-        is_version = _VERSIONS in name
-        self._copies.bring(name, revision, state if there == text else None, None if is_version else (stamp, text))
+        state = self.state(path)
+        is_it = self._settled(path) == self._bytes(name, copy)
+        self._copies.bring(name, revision, state if is_it else None, None if _VERSIONS in name else copy)
 
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
@@ -255,7 +294,21 @@ class SharedDocumentStore(FileDocumentStore):
     def bytes_of(self, path: Path, text: str) -> bytes:
         """Return the bytes that a document's file gets for a text."""
         name = self._name(path)
-        return encode(text if name is None or _VERSIONS in name else stamped(text, self._stamp))
+        return encode(text) if name is None else self._bytes(name, Copy(self._stamp, text))
+
+    def _bytes(self, name: str, copy: Copy) -> bytes:
+        return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
+
+    def _put_stamped(self, path: Path, text: str, expected: str | None, revision: int, name: str) -> Copy:
+        """Write a document that bears the number of its revision, where it has a place for that."""
+        self._stamp = revision
+        self._put(path, text, expected, name)
+        return Copy(unstamped(stamped(text, revision))[1], text)
+
+    def read_settled(self, path: Path) -> str | None:
+        """See `DocumentReader.read_settled`; under the lock, what is shared, and not what was saved here meanwhile."""
+        known = self._copies.in_step(self._name(path) or "") if self._holds else None
+        return known.text if known is not None else super().read_settled(path)
 
     def read_shown(self, path: Path) -> str | None:
         """See `DocumentReader.read_shown`."""
@@ -263,29 +316,35 @@ class SharedDocumentStore(FileDocumentStore):
         return text and unstamped(text)[0]
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
-        """See `FileDocumentStore.replace`."""
-        with self.lock():
-            self._stamp = self._copies.through + 1
+        """See `FileDocumentStore.replace`. It is shared before it is written: others have it if this ends between."""
+        if (shared := self._name(path)) is None:
             super().replace(path, text, expected=expected, name=name)
-            if (shared := self._name(path)) is not None:
-                self._share(shared, text)
+            return
+        with self.lock(), self._changing("writing", path):
+            known, mine = self._copies.in_step(shared), self._here(path)
+            if (mine and mine.text) != expected or (known is not None and known.text != expected):
+                self._bring_together()  # saved, emptied or taken away since the lock was taken
+                raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
+            self._check_change(path)
+            revision = self._share_text(shared, text)
+            self._note(shared, revision, self._put_stamped(path, text, expected, revision, name))
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
         with self.lock():
             super().append(path, text, name=name)
-            shared, whole = self._name(path), self.read(path)
-            if shared is not None and whole is not None:
-                self._share(shared, whole)
+            self._share_written(path)
+
+    def _share_written(self, path: Path) -> None:
+        if (name := self._name(path)) is not None and (copy := self._here(path)) is not None:
+            self._share(name, copy)
 
     def move(self, path: Path, target: Path, *, name: str) -> None:
         """See `FileDocumentStore.move`."""
         with self.lock():
             super().move(path, target, name=name)
-            shared, whole = self._name(target), self.read(target)
-            if shared is not None and whole is not None:
-                self._share(shared, whole)
-                self._share_removal(path, moved_to=shared)
+            self._share_written(target)
+            self._share_removal(path, moved_to=self._name(target) or "")
 
     def remove(self, path: Path, *, expected: str, name: str) -> None:
         """See `FileDocumentStore.remove`."""
@@ -299,7 +358,7 @@ class SharedDocumentStore(FileDocumentStore):
         """See `FileDocumentStore.keep_version`."""
         version = super().keep_version(document, text, time=time, author=author, reason=reason)
         if (shared := self._name(Path(version.path))) is not None:
-            self._share(shared, text)
+            self._share(shared, Copy(None, text))
         return version
 
     def prune_versions(self, document: str, keep: int) -> int:

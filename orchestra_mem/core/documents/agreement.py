@@ -70,8 +70,22 @@ def brought_forward(opened: str, left: str, person: str, own: Container[str] = (
 
 
 def rebased(opened: str, theirs: str, mine: str) -> Merged:
-    """Merge what two people have made of a text that both had `opened`: each one's changes, deletions too."""
-    return _unmarked(merge(*_agreed(opened, theirs, mine, frozenset())))
+    """Merge what two people have made of a text that both had `opened`: each one's changes, deletions too.
+
+    Where both changed the same lines of free text, both stand. Of a fact or a task that both reworded mine stands, and
+    theirs is a conflict; where one took it out, it stands as the other reworded it.
+    """
+    reworded: list[tuple[str, str, str]] = []
+    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
+    places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
+    return Merged(
+        text=found.text,
+        conflicts=tuple(
+            Conflict(line=places[stands], base=f"{was}\n", machine=f"{other}\n", person=f"{stands}\n")
+            for was, other, stands in reworded
+            if stands in places
+        ),
+    )
 
 
 def _has_faulty_front(text: str) -> bool:
@@ -85,12 +99,19 @@ def _head(text: str) -> str:
     return "".join(block.text for block in blocks[:first])
 
 
-def _agreed(base: str, machine: str, person: str, free: Container[str] | None = None) -> tuple[str, str, str]:
+def _agreed(
+    base: str,
+    machine: str,
+    person: str,
+    free: Container[str] | None = None,
+    reworded: list[tuple[str, str, str]] | None = None,
+) -> tuple[str, str, str]:
     """The three texts with one row for each identity that machine and person both have, but for those that are `free`.
 
     Of what the machine has no more, a row that the person has not touched goes; one that they changed is theirs. What
     the person took out comes back where the machine's ledger has it nevertheless, and stays away where the texts alone
-    can tell, as they do where the person is ahead of the ledgers: then some rows may be free.
+    can tell, as they do where the person is ahead of the ledgers: then some rows may be free. Where both are
+    people's, rows that both have reworded are told in `reworded`: as they were, the machine's, and what stands.
     """
     ahead = free is not None
     if has_work(machine):
@@ -111,6 +132,8 @@ def _agreed(base: str, machine: str, person: str, free: Container[str] | None = 
             continue
         if now:
             row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
+            if reworded is not None and was and len({*map(_words, (was, now, mine))}) == 3:
+                reworded.append((was.row, now.row, row))
             if was:
                 in_base[was.place] = row
         elif was:
@@ -120,6 +143,8 @@ def _agreed(base: str, machine: str, person: str, free: Container[str] | None = 
             in_person |= dict.fromkeys([copy.place for copy in copies])
     for key in old.keys() - own.keys():
         stays_away = key in new and (ahead or key[0] in "@=-")
+        if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
+            stays_away = False
         in_base[old[key][0].place] = new[key][0].row if stays_away else None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
         if line.key[0] == "-" and changed.get(line.place, line.row):
@@ -147,6 +172,11 @@ def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ah
 def _form(line: OwnedLine) -> object:
     """What is equal for rows that are written alike."""
     return line.plan or (squeeze(line.row) if line.fact else line.row)
+
+
+def _words(line: OwnedLine) -> object:
+    """What people say in a row."""
+    return line.plan.title if line.plan else line.fact or line.row
 
 
 def _tail(line: OwnedLine) -> str:

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from orchestra_mem.core.documents.agreement import rebased
-from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.conflicts import find_conflicts, mark, reject, without_conflicts
 from orchestra_mem.core.documents.markdown import FRONT
 from orchestra_mem.core.documents.opened import ancestor, nearest
+from orchestra_mem.core.documents.owned_lines import shared
 
 _STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
+_TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
+_NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
 _END = re.compile(r"^---[ \t]*\r?\n?\Z", re.MULTILINE)
+
+
+class Copy(NamedTuple):
+    """A document's text as a copy holds it, and the revision in its front matter, None where it bears none."""
+
+    stamp: int | None
+    text: str
 
 
 def stamped(text: str, number: int) -> str:
@@ -37,20 +48,34 @@ def unstamped(text: str) -> tuple[str, int | None]:
     return text[: found.start()] + text[found.end() :], int(found["number"])
 
 
-def brought_together(
-    seen: Sequence[tuple[int | None, str]], theirs: str, mine: str, stamp: int | None, *, machines: tuple[str, str]
-) -> str:
+def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str]) -> str:
     """Do to another machine's text what somebody has done to a copy here.
 
     Where both changed the same lines, this machine's stand and the other's are shown below them in a conflict.
 
     Args:
-        seen: what the copy here has held, oldest first, each with the revision that its file bore; at least one.
+        held: what the copy here has held, oldest first.
         theirs: the document as it is by now.
         mine: what was saved here.
-        stamp: the revision in the front matter of that.
         machines: the names of this machine and of the other.
     """
-    same = [text for number, text in seen if number == stamp and stamp is not None]
-    opened = ancestor(same, mine) if same else nearest([text for _, text in seen], mine)
-    return mark(rebased(opened, theirs, mine), machines=machines)
+    said = _as_in(theirs, mine.text)
+    texts = [_as_in(theirs, copy.text) for copy in held if mine.stamp in (copy.stamp, None)]
+    opened = shared(theirs, said)  # of what is older than all that is known nothing is known to be taken out
+    if texts:
+        opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
+    decided = {block.id for block in find_conflicts(opened)} - {block.id for block in find_conflicts(said)}
+    waiting = theirs
+    for block in find_conflicts(theirs):
+        if block.id in decided:
+            waiting = reject(waiting, block.id).text
+    merged = rebased(*map(without_conflicts, (opened, theirs, said)))
+    return mark(merged, waiting, machines)
+
+
+def _as_in(theirs: str, text: str) -> str:
+    """A text with what is the machine's in another: when it was written, and the numbers that lines have got."""
+    times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
+    text = _TIME.sub(lambda found: times.get(found["key"], found[0]), text)
+    numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
+    return "\n".join(numbered.get(row, row) for row in text.split("\n"))

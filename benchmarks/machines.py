@@ -1,0 +1,292 @@
+"""Three machines edit and record at once in one memory on a server: nobody's words are lost, nothing comes back.
+
+Each of the three has a folder of its own, in which a process records, refreshes and asks for contexts, and a person
+who edits as in `edits.py`, old texts and slow editors included; all three edit the same lines. Meanwhile connections to
+the server are cut, and a machine's process is killed, while its person goes on, and begun again some rounds later.
+
+`person_lines_lost`: tokens that somebody saved, that nobody has taken out since, and that stand in no document, not
+even in a block of a conflict. `deleted_lines_returned`: lines that somebody took out, that stand, and that nobody has
+put back since. `machine_changes_lost`: acknowledged operations that no fact is known of, facts that stand by the ledger
+and are in no document, and facts that are removed though nobody took them out. `unequal`: files that are not the same
+in all three folders at the end. `shown_elsewhere`: from the return of a save to the moment at which both other folders
+have it.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks._edits import MACHINE, NUMBER, OWN_SECTION, Person, Save, standing, tokens
+from benchmarks._edits_machine import CONFIG, COUNTER, Seen, start
+from benchmarks._harness import Options, Report, Target, run, say
+from orchestra_mem.build import HOME, open_memory
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus
+from tests.postgres_server import PostgresServer
+
+TARGETS: dict[str, Target] = {
+    "person_lines_lost": ("<=", 0),
+    "deleted_lines_returned": ("<=", 0),
+    "machine_changes_lost": ("<=", 0),
+    "unparseable": ("<=", 0),
+    "unequal": ("<=", 0),
+    "errors": ("<=", 0),
+    "shown_elsewhere_p95_ms": ("<=", 2000),
+}
+_MACHINES = ("laptop", "desk", "shed")
+_ROUNDS = 50
+_CUT_EVERY, _KILL_EVERY, _OFF_ROUNDS = 9, 16, 5
+# Each process has facts of its own, so that none takes another's place.
+_FACTS, _MOST_BEGUN = 5, 3
+_SETTLED_S = 8.0
+_EXAMPLES = 8
+
+
+@dataclass(slots=True)
+class Workplace:
+    """One machine: its folder, who edits there, its process, and what that has told."""
+
+    number: int
+    project: Path
+    storage: dict[str, object]
+    person: Person
+    seen: Seen = field(default_factory=Seen)
+    _child: subprocess.Popen[str] | None = None
+    _listener: threading.Thread | None = None
+    _begun: int = 0
+
+    def begin(self) -> None:
+        """Start its process, which goes on where the last one ended."""
+        ready = threading.Event()
+        first = (self.number * _MOST_BEGUN + self._begun) * _FACTS
+        self._begun += 1
+        self._child = child = start(self.project, f"machine {self.number} {self._begun}", self.storage, first, _FACTS)
+
+        def listen() -> None:
+            for line in child.stdout or ():
+                self.seen.take(line)
+                if line.startswith("ready"):
+                    ready.set()
+            ready.set()
+
+        self._listener = threading.Thread(target=listen)
+        self._listener.start()
+        ready.wait()
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return self._child is not None
+
+    def end(self, *, kill: bool = False) -> None:
+        """End its process, in its own time or at once."""
+        assert self._child is not None
+        assert self._child.stdin is not None
+        assert self._listener is not None
+        if kill:
+            self._child.kill()
+        self._child.stdin.close()
+        self._listener.join()
+        self._child.wait()
+        self._child = None
+
+    def texts(self) -> dict[DocumentName, str]:
+        """Its documents as they lie there."""
+        return {name: self.person.path(name).read_text("utf-8") for name in DocumentName}
+
+
+@dataclass(slots=True)
+class Life:
+    """One memory on three machines."""
+
+    number: int
+    places: list[Workplace]
+    server: PostgresServer
+    rng: random.Random
+    found: dict[str, list[str]] = field(default_factory=dict)
+    elsewhere_ms: list[float] = field(default_factory=list)
+
+    def play(self) -> None:
+        """Live, then look at what is left."""
+        for place in self.places:
+            place.begin()
+        first, *others = self.places
+        first.person.begin()
+        _shown(OWN_SECTION, [place.person.path(name) for place in others for name in DocumentName])
+        for number in range(1, _ROUNDS + 1):
+            self._disturb(number)
+            for place in self.rng.sample(self.places, len(self.places)):
+                place.person.play(number)
+                time.sleep(self.rng.uniform(0, 0.05))
+        for place in self.places:
+            place.person.close(_ROUNDS)
+            if not place.runs:
+                place.begin()
+        self._watch()
+        for place in self.places:
+            place.end()
+        self._examine()
+
+    def _disturb(self, number: int) -> None:
+        if number % _CUT_EVERY == 0:
+            self.server.cut_connections()
+        off = [place for place in self.places if not place.runs]
+        if number % _KILL_EVERY == 0:
+            self.rng.choice(self.places).end(kill=True)
+        elif off and number % _KILL_EVERY == _OFF_ROUNDS:
+            off[0].begin()
+
+    def _watch(self) -> None:
+        """See how soon a save is in the other folders."""
+        for _ in range(4):
+            writer, *others = self.rng.sample(self.places, len(self.places))
+            name = self.rng.choice([*DocumentName])
+            path = writer.person.path(name)
+            token = writer.person.note()
+            path.write_text(path.read_text("utf-8") + f"\n- And {token}\n", "utf-8")
+            begun = time.monotonic()
+            shown = _shown(token, [each.person.path(name) for each in others])
+            self.elsewhere_ms.append((time.monotonic() - begun if shown else _SETTLED_S) * 1000)
+
+    def _examine(self) -> None:
+        config = {**CONFIG, "storage": {**CONFIG["storage"], **self.places[0].storage}}
+        facts: list[MustKeep] = []
+        for place in [*self.places, *self.places]:  # what one shares last the others take over
+            with open_memory(place.project, config={**config, "storage": place.storage}, counter=COUNTER) as memory:
+                memory.refresh()
+                facts = [*memory.facts(standing=False)]
+        for place in self.places:
+            open_memory(place.project, config={**config, "storage": place.storage}, counter=COUNTER).close()
+        text = "".join(self.places[0].texts().values())
+        saves = sorted((save for place in self.places for save in place.person.saves), key=lambda save: save.at)
+        removed = {number for place in self.places for number in place.person.numbers}
+        shown = {int(each) for each in NUMBER.findall(text)}
+        known = {token for fact in facts for token in MACHINE.findall(fact.text + fact.found)}
+        lost = [token for place in self.places for token in place.seen.recorded if token not in known]
+        for fact in facts:
+            if fact.operation and fact.id not in removed:
+                gone = fact.status is MustKeepStatus.REMOVED
+                if gone or (fact.status is MustKeepStatus.STANDING and fact.id not in shown):
+                    lost.append(f"K{fact.id} ({fact.text}) is {'removed' if gone else 'in no document'}")
+        self.found = {
+            "person_lines_lost": list(_lost(saves, text)),
+            "deleted_lines_returned": list(_returned(saves, self.places[0].texts())),
+            "machine_changes_lost": lost,
+            "unparseable": [each for place in self.places for each in place.person.unparseable],
+            "unequal": list(_unequal([place.project / HOME for place in self.places])),
+            "errors": [each for place in self.places for each in place.seen.errors],
+            "refused": [each for place in self.places for each in place.seen.refused],
+            "twice": [line for line, count in Counter(standing(text)).items() if count > 1],
+        }
+
+
+def _shown(text: str, paths: Sequence[Path]) -> bool:
+    """Wait until all of some documents have a text."""
+    ends = time.monotonic() + _SETTLED_S
+    while not all(text in path.read_text("utf-8") for path in paths):
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _lost(saves: Sequence[Save], text: str) -> Iterator[str]:
+    """Tokens that were saved, that nobody took out afterwards or at the same time, and that stand nowhere."""
+    wanted: dict[str, int] = {}
+    for number, save in enumerate(saves):
+        wanted.update(dict.fromkeys(tokens(save.after) - tokens(save.before), number))
+    for save in saves:
+        for token in tokens(save.before) - tokens(save.after):
+            wanted.pop(token, None)
+    for token, number in wanted.items():
+        if token not in text:
+            yield f"{token} of save {number} ({saves[number].style.value}, {saves[number].document.value})"
+
+
+def _returned(saves: Sequence[Save], texts: dict[DocumentName, str]) -> Iterator[str]:
+    """Lines that somebody took out and that stand, though nobody has put them back or changed them since."""
+    out: dict[tuple[DocumentName, str], int] = {}
+    for number, save in enumerate(saves):
+        was, now = set(standing(save.before)), set(standing(save.after))
+        for line in now - was:
+            out.pop((save.document, line), None)
+        out.update({(save.document, line): number for line in was - now})
+    for (name, line), number in out.items():
+        if line in standing(texts[name]):
+            yield f"{name.value}: {line!r}, taken out by save {number} ({saves[number].style.value})"
+
+
+def _unequal(homes: Sequence[Path]) -> Iterator[str]:
+    """Files that are not in every folder, or not the same but for the number of the revision."""
+    files = [{path.relative_to(home): _bare(path) for path in home.rglob("*.md")} for home in homes]
+    for name in sorted({name for each in files for name in each}):
+        if len({each.get(name) for each in files}) > 1:
+            yield str(name)
+
+
+def _bare(path: Path) -> str:
+    rows = path.read_text("utf-8", "surrogateescape").split("\n")
+    return "\n".join(row for row in rows if not row.startswith("revision: "))
+
+
+def live(number: int, server: PostgresServer, root: Path) -> Life:
+    """Live one memory in three folders."""
+    schema = server.schema()
+    places = []
+    for at, machine in enumerate(_MACHINES):
+        project = root / machine / "bakery"
+        project.mkdir(parents=True)
+        storage: dict[str, object] = {"url": server.url, "schema_name": schema, "machine": machine}
+        person = Person(project / HOME / "memory", random.Random(f"person {number} {at}"), stamps=number % 3 == 2)
+        person.tokens = at * 100_000
+        places.append(Workplace(at, project, storage, person))
+    life = Life(number, places, server, random.Random(f"life {number}"))
+    life.play()
+    return life
+
+
+def measure(options: Options, report: Report) -> None:
+    """Live through all memories."""
+    lives: list[Life] = []
+    with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as data:
+        server = PostgresServer(Path(data))
+        for number in range(1 if options.quick else 6):
+            root = Path(tempfile.mkdtemp(prefix="machines-"))
+            try:
+                lives.append(live(number, server, root))
+            finally:
+                shutil.rmtree(root)
+            say(f"memory {number}: { ({key: len(found) for key, found in lives[-1].found.items() if found}) }")
+        server.stop()
+    notes = {
+        "person_lines_lost": "saved, not taken out, in no document",
+        "deleted_lines_returned": "stand again",
+        "machine_changes_lost": "of what was acknowledged",
+        "unparseable": "texts that somebody read",
+        "unequal": "files that are not the same in all folders",
+        "errors": "a machine's process ended with an error",
+        "refused": "calls that were told that the server cannot be reached",
+        "twice": "lines that stand more than once",
+    }
+    for key, note in notes.items():
+        found = [f"[{key}] memory {life.number}: {text}" for life in lives for text in life.found[key]]
+        report.add(key, len(found), note=note)
+        for text in found[:_EXAMPLES]:
+            report.note(text)
+    report.percentiles("shown_elsewhere", [ms for life in lives for ms in life.elsewhere_ms], (50, 95), note="save")
+    saves = sum(len(place.person.saves) for life in lives for place in life.places)
+    report.add("saves", saves, note=f"{len(lives) * _ROUNDS} rounds of three machines")
+
+
+if __name__ == "__main__":
+    sys.exit(run("machines", measure, TARGETS, sys.argv[1:]))
