@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -150,23 +149,6 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
         assert memory.documents.path("decision_log").read_text(encoding="utf-8")
         server.start()
         assert memory.record_operation("note", {"text": "back"}).id == 21
-
-
-def test_a_second_folder_is_refused_until_it_is_the_same(tmp_path: Path, config: dict[str, Any]) -> None:
-    """Documents are files: a second folder would take the first one's for a person's edits. A moved one goes on."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
-    with open_memory(first, config=config) as memory:
-        memory.record_operation("decision", {"text": "We keep the ledger in Postgres"})
-    with pytest.raises(StorageError, match=f"keeps the memory of another folder, .*:{first}/.obra: give this one"):
-        open_memory(second, config=config)
-    (first / ".obra" / "working_copy").unlink()  # lost, as by a cleaner: it is the same folder still
-    open_memory(first, config=config).close()
-    shutil.rmtree(second)
-    first.rename(second)
-    with open_memory(second, config=config) as memory:
-        assert len(memory.operations()) == 1
 
 
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:

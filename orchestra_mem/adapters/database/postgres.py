@@ -244,12 +244,13 @@ class PostgresDatabase(SqlDatabase):
                 time.sleep(_LEASE_POLL_S)
 
     def _end_lease(self, connection: psycopg.Connection[Any], name: str, holder: str) -> None:
-        if connection.closed or connection.broken:
+        values = {"name": name, "holder": holder}
+        try:
+            connection.execute(_END_LEASE, values)
+            connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
+        except psycopg.Error:  # cut off: the lock is gone with it, the lease is not
             with self._pool.connection(timeout=_LEASE_S) as another:
-                another.execute(_END_LEASE, {"name": name, "holder": holder})
-            return
-        connection.execute(_END_LEASE, {"name": name, "holder": holder})
-        connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
+                another.execute(_END_LEASE, values)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS copies (
 CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text BLOB NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 """
-_GONE = "gone"
+_GONE, _UNKNOWN = "gone", "unknown"
 # An editor may have a document open for hours, while others go on: what so many bytes, packed, tell of each is kept.
 _KEPT_BYTES = 4_000_000
 _FORGET = (
@@ -115,9 +115,9 @@ class LocalTexts:
             connection.execute(_FORGET, (name, _KEPT_BYTES))
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
-        """Note the revision that a copy is at, what it holds where that is remembered, and the state of its file."""
+        """Note the revision that a copy is at, what it holds where that is remembered, and its file's state where that is known."""
         with self._open() as connection:
-            row = name, revision, _state(state), copy and copy.stamp, copy and copy.text
+            row = name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and copy.text
             connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
         if copy is not None:
             self.remember(name, copy)

@@ -147,10 +147,10 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share_all(self) -> None:
         """Share what lies here: nobody has shared anything yet."""
-        for name, folder in self._folders.items():
+        for folder in self._folders.values():
             for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
-                if not path.is_symlink() and (copy := self._here(path)) is not None:
-                    self._share(f"{name}/{path.relative_to(folder).as_posix()}", copy)
+                if not path.is_symlink():
+                    self._done(self._share_written, path)
 
     def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""

@@ -1,0 +1,288 @@
+"""Several machines with one memory on a server: each folder has a copy of the documents, and all come to say the same.
+
+What many rounds of edits, cuts and kills leave is for `benchmarks/machines.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
+from orchestra_mem.build import load_settings
+from orchestra_mem.build.storage import open_database
+from orchestra_mem.doctor.moving import move_database
+from tests.memories import SMALL
+from tests.postgres_server import PostgresServer
+from tests.promises.conftest import work
+from tests.timing import until
+
+
+@dataclass
+class Machine:
+    """A machine: its folder, and the settings by which it opens the memory."""
+
+    project: Path
+    config: dict[str, Any]
+
+    @classmethod
+    def of(cls, root: Path, name: str, storage: dict[str, Any]) -> Machine:
+        """Make one, with a folder called as on every machine."""
+        project = root / name / "bakery"
+        project.mkdir(parents=True)
+        return cls(project, {**SMALL, "storage": {**storage, "machine": name}})
+
+    def open(self) -> OrchestratorContextManager:
+        """Open the memory there."""
+        return open_memory(self.project, config=self.config)
+
+    @property
+    def log(self) -> Path:
+        """Its decision log."""
+        return self.project / ".obra" / "memory" / "decision_log.md"
+
+    def text(self) -> str:
+        """What stands in that, but for the number of the revision."""
+        return "\n".join(row for row in self.log.read_text("utf-8").split("\n") if not row.startswith("revision: "))
+
+    def edit(self, old: str, new: str) -> None:
+        """Save it with other words somewhere."""
+        text = self.log.read_text("utf-8")
+        assert old in text
+        self.log.write_text(text.replace(old, new), "utf-8")
+
+    def files(self) -> dict[str, str]:
+        """Its documents with their versions, without the numbers of revisions."""
+        home = self.project / ".obra"
+        return {
+            str(path.relative_to(home)): "\n".join(
+                row for row in path.read_text("utf-8").split("\n") if not row.startswith("revision: ")
+            )
+            for path in home.rglob("*.md")
+        }
+
+
+@pytest.fixture
+def storage(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
+    """A schema of one's own on the server."""
+    schema = postgres.schema()
+    yield {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}
+    postgres.drop(schema)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path, storage: dict[str, Any]) -> Machine:
+    """The machine on which the memory began: it has a rule and a decision."""
+    machine = Machine.of(tmp_path, "laptop", storage)
+    with machine.open() as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
+        memory.refresh()
+    return machine
+
+
+@pytest.fixture
+def desk(tmp_path: Path, storage: dict[str, Any], laptop: Machine) -> Machine:
+    """Another one, which has never opened the memory."""
+    return Machine.of(tmp_path, "desk", storage)
+
+
+def test_what_is_saved_on_one_machine_is_in_the_others_file_within_two_seconds(laptop: Machine, desk: Machine) -> None:
+    """Whatever the programs there do; it is a fact for all of them. A new folder has the documents at once."""
+    with laptop.open() as here, desk.open() as there:
+        assert desk.text() == laptop.text()
+        laptop.edit("rye bread on Tuesdays", "rye bread on Mondays")
+        until(lambda: "on Mondays" in desk.text(), within_s=2.0)
+        for memory in (here, there):
+            assert "We bake rye bread on Mondays." in [fact.text for fact in memory.facts()]
+
+
+def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -> None:
+    """Each one's lines, each one's deletions; both words for a line of free text; of a fact the later one's words.
+
+    The other's words are shown below it in a block that names both machines, and can be accepted.
+    """
+    with laptop.open() as memory:
+        laptop.edit("## Decisions", "## Notes\n\n- flour\n- salt\n- yeast\n\n## Decisions")
+        memory.refresh()
+    desk.open().close()
+    laptop.edit("- flour\n- salt", "- spelt\n- salt\n- honey")
+    laptop.edit("rolls by the dozen", "rolls by the score")
+    desk.edit("- flour\n- salt\n- yeast", "- wheat\n- yeast\n- water")
+    desk.edit("rolls by the dozen", "rolls by the piece")
+    laptop.open().close()
+    with desk.open() as there:
+        text = desk.text()
+        notes = text.partition("## Notes")[2].partition("## Decisions")[0].split()
+        assert sorted(notes) == sorted("- spelt - wheat - honey - yeast - water".split())
+        assert "We sell rolls by the piece." in [fact.text for fact in there.facts()]
+        (name, block), *more = there.documents.conflicts()
+        assert (name, "score" in block.machine, more) == ("decision_log", True, [])
+        assert "the line above is from desk and stands; laptop has this instead" in text
+        there.documents.resolve(block.id, accepted=True)
+        there.refresh()
+    with laptop.open() as here:
+        assert "We sell rolls by the score." in [fact.text for fact in here.facts()]
+        assert laptop.text() == desk.text()
+
+
+def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Machine, desk: Machine) -> None:
+    """Neither what another machine's person wrote, nor does it bring back what they took out."""
+    with laptop.open() as here, desk.open() as there:
+        opened = desk.log.read_text("utf-8")
+        laptop.edit("## Decisions", "## Notes\n\n- from the laptop\n\n## Decisions")
+        laptop.edit("rye bread on Tuesdays", "rye bread on Sundays")
+        until(lambda: "from the laptop" in desk.text())
+        here.refresh()
+        there.refresh()
+        desk.log.write_text(opened.replace("## Decisions", "## Desk\n\n- from the desk\n\n## Decisions"), "utf-8")
+        until(lambda: "from the desk" in laptop.text())
+        assert "from the laptop" in laptop.text()
+        assert "on Sundays" in laptop.text()
+        laptop.edit("- from the desk\n", "")
+        until(lambda: "from the desk" not in desk.text())
+        there.refresh()
+        assert "from the desk" not in laptop.text()
+
+
+def test_a_machine_that_was_away_merges_when_it_is_back(laptop: Machine, desk: Machine) -> None:
+    """What its person saved meanwhile stands, and what happened elsewhere does; the ends are equal to the byte."""
+    desk.open().close()
+    desk.edit("## Decisions", "## Notes\n\n- written on the train\n\n## Decisions")
+    with laptop.open() as here:
+        work(here, 40)
+        here.refresh()
+        here.flush_session()
+    with desk.open() as there:
+        assert "written on the train" in desk.text()
+        assert there.operations()[-1].id == 42
+    laptop.open().close()
+    assert laptop.files() == desk.files()
+    assert any("/archive/" in name for name in desk.files())
+
+
+def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: Machine) -> None:
+    """Though its own copy of the session's document had none of that a moment ago."""
+    with desk.open() as there, laptop.open() as here:
+        there.get_orchestrator_context("x")
+        for number in range(12):
+            here.record_operation("note", {"text": f"The oven takes {number} minutes more."})
+        here.refresh()
+        said = there.get_orchestrator_context("x", 2_000).render()
+        assert all(f"The oven takes {number} minutes more." in said for number in range(12))
+
+
+def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(laptop: Machine, desk: Machine) -> None:
+    """The line stands in the archive on both machines."""
+    desk.open().close()
+    (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
+    live.write_text(live.read_text("utf-8") + "\nA remark of mine.\n", "utf-8")
+    with laptop.open() as here:
+        here.flush_session()
+    desk.open().close()
+    assert not live.exists()
+    laptop.open().close()
+    for machine in (laptop, desk):
+        (archive,) = (machine.project / ".obra" / "sessions" / "archive").glob("*.md")
+        assert "A remark of mine." in archive.read_text("utf-8")
+
+
+def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
+    """History, and what is restored on one stands on the other."""
+    with laptop.open() as here, desk.open() as there:
+        laptop.edit("We sell rolls by the dozen", "We sell rolls by weight")
+        here.refresh()
+        until(lambda: "by weight" in desk.text())
+
+        def kept(memory: OrchestratorContextManager) -> list[int]:
+            return [version.sequence for version in memory.documents.history("decision_log")]
+
+        until(lambda: kept(there) == kept(here))
+        first = there.documents.history("decision_log")[0]
+        there.documents.restore("decision_log", first.sequence)
+        until(lambda: "by weight" not in laptop.text())
+
+
+def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(laptop: Machine, desk: Machine) -> None:
+    """Others have it still, and nobody has said that its lines are to go."""
+    with laptop.open() as here, desk.open():
+        before = desk.text()
+        for remove in (lambda: laptop.log.write_bytes(b""), laptop.log.unlink):
+            remove()
+            until(lambda: laptop.log.exists() and laptop.text() == before)
+        here.refresh()
+        assert [fact.text for fact in here.facts()] != []
+
+
+def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine, postgres: PostgresServer) -> None:
+    """What it had saved is merged as soon as it is back; others go on meanwhile."""
+    with laptop.open() as here, desk.open() as there:
+        for number in range(5):
+            laptop.edit("## Decisions", f"## Notes {number}\n\n- still here\n\n## Decisions")
+            postgres.cut_connections()
+            for memory in (here, there, here):
+                with suppress(StorageError):
+                    memory.refresh()
+        until(lambda: all(f"## Notes {number}" in desk.text() for number in range(5)))
+        there.refresh()
+        until(lambda: laptop.text() == desk.text())
+
+
+def test_a_folder_with_another_memorys_documents_is_refused(
+    laptop: Machine, desk: Machine, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """One that has a memory of its own in a file, and one whose copies are of another schema."""
+    own = Machine(desk.project, SMALL)
+    own.open().close()
+    with pytest.raises(StorageError, match="is a memory of this folder's own"):
+        desk.open()
+    other = {**laptop.config, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
+    with pytest.raises(StorageError, match="has documents of another memory than schema"):
+        open_memory(laptop.project, config=other)
+    shutil.copytree(laptop.project, tmp_path / "moved")  # the folder may be moved or copied: it is a copy like any
+    with open_memory(tmp_path / "moved", config=laptop.config) as memory:
+        assert len(memory.operations()) == 2
+
+
+def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:
+    """Then nobody knows what the text here was made of: the server's stands, and nothing is lost."""
+    laptop.edit("We sell rolls by the dozen", "We give rolls away")
+    for path in (laptop.project / ".obra").glob("working_copy.db*"):
+        path.unlink()
+    with laptop.open() as memory:
+        assert "by the dozen" in laptop.text()
+        assert any(
+            "We give rolls away" in Path(version.path).read_text("utf-8")
+            for version in memory.documents.history("decision_log")
+        )
+
+
+def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """On the server another machine has them, with their versions; back in the file nothing tells of it."""
+    machine = Machine.of(tmp_path, "laptop", storage)
+    with open_memory(machine.project, config=SMALL) as memory:
+        work(memory, 30)
+        memory.refresh()
+    before = machine.files()
+    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
+    move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    machine.open().close()
+    desk = Machine.of(tmp_path, "desk", storage)
+    with desk.open() as there:
+        assert desk.files() == machine.files() == before
+        there.record_operation("decision", {"text": "We close on Sundays."})
+        there.refresh()
+    (machine.project / ".obra" / "obra.db").unlink()
+    move_database(machine.project, server, file, on_table=lambda table, rows: None)
+    with open_memory(machine.project, config=SMALL) as memory:
+        assert memory.documents.unread() == []
+        assert "revision: " not in machine.log.read_text("utf-8")
+        assert "We close on Sundays." in machine.text()
+    with closing(open_database(machine.project / ".obra", file)) as database:
+        assert database.value("test", "SELECT count(*) FROM shared_files") == 0
