@@ -6,7 +6,7 @@ the server are cut, and a machine's process is killed, while its person goes on,
 
 `person_lines_lost`: tokens that somebody saved, that nobody has taken out since, and that stand in no document, not
 even in a block of a conflict. `deleted_lines_returned`: lines that somebody took out, that stand, and that nobody has
-put back since. `machine_changes_lost`: acknowledged operations that no fact is known of, facts that stand by the ledger
+ever put back. `machine_changes_lost`: acknowledged operations that no fact is known of, facts that stand by the ledger
 and are in no document, and facts that are removed though nobody took them out. `unequal`: files that are not the same
 in all three folders at the end. `shown_elsewhere`: from the return of a save to the moment at which both other folders
 have it.
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._edits import MACHINE, NUMBER, OWN_SECTION, Person, Save, standing, tokens
+from benchmarks._edits import MACHINE, NUMBER, OWN_SECTION, PERSON, Person, Save, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, Seen, start
 from benchmarks._harness import Options, Report, Target, run, say
 from orchestra_mem.build import HOME, open_memory
@@ -214,15 +214,16 @@ def _lost(saves: Sequence[Save], text: str) -> Iterator[str]:
 
 
 def _returned(saves: Sequence[Save], texts: dict[DocumentName, str]) -> Iterator[str]:
-    """Lines that somebody took out and that stand, though nobody has put them back or changed them since."""
+    """Lines that somebody took out and that stand, though nobody has ever put them back."""
     out: dict[tuple[DocumentName, str], int] = {}
+    written: Counter[tuple[DocumentName, str]] = Counter()
     for number, save in enumerate(saves):
         was, now = set(standing(save.before)), set(standing(save.after))
-        for line in now - was:
-            out.pop((save.document, line), None)
+        written.update((save.document, line) for line in now - was)
         out.update({(save.document, line): number for line in was - now})
     for (name, line), number in out.items():
-        if line in standing(texts[name]):
+        put_back = written[name, line] > (PERSON.search(line) is not None)
+        if line in standing(texts[name]) and not put_back:
             yield f"{name.value}: {line!r}, taken out by save {number} ({saves[number].style.value})"
 
 

@@ -115,7 +115,7 @@ class LocalTexts:
             connection.execute(_FORGET, (name, _KEPT_BYTES))
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
-        """Note the revision that a copy is at, what it holds where that is remembered, and its file's state where that is known."""
+        """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""
         with self._open() as connection:
             row = name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and copy.text
             connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)

@@ -1,0 +1,104 @@
+"""Copies of one document on several machines: the number of a revision, and what comes of two people's changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.documents.conflicts import find_conflicts
+from orchestra_mem.core.documents.copies import Copy, brought_together, stamped, unstamped
+
+HEAD = "---\nformat: 1\nwritten: 2025-01-15T10:00:00.000+00:00\n---\n\n# Log\n\n## Notes\n\n"
+MACHINES = ("laptop", "desk")
+FACT = "- Never touch the oven (K12)"
+lines = st.lists(st.sampled_from([f"- note {number}" for number in range(8)]), max_size=6, unique=True)
+
+
+def text(rows: list[str]) -> str:
+    """A document with some notes."""
+    return HEAD + "".join(f"{row}\n" for row in rows)
+
+
+def together(opened: str, theirs: str, mine: str) -> str:
+    """What comes of both changes of one text."""
+    return brought_together([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES)
+
+
+@given(body=st.text(), number=st.integers(0, 10**9), ends=st.sampled_from(["\n", "\r\n"]))
+def test_the_number_of_a_revision_leaves_no_trace(body: str, number: int, ends: str) -> None:
+    """It is found again, can be written twice, and the text without it is the text, byte for byte."""
+    document = HEAD.replace("\n", ends) + body
+    assert unstamped(stamped(document, number)) == (document, number)
+    assert stamped(stamped(document, 3), number) == stamped(document, number)
+
+
+@given(body=st.text())
+def test_a_text_without_front_matter_bears_no_number(body: str) -> None:
+    """It stays as it is, and so does what only looks like a number further down."""
+    for document in (f"# Log\n\n{body}", f"{HEAD}revision: 5\n{body}"):
+        bare = unstamped(stamped(document, 4))
+        assert bare[0] == document
+    assert stamped("# Log\n", 4) == "# Log\n"
+
+
+@given(opened=lines, theirs=lines, mine=lines)
+def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs: list[str], mine: list[str]) -> None:
+    """What one of them added stands, what one took out and the other left alone is gone, and nothing else comes."""
+    # In the order of the opened text: who moves a line as well says more than this looks at.
+    order = {row: place for place, row in enumerate(dict.fromkeys([*opened, *theirs, *mine]))}
+    theirs, mine = (sorted(rows, key=order.__getitem__) for rows in (theirs, mine))
+    found = together(text(opened), text(theirs), text(mine))
+    rows = [row for row in found.split("\n") if row.startswith("- ")]
+    kept = {row for row in opened if row in theirs and row in mine}
+    assert set(rows) == kept | (set(theirs) - set(opened)) | (set(mine) - set(opened))
+
+
+def test_a_side_that_did_nothing_takes_the_others_text() -> None:
+    """Byte for byte."""
+    opened, changed = text(["- flour"]), text(["- flour", "- salt"])
+    assert together(opened, changed, opened) == changed
+    assert together(opened, opened, changed) == changed
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "stands"),
+    [
+        ("- Never touch the stove (K12)", "- Never touch the hob (K12)", "- Never touch the hob (K12)"),
+        (None, "- Never touch the hob (K12)", "- Never touch the hob (K12)"),
+        ("- Never touch the stove (K12)", None, "- Never touch the stove (K12)"),
+        (None, FACT, None),
+    ],
+)
+def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, stands: str | None) -> None:
+    """Of two wordings the one saved here stands, the other is shown; reworded outlives taken out."""
+    found = together(text([FACT]), text([theirs] if theirs else []), text([mine] if mine else []))
+    assert [row for row in found.split("\n") if row.startswith("- ")] == ([stands] if stands else [])
+    conflicts = [block.machine.strip() for block in find_conflicts(found)]
+    assert conflicts == ([theirs] if theirs and mine and theirs != mine else [])
+    assert not conflicts or "from laptop and stands; desk has this instead" in found
+
+
+def test_a_conflict_that_one_has_decided_does_not_come_back() -> None:
+    """Who deletes its block has decided it; who did not see that brings no second one."""
+    opened = together(text([FACT]), text(["- Never touch the stove (K12)"]), text(["- Never touch the hob (K12)"]))
+    assert find_conflicts(opened)
+    decided = text(["- Never touch the hob (K12)"])
+    for theirs, mine in ((opened + "- more\n", decided), (decided, opened + "- more\n")):
+        found = together(opened, theirs, mine)
+        assert not find_conflicts(found)
+        assert "- more" in found
+
+
+def test_of_a_text_that_is_older_than_all_that_is_known_nothing_is_taken_out() -> None:
+    """Its own lines stand beside those that came since."""
+    found = brought_together(
+        [Copy(7, text(["- a"]))], text(["- a", "- b"]), Copy(2, text(["- old"])), machines=MACHINES
+    )
+    assert {"- a", "- b", "- old"} <= set(found.split("\n"))
+
+
+def test_lines_that_got_a_number_meanwhile_are_the_same_lines() -> None:
+    """Who takes one out that bears none in their text has taken it out."""
+    opened, numbered = text(["- Never touch the oven", "- flour"]), text([FACT, "- flour"])
+    assert "oven" not in together(opened, numbered, text(["- flour"]))
