@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
@@ -25,6 +25,7 @@ from orchestra_mem.adapters.database import (
     project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.files.reading import telling
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
@@ -37,7 +38,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
+from orchestra_mem.errors import InvalidChangeError, OrchestraMemError
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -96,6 +97,13 @@ class Place:
         """Return the episodic documents, whether they are there or not."""
         return [self.memory / f"{name.value}.md" for name in self.names]
 
+    def store(self, settings: Settings, **more: Any) -> FileDocumentStore:
+        """Open its documents; `more` as the store takes it."""
+        return FileDocumentStore(
+            versions=self.memory / "versions", lock_file=self.home / "obra.lock", **more,
+            lock_timeout_s=settings.storage.lock_timeout_s, full_sync=settings.storage.durability is Durability.FULL,
+        )  # fmt: skip
+
     def older_documents(self) -> Sequence[str]:
         """Name what an earlier time has left here; a document that says nothing yet is passed over."""
         found = []
@@ -150,18 +158,11 @@ class Wiring:
 
     def manager(self) -> OrchestratorContextManager:
         """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
-        place, storage, read_only = self.place, self.settings.storage, bool(self.read_only)
-        full_sync = storage.durability is Durability.FULL
+        place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
-            try:
+            with telling("making the folder", folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise storage_error(error, "making the folder", folder) from error
-        self.store = FileDocumentStore(
-            versions=place.memory / "versions", lock_file=place.home / "obra.lock",
-            lock_timeout_s=storage.lock_timeout_s, full_sync=full_sync, write_point=self.write_point,
-            read_only=read_only,
-        )  # fmt: skip
+        self.store = place.store(self.settings, write_point=self.write_point, read_only=read_only)
         with self.store.lock():
             if not read_only:
                 # Take out what killed processes have left, and lay down what git shall ignore.

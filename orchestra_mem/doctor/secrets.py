@@ -62,10 +62,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         StorageError: the disk refused; what was rewritten until then stays so, and it can be done again.
     """
     place = Place.of(project, settings)
-    store = FileDocumentStore(
-        versions=place.memory / "versions", lock_file=place.home / "obra.lock",
-        lock_timeout_s=settings.storage.lock_timeout_s,
-    )  # fmt: skip
+    store = place.store(settings)
     database = open_database(place.home, settings)
     try:
         with store.lock():
