@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
-from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build.storage import claim, open_database, unclaim
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.settings import Settings
@@ -28,14 +27,11 @@ def move_database(
         StorageError: a database cannot be used, or the target has a memory already.
     """
     place = Place.of(project, settings)
-    store = FileDocumentStore(
-        versions=place.memory / "versions", lock_file=place.home / "obra.lock",
-        lock_timeout_s=settings.storage.lock_timeout_s,
-    )  # fmt: skip
     with (
-        store.lock(),
+        place.store(settings).lock(),
         closing(open_database(place.home, settings)) as source,
         closing(open_database(place.home, target, moving=True)) as opened,
+        source.transaction("copy"),
     ):
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:
