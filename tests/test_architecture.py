@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_920,
     "orchestra_mem/faces": 8_300,
-    "tests": 37_020,
+    "tests": 37_060,
     "benchmarks": 9_280,
 }
 MAX_MODULE_LINES = 400

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import yaml
 
 from orchestra_mem import Projects, open_memory
 from orchestra_mem.adapters.config_files import with_values
+from orchestra_mem.adapters.database import Database, SqlEventLog
 from orchestra_mem.adapters.home import HOME_VARIABLE
 from orchestra_mem.build import load_settings
 from orchestra_mem.core.documents.blame import Writer
@@ -245,6 +246,41 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     assert [path.name for path in kept.iterdir()] == [".obra"]
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:
+    """That of before, which is there still, or that of the backup; and it can be done again."""
+    target, operations = tmp_path / "backup", []
+    versions = kept / ".obra" / "memory" / "versions"
+    versions.mkdir(exist_ok=True)
+    for each in range(400):
+        name = f"work_plan.20250115T143015.123456Z.{each + 10:06d}.person.edit.md"
+        (versions / name).write_text(f"Plan {each}.\n")
+    program("-C", kept, "backup", target)
+    with open_memory(kept) as memory:
+        memory.record_operation("note", {"text": "Later."})
+    for attempt in range(8):
+        with start("-m", "orchestra_mem", "-C", kept, "restore-backup", target, "--replace") as running:
+            until(lambda: [*kept.glob("*.unfinished-*")] or running.poll() is not None)
+            time.sleep(0.02 * attempt)
+            running.send_signal(number)
+            running.communicate()
+        with open_memory(kept) as memory:
+            operations.append(len(memory.operations()))
+        if operations[-1] == 1:
+            break
+    assert operations[0] == 2
+    assert set(operations[:-1]) == {2}
+    assert number == signal.SIGKILL or not [*kept.glob("*.unfinished-*")]
+    if operations[-1] == 2:
+        program("-C", kept, "restore-backup", target, "--replace")
+    last = []
+    for file in kept.glob(".obra.*/obra.db"):
+        with closing(Database(file, read_only=True)) as database:
+            last.append(SqlEventLog(database).last_operation())
+    assert 2 in last
+
+
 def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Path, kept: Path) -> None:
     """And leaves everything as it was."""
     target = tmp_path / "backup"
@@ -261,8 +297,10 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
         f"{within} lies within the memory itself: name a folder elsewhere": [within],
     }.items():
         assert program("-C", kept, "backup", *arguments, exit_code=4) == words
-    told = program("-C", target, "backup", tmp_path / "other", exit_code=4)
-    assert told.startswith(f"no backup can be made: {target / '.obra'} is a backup and stays as it was made")
+    for command in (["backup", tmp_path / "other"], ["move", "--to", "postgresql:///x"], ["redact", "apply", "--yes"]):
+        told = program("-C", target, *command, exit_code=4)
+        assert told.startswith(f"{target / '.obra'} is a backup and stays as it was made")
+    (target / ".obra" / "obra.lock").unlink()
 
     def restored(folder: Path, exit_code: int = 4, **env: str) -> str:
         return program("-C", empty, "restore-backup", folder, exit_code=exit_code, env=env)

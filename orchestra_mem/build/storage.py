@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.choices import Durability
-from orchestra_mem.errors import StorageError, storage_error
+from orchestra_mem.errors import StorageError, StorageReadOnlyError, storage_error
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,8 +46,11 @@ def open_database(
         moving: it is what a memory is moved from or to: whether the folder is the one with its documents is not asked.
 
     Raises:
+        StorageReadOnlyError: it is a backup, and not to be read alone.
         StorageError: it cannot be used; also where the folder's memory is on a server, or a server's in another folder.
     """
+    if not read_only and (home / BACKUP_MARK).exists():
+        raise StorageReadOnlyError(why_read_only(home))
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
     path, copy = database_file(home, settings), home / _COPY_FILE

@@ -21,13 +21,13 @@ from pathlib import Path
 from orchestra_mem.adapters.config_files import load_settings, with_values
 from orchestra_mem.adapters.database.copying import copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
+from orchestra_mem.adapters.files import BACKUP_MARK
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import database_file, open_database
 from orchestra_mem.build.wiring import Place
-from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import SchemaTooNewError, StorageError
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -63,8 +63,6 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Cal
         StorageError: `target` is there already or cannot be made, or something cannot be read.
     """
     place = Place.of(project, settings)
-    if why := why_read_only(place.home):
-        raise StorageReadOnlyError(f"no backup can be made: {why}")
     _check_target(target, place)
     with (
         _unfinished(target) as folder,
@@ -116,7 +114,7 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
             raise StorageError(f"{home} is a backup itself; name the project to restore into, by -C")
         if not replace:
             raise StorageError(f"{home} is there already; with --replace it is moved aside first")
-        aside = home.with_name(f"{HOME}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+        aside = home.with_name(f"{HOME}.before-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     with _unfinished(home, aside) as made:
         for name in backup.files:
             _copy(folder / HOME / name, made / name)
