@@ -204,6 +204,9 @@ class DocumentStore(Protocol):
     def lock(self) -> AbstractContextManager[None]:
         """Keep other processes and threads from writing documents. Reentrant."""
 
+    def follow(self) -> None:
+        """Take over what other machines have written, where they have copies of the documents."""
+
     def syncing_once(self) -> AbstractContextManager[None]:
         """Write several documents under the lock with as few disk flushes as possible.
 

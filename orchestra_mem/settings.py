@@ -114,6 +114,7 @@ class StorageSettings(_Section):
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
     url: Annotated[_Line, AfterValidator(database_address)] = ""
     schema_name: Annotated[str, AfterValidator(checked_schema)] = "orchestra_mem"
+    machine: _Line = ""
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 

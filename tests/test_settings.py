@@ -118,7 +118,7 @@ def test_template_keeps_database_index_and_locks_out_of_git() -> None:
     files = template_files()
     assert sorted(files) == [".gitignore", "commands/mem-search.md", "config.yaml"]
     patterns = [line for line in files[".gitignore"].splitlines() if not line.startswith("#")]
-    assert patterns == ["obra.db*", "working_copy", "index/", "*.lock", "*.tmp"]
+    assert patterns == ["obra.db*", "working_copy.db*", "index/", "*.lock", "*.tmp"]
 
 
 # Sources

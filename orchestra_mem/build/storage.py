@@ -1,24 +1,25 @@
-"""Open the database that the settings name: a file in the memory's folder, or a server's."""
+"""Open the database that the settings name, a file in the memory's folder or a server's, and the documents with it."""
 
 from __future__ import annotations
 
-import os
+import re
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
-from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
+from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.choices import Durability
-from orchestra_mem.errors import StorageError, StorageReadOnlyError, storage_error
+from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
+    from orchestra_mem.adapters.working_copy import LocalTexts
+    from orchestra_mem.build.wiring import Place
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
-_COPY_FILE = "working_copy"
-_COPY = "working copy"
+_COPIES_FILE = "working_copy.db"
 
 
 def database_file(home: Path, settings: Settings) -> Path | None:
@@ -43,17 +44,17 @@ def open_database(
         read_only: refuse all that writes.
         wait_s: how long to wait for others; as the settings say where not given.
         write_point: told of each commit, before and after.
-        moving: it is what a memory is moved from or to: whether the folder is the one with its documents is not asked.
+        moving: it is what a memory is moved from or to: whether the folder has its documents is not asked.
 
     Raises:
         StorageReadOnlyError: it is a backup, and not to be read alone.
-        StorageError: it cannot be used; also where the folder's memory is on a server, or a server's in another folder.
+        StorageError: it cannot be used; also where the folder's memory is on a server, or is another than the server's.
     """
     if not read_only and (home / BACKUP_MARK).exists():
         raise StorageReadOnlyError(why_read_only(home))
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
-    path, copy = database_file(home, settings), home / _COPY_FILE
+    path, copy = database_file(home, settings), home / _COPIES_FILE
     if path is not None:
         if copy.exists() and not moving:
             raise StorageError(
@@ -73,37 +74,92 @@ def open_database(
     )
     try:
         if not moving:
-            claim(database, home, storage.schema_name)
+            working_copy(database, home, storage.schema_name)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def claim(database: SqlDatabase, home: Path, schema: str) -> None:
-    """Let this folder be the one that has the documents; they are files, and a second folder would not know of them.
+def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
+    """Open what remembers the documents that this folder has copies of; the first time makes it.
 
     Raises:
-        StorageError: another folder is it.
+        StorageError: they are of another memory than the database, or a memory of the folder's own is there.
     """
-    path, here = home / _COPY_FILE, f"{socket.gethostname()}:{home}"
-    try:
-        mine = path.read_bytes() if path.exists() else f"{os.urandom(8).hex()} {here}".encode()
-        known = project_key(database, _COPY, mine)
-        if known and known != mine:
-            where = known.decode(errors="replace").partition(" ")[2]
-            if where != here or path.exists():
-                raise StorageError(
-                    f"schema {schema} of storage.url keeps the memory of another folder, {where}: give this one a "
-                    "schema of its own (storage.schema_name), or copy the whole .obra from there to go on with it here"
-                )
-            mine = known  # the same folder, which has lost the file
-        if not path.exists() and not database.read_only:
-            path.write_bytes(mine)
-    except OSError as error:
-        raise storage_error(error, "writing", path) from error
+    from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+    from orchestra_mem.adapters.working_copy import LocalTexts
+
+    path, memory = home / _COPIES_FILE, project_key(database, "working copy").hex()
+    is_new, copies = not path.exists(), LocalTexts(path)
+    if database.read_only:
+        return copies
+    if is_new and (home / _FILE).exists() and SqlSharedFiles(database).last_revision():
+        raise StorageError(
+            f"{home / _FILE} is a memory of this folder's own, and schema {schema} of storage.url has another: give it "
+            "a schema of its own (storage.schema_name) by `orchestra-mem move`, or move that file away first"
+        )
+    if (known := copies.about("memory") or memory) != memory:
+        raise StorageError(
+            f"{home} has documents of another memory than schema {schema} of storage.url: see storage.schema_name, or "
+            f"move the folder away and begin with an empty one"
+        )
+    copies.note("memory", known)
+    return copies
 
 
-def unclaim(home: Path) -> None:
-    """Let the folder's memory be in its file again."""
-    (home / _COPY_FILE).unlink(missing_ok=True)
+def open_store(
+    place: Place,
+    settings: Settings,
+    database: SqlDatabase | None = None,
+    *,
+    write_point: WritePoint | None = None,
+    read_only: bool = False,
+) -> FileDocumentStore:
+    """Open the store of a memory's documents: of those in the folder alone, or of copies that others have as well.
+
+    Args:
+        place: where they lie.
+        settings: those in force.
+        database: the memory's; where none is given, or it is a file, the documents are this folder's alone.
+        write_point: told of each change on the disk, before and after.
+        read_only: refuse all that writes.
+    """
+    storage = settings.storage
+    how: dict[str, Any] = {
+        "versions": place.memory / "versions", "lock_file": place.home / "obra.lock",
+        "lock_timeout_s": storage.lock_timeout_s, "full_sync": storage.durability is Durability.FULL,
+        "write_point": write_point, "read_only": read_only,
+    }  # fmt: skip
+    if database is None or not storage.url:
+        return FileDocumentStore(**how)
+    from orchestra_mem.adapters.database.postgres import PostgresDatabase
+    from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+    from orchestra_mem.adapters.working_copy import SharedDocumentStore
+
+    assert isinstance(database, PostgresDatabase)
+    return SharedDocumentStore(
+        {"sessions": place.sessions, "memory": place.memory}, files=SqlSharedFiles(database),
+        exclusive=lambda: database.exclusive("documents"),
+        copies=working_copy(database, place.home, storage.schema_name),
+        machine=_plain(storage.machine or socket.gethostname()), **how,
+    )  # fmt: skip
+
+
+def _plain(name: str) -> str:
+    """A name that can stand in a comment."""
+    return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
+
+
+def no_working_copy(place: Place) -> None:
+    """Let the folder's documents be its own again, without the numbers of revisions."""
+    from orchestra_mem.core.documents.copies import unstamped
+
+    plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")
+    for folder in place.folders:
+        for path in folder.glob("*.md"):
+            text = plain.read(path) or ""
+            if (bare := unstamped(text)[0]) != text:
+                plain.replace(path, bare, expected=text, name="document")
+    for path in place.home.glob(f"{_COPIES_FILE}*"):
+        path.unlink()

@@ -24,21 +24,20 @@ from orchestra_mem.adapters.database import (
     project_id,
     project_key,
 )
-from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
-from orchestra_mem.adapters.files.reading import telling
+from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
-from orchestra_mem.build.storage import open_database
-from orchestra_mem.choices import Durability, EmbedderChoice
+from orchestra_mem.build.storage import open_database, open_store
+from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import InvalidChangeError, OrchestraMemError
+from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -97,13 +96,6 @@ class Place:
         """Return the episodic documents, whether they are there or not."""
         return [self.memory / f"{name.value}.md" for name in self.names]
 
-    def store(self, settings: Settings, **more: Any) -> FileDocumentStore:
-        """Open its documents; `more` as the store takes it."""
-        return FileDocumentStore(
-            versions=self.memory / "versions", lock_file=self.home / "obra.lock", **more,
-            lock_timeout_s=settings.storage.lock_timeout_s, full_sync=settings.storage.durability is Durability.FULL,
-        )  # fmt: skip
-
     def older_documents(self) -> Sequence[str]:
         """Name what an earlier time has left here; a document that says nothing yet is passed over."""
         found = []
@@ -160,24 +152,30 @@ class Wiring:
         """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
         place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
-            with telling("making the folder", folder):
+            try:
                 folder.mkdir(parents=True, exist_ok=True)
-        self.store = place.store(self.settings, write_point=self.write_point, read_only=read_only)
-        with self.store.lock():
+            except OSError as error:
+                raise storage_error(error, "making the folder", folder) from error
+        how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
+        own = open_store(place, self.settings, **how)
+        with own.lock():
             if not read_only:
                 # Take out what killed processes have left, and lay down what git shall ignore.
                 within = (place.sessions / "archive", place.memory / "catalog")
-                self.store.sweep((place.home, place.sessions, place.memory, *within))
+                own.sweep((place.home, place.sessions, place.memory, *within))
                 ignore = place.home / ".gitignore"
                 if not ignore.exists():
-                    self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
-            self.database = open_database(place.home, self.settings, read_only=read_only, write_point=self.write_point)
-            self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
-            try:
+                    own.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
+            self.database = open_database(place.home, self.settings, **how)
+        self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
+        try:
+            self.store = open_store(place, self.settings, self.database, **how)
+            with self.store.lock():
                 manager = OrchestratorContextManager(self._parts())
-            except BaseException:
-                self.database.close()
-                raise
+            self.store.begin_following()
+        except BaseException:
+            self.database.close()
+            raise
         manager.events.operation_recorded.connect(self.models.operation_recorded)
         manager.events.refreshed.connect(manager.compression.refreshed)
         manager.events.session_flushed.connect(manager.compression.session_flushed)
@@ -256,6 +254,7 @@ class Wiring:
         if isinstance(self.counter, CachedCounter) and not self.read_only:
             with suppress(OrchestraMemError):
                 self.counter.keep(stats)  # so that `status` need not load the ranks for them
+        self.store.close()
         self.database.close()
         self.models.close()
 

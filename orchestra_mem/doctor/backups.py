@@ -25,7 +25,7 @@ from orchestra_mem.adapters.files import BACKUP_MARK
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
-from orchestra_mem.build.storage import database_file, open_database
+from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.errors import SchemaTooNewError, StorageError
 from orchestra_mem.settings import Settings
@@ -67,6 +67,7 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Cal
     with (
         _unfinished(target) as folder,
         closing(open_database(place.home, settings)) as database,
+        closing(open_store(place, settings, database)) as store,
         ExitStack() as moment,
     ):
         home, copied = folder / HOME, dict[str, tuple[object, str]]()
@@ -74,7 +75,7 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Cal
         shutil.copymode(place.home, home)
         on_step("documents")
         _copy_changed(place, home, copied)
-        with place.store(settings).lock():  # only what has changed since is left to copy
+        with store.lock():  # only what has changed since is left to copy
             made = datetime.now(UTC)
             moment.enter_context(database.snapshot())
             _copy_changed(place, home, copied)
@@ -84,6 +85,8 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Cal
         on_step("comparing")
         _compare({name: digest for name, (_, digest) in copied.items()}, home)
         left_out = _make_self_contained(home / "config.yaml", place)
+        if settings.storage.url:
+            no_working_copy(Place.of(folder, load_settings(folder, {})))
         backup = Backup(
             program=version("orchestra-mem"), schema=database.schema_version, made=made.isoformat(timespec="seconds"),
             project=str(project), rows=rows, digest=digest, left_out=left_out,

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
-from orchestra_mem.build.storage import claim, open_database, unclaim
+from orchestra_mem.build.storage import no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.settings import Settings
 
@@ -28,14 +28,14 @@ def move_database(
     """
     place = Place.of(project, settings)
     with (
-        place.store(settings).lock(),
         closing(open_database(place.home, settings)) as source,
         closing(open_database(place.home, target, moving=True)) as opened,
+        open_store(place, settings, source).lock(),
         source.transaction("copy"),
     ):
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:
-            claim(opened, place.home, target.storage.schema_name)
-        else:
-            unclaim(place.home)
-        return copied
+            working_copy(opened, place.home, target.storage.schema_name).close()
+    if not target.storage.url:
+        no_working_copy(place)
+    return copied

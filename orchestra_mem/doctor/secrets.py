@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
 from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.build.storage import open_database
+from orchestra_mem.build.storage import open_database, open_store
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
@@ -62,9 +62,9 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         StorageError: the disk refused; what was rewritten until then stays so, and it can be done again.
     """
     place = Place.of(project, settings)
-    store = place.store(settings)
     database = open_database(place.home, settings)
     try:
+        store = open_store(place, settings, database)
         with store.lock():
             redactor = _redactor(database, settings)
             # What is derived first: a kill on the way leaves nothing that still has them.

@@ -103,7 +103,9 @@ class Lifecycle:
                 self._parts.compactor.settle(live)
             live = self._parts.log.session(live.id)
             self.last_id = live.spilled_through
-        elif live.spilled_through > self.last_id:
+        elif live.spilled_through != self.session.spilled_through:
+            self._parts.store.follow()  # the document here has what another machine has spilled
+        if live.spilled_through > self.last_id:
             # Others recorded and spilled what this process has not seen: a running epoch would never show it.
             self._parts.epochs.end_epochs()
             self.last_id = live.spilled_through
@@ -203,8 +205,8 @@ class Lifecycle:
     @property
     def due(self) -> bool:
         """Whether a spill or a refresh waits that can be done now: not within changes that may still be taken back."""
-        waits = self._parts.working.overflows or self._refresh_due
-        return waits and self.last_id >= self._retry_at and not self._parts.database.in_transaction()
+        waits = (self._parts.working.overflows or self._refresh_due) and self.last_id >= self._retry_at
+        return waits and not self._parts.database.in_transaction()
 
     def settle(self) -> None:
         """Spill and refresh where that has waited; what fails is reported as where a record does it."""
@@ -269,10 +271,10 @@ class Lifecycle:
         used = self._begin_anew("refresh")
         self._parts.database.checkpoint()
         took = (time.perf_counter() - start) * 1000
+        told = spilled, compacted.covered_operations, len(compacted.summaries), used, took
         logger.info(
-            "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms",
-            spilled, compacted.covered_operations, len(compacted.summaries), used, took,
-        )  # fmt: skip
+            "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms", *told
+        )
         if took > (target_ms := self._parts.settings.orchestrator.refresh_latency_target_ms):
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, target_ms)
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)

@@ -6,23 +6,19 @@ was opened on is found again, and what the person did to that is done to the doc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
-from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_taken_out
+from orchestra_mem.core.documents.opened import ancestor, nearest
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, ReadDocument, VersionReason, WrittenDocument
 
 # What stands in the database for a byte that is no UTF-8.
 _UNREADABLE = "\ufffd"
-# So many lines, changed and saved, may be changed back in the same editor before it saves again.
-_MOST_TAKEN_BACK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,31 +154,5 @@ class PersonTexts:
             saved.append(text)
         written = list(self.ledger.texts_left(name))
         if all(written_at(text) != time for text in written):
-            return _nearest([*written, *saved, left], current)
-        return _ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
-
-
-def _ancestor(known: Sequence[str], text: str) -> str:
-    """Of texts that were saved one after the other the newest that another text can come from, else the oldest.
-
-    It comes from one of which it shows a trace: a line that came with that, or one that went. A change of few lines may
-    also have been taken back; who saves without one of many has never had them. Lines that it has and the newest text
-    has not were brought back.
-    """
-    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
-    for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
-        came, went = now - was, was - now
-        if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
-            return undone(saved, known[-1], text)
-    return undone(known[0], known[-1], text)
-
-
-def _nearest(known: Sequence[str], text: str) -> str:
-    """Of texts in the order that they were written the most alike to another, by the lines that only one of them has.
-
-    Where that is the first of several the text may be older than all: then nothing is known to be taken out of it.
-    """
-    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
-    distances = [((lines - count) + (count - lines)).total() for count in counts]
-    nearest = distances.index(min(distances))
-    return known[nearest] if nearest or known[0] == known[-1] else shared(known[-1], text)
+            return nearest([*written, *saved, left], current)
+        return ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)

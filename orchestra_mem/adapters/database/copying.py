@@ -15,8 +15,8 @@ from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.errors import StorageError
 
 _AT_ONCE = 1_000
-# What is a database's own: whose folder has its documents.
-_NOT_COPIED = {"project_keys": "name <> 'working copy'"}
+# What is a database's own: which documents are copies of those that it has.
+_NOT_COPIED = {"project_keys": "name <> 'working copy'", "shared_files": "1 = 0"}
 
 
 class Copied(NamedTuple):

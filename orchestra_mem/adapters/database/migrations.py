@@ -352,4 +352,15 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX refreshes_operation ON refreshes (operation);
     """,
+    # 14: the documents of a memory that several machines have copies of
+    """
+    CREATE TABLE shared_files (
+        name TEXT PRIMARY KEY,
+        revision INTEGER NOT NULL,
+        text TEXT,
+        moved_to TEXT NOT NULL,
+        machine TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX shared_files_revision ON shared_files (revision);
+    """,
 )

@@ -10,7 +10,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -117,7 +117,11 @@ class PostgresDatabase(SqlDatabase):
         self._name = _told_name(url)
         busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
-        options = f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8"
+        options = (
+            f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 "
+            # A machine that is switched off holds a lock no longer than half a minute.
+            "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+        )
         how: dict[str, Any] = {
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
         }  # fmt: skip
@@ -204,6 +208,22 @@ class PostgresDatabase(SqlDatabase):
                     self._current = None
                 self._commits += 1
             self._tell(f"{name}.commit.after")
+
+    @contextmanager
+    def exclusive(self, what: str) -> Iterator[None]:
+        """Keep all others who ask for the same away, whatever transactions there are meanwhile.
+
+        Who loses the connection loses it to the next one: what is written within is to be conditional.
+        """
+        self._check_open()
+        with self._translated(f"locking {what}"), self._pool.connection() as connection:
+            name = (f"orchestra-mem {what} {self.schema}",)
+            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", name)
+            try:
+                yield
+            finally:
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:

@@ -46,7 +46,11 @@ class DocumentReader:
             StorageError: it cannot be read.
         """
         data = self._read_bytes(path)
-        return None if data is None else decode(data)
+        return None if data is None else self.text_of(data)
+
+    def text_of(self, data: bytes) -> str:
+        """Return the text that a document's bytes stand for."""
+        return decode(data)
 
     def read_to_change(self, path: Path) -> str | None:
         """Return the text of a document that the machine is about to change, None where there is none.
@@ -64,14 +68,18 @@ class DocumentReader:
         if (fault := unchangeable(data)) is not None:
             place = f"{path}:{fault[0]}:" if fault[0] else f"{path}"
             raise DocumentError(f"{place} {fault[1]}; until then it is served, and left as it is")
-        return decode(data)
+        return self.text_of(data)
 
     def read_settled(self, path: Path) -> str | None:
         """The text of a document, None where there is none, somebody has it open for writing, or it is no text."""
+        data = self._settled(path)
+        return None if data is None else self.text_of(data)
+
+    def _settled(self, path: Path) -> bytes | None:
         with suppress(OSError, DocumentError):
             check_size(path, check_place(path, self.homes(path)).st_size)
             data = settled(path)
-            return None if data is None or unchangeable(data) else decode(data)
+            return None if data is None or unchangeable(data) else data
         return None
 
     def read_shown(self, path: Path) -> str | None:

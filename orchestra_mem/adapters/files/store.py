@@ -36,7 +36,7 @@ from orchestra_mem.adapters.files.reading import (
     telling,
     write_all,
 )
-from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
+from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
@@ -103,6 +103,15 @@ class FileDocumentStore(DocumentReader):
         finally:
             self._thread_lock.release()
 
+    def follow(self) -> None:
+        """Take over what other machines have written: nothing here, where the folder alone has the documents."""
+
+    def begin_following(self) -> None:
+        """Do so again and again in the background, until `close`."""
+
+    def close(self) -> None:
+        """End what runs in the background."""
+
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
         if self._read_only:
@@ -137,19 +146,25 @@ class FileDocumentStore(DocumentReader):
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._write_new(temporary, text, name)
+            ours = self.bytes_of(path, text)
+            self._write_new(temporary, ours, name)
             # What was kept of it before must stand before the document is replaced.
             self._flush_folders(but=path.parent)
-            if self.read(path) != expected:
+            there = self._read_bytes(path)
+            if (None if there is None else self.text_of(there)) != expected:
                 raise _conflict(path)
-            if expected is None:
+            if there is None:
                 self._put_new(temporary, path, name)
             else:
-                self._put_in_place(temporary, path, encode(text), encode(expected), name)
+                self._put_in_place(temporary, path, ours, there, name)
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
         self._written_in(path.parent, name)
+
+    def bytes_of(self, path: Path, text: str) -> bytes:
+        """Return the bytes that a document's file gets for a text."""
+        return encode(text)
 
     def _put_new(self, temporary: Path, path: Path, name: str) -> None:
         self._tell(f"{name}.rename.before")
@@ -199,10 +214,10 @@ class FileDocumentStore(DocumentReader):
 
     def _keep_saved(self, path: Path, file: Path, data: bytes) -> None:
         """Keep as a version what somebody saved, and what would stand nowhere else."""
-        saved, folder = datetime.fromtimestamp(file.stat().st_mtime, UTC), path.parent
-        # Documents in a folder among the others, as the catalog's, are known by its name and theirs.
-        name = f"{folder.name}-{path.stem}" if folder.parent == self._versions.parent else path.stem
-        kept = self.keep_version(name, decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT)
+        saved, name = datetime.fromtimestamp(file.stat().st_mtime, UTC), version_document(path, self._versions)
+        kept = self.keep_version(
+            name, self.text_of(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
+        )
         logger.warning("%s was saved twice at a time; the text that does not stand there is %s", name, kept.path)
 
     def append(self, path: Path, text: str, *, name: str) -> None:
@@ -256,7 +271,8 @@ class FileDocumentStore(DocumentReader):
             StorageError: the disk refused.
         """
         with self._changing("removing", path):
-            if settled(path) != encode(expected):
+            there = settled(path)
+            if there is None or self.text_of(there) != expected:
                 raise _conflict(path)
             self._tell(f"{name}.remove.before")
             path.unlink()
@@ -345,11 +361,11 @@ class FileDocumentStore(DocumentReader):
                 self._syncs_once = False
                 self._flush_folders()
 
-    def _write_new(self, path: Path, text: str, name: str) -> None:
+    def _write_new(self, path: Path, data: bytes, name: str) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
             self._tell(f"{name}.write.before")
-            write_all(descriptor, encode(text))
+            write_all(descriptor, data)
             self._tell(f"{name}.write.after")
             os.fsync(descriptor)
             self._tell(f"{name}.fsync.after")

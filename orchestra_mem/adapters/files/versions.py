@@ -23,6 +23,14 @@ def version_name(document: str, sequence: int, *, time: datetime, author: Author
     return f"{document}.{stamp}.{sequence:06d}.{author.value}.{reason.value}.md"
 
 
+def version_document(path: Path, versions: Path) -> str:
+    """Return the name that a document at `path` has among the versions.
+
+    Those in a folder among the others, as the catalog's, are known by its name and theirs.
+    """
+    return f"{path.parent.name}-{path.stem}" if path.parent.parent == versions.parent else path.stem
+
+
 def read_name(path: Path, size_bytes: int) -> Version | None:
     """Read a version's record off its file's name; an author or a reason that is not known counts as a person's."""
     match = _VERSION.fullmatch(path.name)

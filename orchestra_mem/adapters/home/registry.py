@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _LEFT_BEHIND_S = 60.0
 # In the second stands whose database is on a server.
-_MEMORIES = (Path(".obra") / "obra.db", Path(".obra") / "working_copy")
+_MEMORIES = (Path(".obra") / "obra.db", Path(".obra") / "working_copy.db")
 _NAMES = ("id", "name", "first_opened", "last_opened")
 
 

@@ -69,6 +69,11 @@ def brought_forward(opened: str, left: str, person: str, own: Container[str] = (
     return _unmarked(merge(base, left, person, both=True)).text
 
 
+def rebased(opened: str, theirs: str, mine: str) -> Merged:
+    """Merge what two people have made of a text that both had `opened`: each one's changes, deletions too."""
+    return _unmarked(merge(*_agreed(opened, theirs, mine, frozenset())))
+
+
 def _has_faulty_front(text: str) -> bool:
     return front_matter_fault(text) is not None or without_front_matter(text).startswith("---")
 

@@ -65,7 +65,7 @@ class Resolved:
     note: str
 
 
-def mark(merged: Merged, before: str = "") -> str:
+def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = None) -> str:
     """Write a merge's conflicts into its text, and keep those that stood there before and are not decided.
 
     Args:
@@ -84,7 +84,7 @@ def mark(merged: Merged, before: str = "") -> str:
             used.add(block.id)
             places[place].append(raw)
     for start, conflict, own in new:
-        places[start + len(own)].append(_block(conflict, own, used, cr))
+        places[start + len(own)].append(_block(conflict, own, used, cr, machines))
     for place in sorted(places, reverse=True):
         added = [line for block_lines in places[place] for line in block_lines]
         if place == len(lines):
@@ -95,7 +95,9 @@ def mark(merged: Merged, before: str = "") -> str:
     return "\n".join(lines)
 
 
-def _block(conflict: Conflict, own: Sequence[str], used: set[str], cr: str) -> list[str]:
+def _block(
+    conflict: Conflict, own: Sequence[str], used: set[str], cr: str, machines: tuple[str, str] | None
+) -> list[str]:
     """The lines of a block; its id is added to `used`."""
     machine = split_lines(conflict.machine)
     digest = _digest(own)
@@ -105,17 +107,28 @@ def _block(conflict: Conflict, own: Sequence[str], used: set[str], cr: str) -> l
         number += 1
         name = f"{base}-{number}"
     used.add(name)
-    if not own:
-        said = "you took lines out here; the machine would write this"
-    elif machine:
-        said = f"{_yours(len(own))}; the machine would write this instead"
-    else:
-        said = f"{_yours(len(own))}; the machine would take {'it' if len(own) == 1 else 'them'} out"
+    said = _said(len(own), bool(machine)) if machines is None else _said_of_two(len(own), bool(machine), *machines)
     return [
         f"<!-- conflict {name}: {said}. Delete this block, or: orchestra-mem accept {name} -->{cr}",
         *(f"> {line}{cr}" if line else f">{cr}" for line in machine),
         f"<!-- /conflict {name}: {len(own)} line{'s' if len(own) != 1 else ''}, {digest} -->{cr}",
     ]
+
+
+def _said(own: int, machine: bool) -> str:
+    if not own:
+        return "you took lines out here; the machine would write this"
+    if machine:
+        return f"{_yours(own)}; the machine would write this instead"
+    return f"{_yours(own)}; the machine would take {'it' if own == 1 else 'them'} out"
+
+
+def _said_of_two(own: int, other: bool, here: str, there: str) -> str:
+    if not own:
+        return f"on {here} lines were taken out here; {there} has this"
+    above = "the line above is" if own == 1 else f"the {own} lines above are"
+    stands = "stands" if own == 1 else "stand"
+    return f"{above} from {here} and {stands}; {there} has {'this instead' if other else 'taken it out'}"
 
 
 def _yours(count: int) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PIN = "<!-- pin -->"
 
-_FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # What needs no quotes: neither a number's look-alike nor one of YAML's words for true, false and nothing.
 _PLAIN = re.compile(
     r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"
@@ -86,7 +86,7 @@ class Block:
 def split_blocks(text: str) -> tuple[Block, ...]:
     """Cut a document into blocks; `join_blocks` of the result is `text` again, whatever it holds."""
     blocks: list[Block] = []
-    front = _FRONT.match(text)
+    front = FRONT.match(text)
     if front is None and text.startswith("\ufeff"):
         first, *others = split_blocks(text[1:]) or (Block(text=""),)
         return (replace(first, text=f"\ufeff{first.text}"), *others)
@@ -129,7 +129,7 @@ def front_matter_fault(text: str) -> tuple[int, str] | None:
     """Say what is wrong with a document's front matter: line (from 1) and problem; None where all is well."""
     if not text.lstrip("\ufeff").startswith("---"):
         return 1, "the front matter is missing; it begins with a line of three dashes"
-    front = _FRONT.match(text)
+    front = FRONT.match(text)
     if front is None:
         return 1, "the front matter is not closed by a line of three dashes"
     for number, line in enumerate(front["body"].split("\n"), start=2):
@@ -149,7 +149,7 @@ def front_matter_fault(text: str) -> tuple[int, str] | None:
 
 def without_front_matter(text: str) -> str:
     """The text that people and models read."""
-    front = _FRONT.match(text)
+    front = FRONT.match(text)
     return text[front.end() :].lstrip("\r\n") if front else text
 
 

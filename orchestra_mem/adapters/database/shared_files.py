@@ -1,0 +1,63 @@
+"""Store the documents of a memory that several machines have copies of, each file with the number of its revision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestra_mem.adapters.database.rows import Table
+from orchestra_mem.adapters.database.statements import Stored
+from orchestra_mem.errors import DocumentConflictError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFile:
+    """A file by its name within the memory. `text` is None once it is gone, `moved_to` the name that it has then.
+
+    `revision` counts the changes of all files; `machine` made this one.
+    """
+
+    name: str
+    revision: int
+    text: str | None
+    moved_to: str = ""
+    machine: str = ""
+
+
+_FILES = Table("shared_files", SharedFile)
+_PUT = (
+    "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
+    "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine FROM shared_files WHERE 1 = 1 "
+    "ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, text = excluded.text, "
+    "moved_to = excluded.moved_to, machine = excluded.machine WHERE shared_files.revision = :known RETURNING revision"
+)
+
+
+class SqlSharedFiles(Stored):
+    """Keeps the newest revision of each file."""
+
+    def newer_than(self, revision: int) -> list[SharedFile]:
+        """Return the files that were changed since a revision, in the order of their changes."""
+        return self._database.find(
+            "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
+        )
+
+    def last_revision(self) -> int:
+        """Return the number of the newest revision, 0 where there is none."""
+        query = "SELECT coalesce(max(revision), 0) FROM shared_files"
+        return int(self._database.value("reading shared documents", query))
+
+    def put(self, file: SharedFile, *, known: int) -> int:
+        """Store a file's new revision; its number.
+
+        Args:
+            file: the file; its own number does not count.
+            known: the revision that it was made of, 0 for a new file.
+
+        Raises:
+            DocumentConflictError: another machine has stored one since.
+        """
+        values = {"name": file.name, "text": file.text, "moved_to": file.moved_to, "machine": file.machine}
+        done = self._database.write("sharing", _PUT, {**values, "known": known}).fetchone()
+        if done is None:
+            raise DocumentConflictError(f"{file.name} was changed on another machine while it was being written")
+        return int(done[0])

@@ -1,0 +1,123 @@
+"""Remember what the copies on this machine have held: by that it is seen what somebody has done to one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from orchestra_mem.errors import StorageError, database_error
+from orchestra_mem.types import FileState
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS copies (name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
+"""
+# An editor may have one open for hours, while others go on.
+_TEXTS_KEPT = 24
+_GONE = "gone"
+
+
+class LocalTexts:
+    """The names of the files that this folder has copies of, each with its revision, and what it has held.
+
+    The document store's lock is held by whoever calls it.
+
+    Raises:
+        StorageError: its file cannot be used. It may be removed: then a copy that differs is kept as a version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            if self._connection is None:
+                self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.executescript(_TABLES)
+            yield self._connection
+        except sqlite3.Error as error:
+            text = f"remembering what the documents have held: {self._path}: {error}"
+            told = database_error(error, text, kept="the documents are as they were")
+            raise told or StorageError(f"{text}; remove it: what differs from the server's is kept as versions")  # noqa: B904
+
+    def about(self, name: str) -> str:
+        """Return what is known of the folder under a name, empty for nothing."""
+        with self._open() as connection:
+            row = connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
+            return str(row[0]) if row else ""
+
+    def note(self, name: str, value: str) -> None:
+        """Keep something about the folder."""
+        with self._open() as connection:
+            connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+    @property
+    def through(self) -> int:
+        """The revision up to which the server's changes have been taken over."""
+        return int(self.about("through") or 0)
+
+    @through.setter
+    def through(self, revision: int) -> None:
+        self.note("through", str(revision))
+
+    def revision(self, name: str) -> int:
+        """Return the revision that a copy was brought to, 0 where there is none."""
+        with self._open() as connection:
+            row = connection.execute("SELECT revision FROM copies WHERE name = ?", (name,)).fetchone()
+            return int(row[0]) if row else 0
+
+    def changed(self, states: dict[str, FileState | None]) -> list[str]:
+        """Name the files that are not as they were when their copies were brought to a revision."""
+        with self._open() as connection:
+            known = dict(connection.execute("SELECT name, state FROM copies").fetchall())
+        return [name for name, state in states.items() if known.get(name) != _state(state)]
+
+    def names(self) -> list[str]:
+        """Name the files that the folder has copies of."""
+        with self._open() as connection:
+            rows = connection.execute("SELECT name FROM copies WHERE state <> ? ORDER BY name", (_GONE,))
+            return [name for (name,) in rows]
+
+    def held(self, name: str) -> list[tuple[int | None, str]]:
+        """Return the texts that a copy has held, oldest first, each with the revision in its front matter."""
+        with self._open() as connection:
+            return connection.execute("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", (name,)).fetchall()
+
+    def bring(self, name: str, revision: int, state: FileState | None, held: tuple[int | None, str] | None) -> None:
+        """Note that a copy is at a revision, in a file of this state, and what it holds where that is remembered."""
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:
+                connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", (name, revision, _state(state)))
+                if held is not None:
+                    connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", (name, *held))
+                    connection.execute(
+                        "DELETE FROM seen WHERE name = ? AND id <= (SELECT id FROM seen WHERE name = ? "
+                        "ORDER BY id DESC LIMIT 1 OFFSET ?)",
+                        (name, name, _TEXTS_KEPT),
+                    )
+
+    def forget(self, name: str, revision: int) -> None:
+        """Note the revision at which a file went; there is no copy any more."""
+        with self._open() as connection:
+            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", (name, revision, _GONE))
+            connection.execute("DELETE FROM seen WHERE name = ?", (name,))
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is asked for something."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _state(state: FileState | None) -> str:
+    return f"{state.inode} {state.size_bytes} {state.modified_ns}" if state else ""
