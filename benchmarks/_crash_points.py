@@ -40,8 +40,8 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
 # What agents learn is killed by `catalog.py`: a thread of its own looks after it whenever the caller pauses. `redact
-# apply` and `move` work on a memory that nobody has open, and can be done again.
-_ELSEWHERE = {"audit", "catalog", "learn", "move", "purge", "redact"}
+# apply` and `move` work on a memory that nobody has open, `backup` on a file of its own; each can be done again.
+_ELSEWHERE = {"audit", "catalog", "copy", "learn", "purge", "redact"}
 _SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
 

@@ -306,6 +306,25 @@ def _scalar(node: yaml.ScalarNode) -> object:
     return text
 
 
+def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Give the text of a configuration file with other values of some keys; and those that stood there otherwise."""
+    import yaml
+
+    def scalars(node: yaml.Node | None, key: str = "") -> Iterator[tuple[str, yaml.ScalarNode]]:
+        if isinstance(node, yaml.MappingNode):
+            for name, child in node.value:
+                yield from scalars(child, f"{key}.{name.value}".removeprefix("."))
+        elif isinstance(node, yaml.ScalarNode) and values.get(key, node.value) != node.value:
+            yield key, node
+
+    changed = [*scalars(yaml.compose(text, Loader=yaml.SafeLoader))]
+    for key, node in reversed(changed):
+        start, end = node.start_mark.index, node.end_mark.index
+        newline = "\n" if text[start:end].endswith("\n") else ""  # a block ends with its line
+        text = f'{text[:start]}"{values[key]}"{newline}{text[end:]}'
+    return text, [key for key, _ in changed]
+
+
 def default_config_text() -> str:
     """Give the text of `config/default_config.yaml`: every key with its default, unit and reason."""
     return _shipped("default_config.yaml", _CHECKOUT / "config" / "default_config.yaml").read_text(encoding="utf-8")

@@ -147,13 +147,15 @@ def open_memory(
         ValueError: the clock gives times without a zone.
         TypeError: the model is none.
     """
+    from orchestra_mem.adapters.files import BACKUP_MARK
     from orchestra_mem.adapters.home import ProjectRegistry, home_folder
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
     wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
-    if (home := home_folder(os.environ)) and not wiring.settings.documents.only_decisions:
+    listed = not wiring.settings.documents.only_decisions and not (wiring.place.home / BACKUP_MARK).exists()
+    if listed and (home := home_folder(os.environ)):
         ProjectRegistry(home).note_opened(wiring.listed())
     return memory
 

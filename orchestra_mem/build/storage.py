@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
-from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.choices import Durability
-from orchestra_mem.errors import StorageError
+from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,8 +47,11 @@ def open_database(
         moving: it is what a memory is moved from or to: whether the folder has its documents is not asked.
 
     Raises:
+        StorageReadOnlyError: it is a backup, and not to be read alone.
         StorageError: it cannot be used; also where the folder's memory is on a server, or is another than the server's.
     """
+    if not read_only and (home / BACKUP_MARK).exists():
+        raise StorageReadOnlyError(why_read_only(home))
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
     path, copy = database_file(home, settings), home / _COPIES_FILE

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, cast
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.config_files import load_settings
-from orchestra_mem.adapters.files import why_read_only
+from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.storage import database_file, open_database
 from orchestra_mem.build.wiring import Place
+from orchestra_mem.doctor.backups import check_backup
 from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
 from orchestra_mem.errors import ConfigError, ModelError, OrchestraMemError, TokenizerError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -128,8 +129,15 @@ def _configuration(project: Path) -> tuple[Settings | None, list[Finding]]:
 
 def _disk(home: Path) -> Iterator[Finding]:
     why = why_read_only(home)
-    if why is not None:
-        yield fault("folder", f"{why}: the memory can be read, and nothing can be recorded", _MAY_WRITE)
+    if (home / BACKUP_MARK).exists():
+        try:
+            made = check_backup(home.parent)
+            yield sound("backup", f"of {made.project}, {made.made}; each file is as it was written")
+        except OrchestraMemError as error:
+            yield fault("backup", str(error), "restore another one")
+    elif why is not None:
+        words, _, advice = why.partition("; ")
+        yield fault("folder", f"{words}: the memory can be read, and nothing can be recorded", advice)
     else:
         try:
             with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp"):
@@ -204,6 +212,8 @@ def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
         yield index_finding(index, last)
         stats = cast("dict[str, Any]", memory.get_stats())
         for problem in stats["problems"]:
+            if problem["subject"] == "read-only":
+                continue  # has been told of the folder
             since = f" (since {problem['since']})" if problem["since"] else ""
             yield fault(str(problem["subject"]), f"{problem['problem']}{since}")
         yield _counter(stats["context_window"])

@@ -31,6 +31,7 @@ def move_database(
         closing(open_database(place.home, settings)) as source,
         closing(open_database(place.home, target, moving=True)) as opened,
         open_store(place, settings, source).lock(),
+        source.transaction("copy"),
     ):
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:

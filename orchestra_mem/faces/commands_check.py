@@ -1,9 +1,11 @@
-"""Commands that look after a memory: config show, config check, check, doctor, move, summaries."""
+"""Commands that look after a memory: config show and check, check, doctor, move, backup, restore-backup, summaries."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -136,6 +138,54 @@ def move(
     else:
         note = "put the address under storage.url into .obra/config.yaml now: until then the memory is not to be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
+
+
+@command("Look after")
+def backup(
+    run: Invocation,
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="The backup, which is not there yet.")],
+) -> CommandResult:
+    """Copy the memory into a new folder while programs use it, and verify every row and file.
+
+    Example: orchestra-mem backup ../bakery-backup
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.backups import make_backup
+
+    run.require_memory()
+    target = Path(os.path.abspath(folder))
+    with run.progress() as bar:
+        task = bar.add_task("", total=None)
+        made = make_backup(
+            run.project, load_settings(run.project, os.environ), target,
+            on_step=lambda step: bar.update(task, description=step),
+        )  # fmt: skip
+    record = {**asdict(made), "files": len(made.files), "backup": target}
+    rows, files = counted(made.rows, "row"), counted(len(made.files), "file")
+    notes = [f"not in it, as it would lead elsewhere or give a secret away: {key}" for key in made.left_out]
+    return CommandResult(record, f"backed up to {target}: {rows} and {files}, each compared\n", notes=notes)
+
+
+@command("Look after", name="restore-backup")
+def restore_backup(
+    run: Invocation,
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="A backup.")],
+    replace: Annotated[bool, Option("--replace", help="Move the memory that is there aside first.")] = False,
+) -> CommandResult:
+    """Put a backup back as the project's memory, and verify every file. Programs that use it must have ended.
+
+    Example: orchestra-mem restore-backup ../bakery-backup
+    """
+    from orchestra_mem.doctor import backups
+
+    with run.progress() as bar:
+        bar.add_task("restoring", total=None)
+        made, aside = backups.restore_backup(Path(os.path.abspath(folder)), run.project, replace=replace)
+    record = {**asdict(made), "files": len(made.files), "restored": run.project, "moved_aside": aside}
+    notes = [f"what was there is now {aside}"] if aside else []
+    notes += [f"not in the backup; set it again where it is needed: {key}" for key in made.left_out]
+    words = f"{run.project} has the memory of {made.project} as of {made.made}\n"
+    return CommandResult(record, words, notes=notes)
 
 
 class SummariesAction(StrEnum):

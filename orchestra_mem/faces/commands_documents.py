@@ -189,6 +189,8 @@ def restore(
 ) -> CommandResult:
     """Put an earlier version of a document back, word for word. The present text becomes a version itself.
 
+    A whole memory is put back by restore-backup.
+
     Example: orchestra-mem restore decision_log 3
     """
     kept = memory.documents.restore(document, version)

@@ -53,10 +53,7 @@ class Reporter:
     def __post_init__(self) -> None:
         """Tell where nothing may be written."""
         if self.read_only:
-            problem = (
-                f"{self.read_only}: what is there can be read, and nothing can be recorded; give this user the right "
-                "to write there, then open the memory again"
-            )
+            problem = f"what is here can be read, and nothing can be recorded: {self.read_only}"
             self._failed["read-only"] = (self._now(), problem)
             logger.warning("%s", problem)
 
@@ -71,8 +68,7 @@ class Reporter:
         """
         if self.read_only:
             raise StorageReadOnlyError(
-                f"bringing the documents up to date: {self.read_only}: this memory may be read and not be written; "
-                "give this user the right to write there, then open it again"
+                f"bringing the documents up to date: this memory may be read and not be written: {self.read_only}"
             )
         sizes = self.settings.documents
         counts = self.ledger.count_must_keeps()

@@ -65,7 +65,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
         assert isinstance(problem, dict)
         assert problem["subject"] == "read-only"
         assert problem["problem"] == (
-            f"{closed / '.obra'} cannot be written to: what is there can be read, and nothing can be recorded; give "
+            f"what is here can be read, and nothing can be recorded: {closed / '.obra'} cannot be written to; give "
             "this user the right to write there, then open the memory again"
         )
         assert caplog.messages == [problem["problem"]]

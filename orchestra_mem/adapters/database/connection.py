@@ -137,8 +137,7 @@ class Database(SqlDatabase):
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
         if self.read_only:
             raise StorageReadOnlyError(
-                f"{name}: {self.path}: this memory may be read and not be written; give this user the right to write "
-                "there, then open it again"
+                f"{name}: {self.path}: this memory may be read and not be written; `orchestra-mem status` says why"
             )
         with self._lock:
             connection = self._open_writer()
@@ -184,6 +183,20 @@ class Database(SqlDatabase):
                 yield reader
             finally:
                 self._give_back(reader)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `SqlDatabase.snapshot`."""
+        with self._lock, self._translated("reading"):
+            connection = self._open_writer()
+            connection.execute("BEGIN")
+            self._depth = 1
+            try:
+                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the moment is that of the first look
+                yield
+            finally:
+                self._depth = 0
+                connection.execute("ROLLBACK")
 
     def in_transaction(self) -> bool:
         """Return whether this thread is within a transaction of its own."""

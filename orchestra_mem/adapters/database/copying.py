@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.errors import StorageError
 
@@ -23,10 +27,10 @@ class Copied(NamedTuple):
 
 
 def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table within one transaction of each: whatever ends it early leaves both as they were.
+    """Copy every table within one transaction: whatever ends it early leaves the target as it was.
 
     Args:
-        source: who writes there waits meanwhile; it is only read.
+        source: it is only read; within a transaction or a snapshot of the caller's, so that it holds still.
         target: it has the same tables, and nothing in them.
         on_table: told each table, with the number of its rows, before it is copied.
 
@@ -34,11 +38,11 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
         StorageError: something stands in the target already, or a row is not there as it was.
     """
     rows, digest = 0, hashlib.sha256()
-    with source.transaction("move"), target.transaction("move") as connection:
+    with target.transaction("copy") as connection:
         for table, columns in source.tables().items():
             if next(_rows(target, table, columns), None) is not None:
-                raise StorageError(f"move: the target has a memory already: there is something in its {table}")
-            count = int(source.value("move", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
+                raise StorageError(f"copy: the target has a memory already: there is something in its {table}")
+            count = int(source.value("copy", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
             on_table(table, count)
             names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
             found = _rows(source, table, columns)
@@ -46,10 +50,26 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
                 connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
             there, here = (_digest(_rows(database, table, columns)) for database in (source, target))
             if there != here:
-                raise StorageError(f"move: what arrived in {table} is not what was sent; nothing has been copied")
+                raise StorageError(f"copy: what arrived in {table} is not what was sent; nothing has been copied")
             rows += count
             digest.update(f"{table} {here}\n".encode())
     return Copied(rows, digest.hexdigest())
+
+
+def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, int], None]) -> Copied:
+    """Copy every table into a new SQLite file, which is sound, and whole without other files beside it.
+
+    Raises:
+        StorageError: the disk refused, or a row is not there as it was.
+    """
+    with closing(Database(path, full_sync=True)) as target:
+        copied = copy_database(source, target, on_table=on_table)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    with closing(Database(path, read_only=True)) as target:
+        if damage := target.check():
+            raise StorageError(f"copy: {path} is damaged: {damage}")
+    return copied
 
 
 def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -58,7 +78,7 @@ def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterato
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
     at = 0
-    while part := database.rows("move", query, (_AT_ONCE, at)):
+    while part := database.rows("copy", query, (_AT_ONCE, at)):
         yield from part
         at += len(part)
 

@@ -39,7 +39,7 @@ _MOST_CONNECTIONS = 8
 # Who is cut off while it holds a lock has ended by then what it does: a refresh takes a fraction of a second.
 _LEASE_S = 8
 _LEASE_POLL_S = 0.05
-logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the call that meets it tells
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that meets it tells
 # PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
 _MARK = "\U00100000"
 
@@ -263,6 +263,20 @@ class PostgresDatabase(SqlDatabase):
         self._check_open()
         with self._translated(name), self._pool.connection() as connection:
             yield _Session(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See `SqlDatabase.snapshot`."""
+        with self._lock, self._translated("reading"), self._pool.connection() as connection:
+            self._check_open()
+            try:
+                with connection.transaction():
+                    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
+                    self._current = _Session(connection)
+                    yield
+            finally:
+                self._current = None
 
     def in_transaction(self) -> bool:
         """Return whether this thread is within a transaction of its own."""

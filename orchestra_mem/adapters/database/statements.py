@@ -54,6 +54,10 @@ class SqlDatabase(ABC):
         """Read what is committed; within this thread's own transaction, also what that has written."""
 
     @abstractmethod
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let this thread read one moment of all tables, while others go on writing."""
+
+    @abstractmethod
     def in_transaction(self) -> bool:
         """Return whether this thread is within a transaction of its own."""
 

@@ -13,6 +13,8 @@ from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, 
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError, storage_error
 from orchestra_mem.types import DocumentFault, FileState
 
+# Stands in the folder of a backup, beside its database.
+BACKUP_MARK = "backup.json"
 _MARKED = (
     "is marked as read-only",
     "it is served, and left as it is; for the machine to go on with it, give this user the right to write there (chmod "
@@ -187,10 +189,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def why_read_only(home: Path) -> str | None:
-    """Say why a memory can be read alone: what of it this user may not write to; None where all may be written."""
+    """Say why a memory can be read alone, and what to do; None where all of it may be written."""
+    if (home / BACKUP_MARK).exists():
+        return f"{home} is a backup and stays as it was made; `orchestra-mem restore-backup` makes a memory of it"
     for path in (home, home / "obra.lock", home / "obra.db"):
         if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            return f"{path} cannot be written to"
+            return f"{path} cannot be written to; give this user the right to write there, then open the memory again"
     return None
 
 

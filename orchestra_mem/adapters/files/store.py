@@ -116,8 +116,7 @@ class FileDocumentStore(DocumentReader):
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
         if self._read_only:
             raise StorageReadOnlyError(
-                f"{doing} {path}: this memory may be read and not be written; give this user the right to write "
-                "there, then open it again"
+                f"{doing} {path}: this memory may be read and not be written; `orchestra-mem status` says why"
             )
         with telling(doing, path):
             yield

@@ -1,0 +1,276 @@
+"""Back a memory up while programs use it, and put a backup back.
+
+A backup is a folder with an `.obra` that is opened like any other, for reading alone: the database as a file, wherever
+it is kept, and the documents as they stood at the same moment. `backup.json` in it has a digest of every file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from orchestra_mem.adapters.config_files import load_settings, with_values
+from orchestra_mem.adapters.database.copying import copy_to_file
+from orchestra_mem.adapters.database.migrations import MIGRATIONS
+from orchestra_mem.adapters.files import BACKUP_MARK
+from orchestra_mem.adapters.files.exchange import exchange, settled
+from orchestra_mem.adapters.files.reading import sync_folder, telling
+from orchestra_mem.build import HOME
+from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
+from orchestra_mem.build.wiring import Place
+from orchestra_mem.errors import SchemaTooNewError, StorageError
+from orchestra_mem.settings import Settings
+
+_DATABASE = "obra.db"
+# What is derived, the keys of a server, what a running program has; and the database, which is not copied as a file.
+_LEFT_OUT = ("index/", "server/", "obra.lock", "working_copy", BACKUP_MARK, _DATABASE)
+_SECRETS = ("storage.url", "llm.api_key", "search.api_key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """What a backup says of itself.
+
+    `schema` is that of its tables, `digest` that of all rows, `left_out` are settings that are not in it, and `files`
+    has the SHA-256 of each by its path in `.obra`.
+    """
+
+    program: str
+    schema: int
+    made: str
+    project: str
+    rows: int
+    digest: str
+    left_out: list[str]
+    files: dict[str, str]
+
+
+def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Callable[[str], None]) -> Backup:
+    """Copy a memory into a new folder. Records go on meanwhile; who writes a document waits a moment.
+
+    Whatever ends it early leaves no `target`. `on_step` is told what is copied next.
+
+    Raises:
+        StorageError: `target` is there already or cannot be made, or something cannot be read.
+    """
+    place = Place.of(project, settings)
+    _check_target(target, place)
+    with (
+        _unfinished(target) as folder,
+        closing(open_database(place.home, settings)) as database,
+        closing(open_store(place, settings, database)) as store,
+        ExitStack() as moment,
+    ):
+        home, copied = folder / HOME, dict[str, tuple[object, str]]()
+        home.mkdir()
+        shutil.copymode(place.home, home)
+        on_step("documents")
+        _copy_changed(place, home, copied)
+        with store.lock():  # only what has changed since is left to copy
+            made = datetime.now(UTC)
+            moment.enter_context(database.snapshot())
+            _copy_changed(place, home, copied)
+        rows, digest = copy_to_file(database, home / _DATABASE, on_table=lambda table, _: on_step(table))
+        if (file := database_file(place.home, settings)) is not None:
+            shutil.copymode(file, home / _DATABASE)
+        on_step("comparing")
+        _compare({name: digest for name, (_, digest) in copied.items()}, home)
+        left_out = _make_self_contained(home / "config.yaml", place)
+        if settings.storage.url:
+            no_working_copy(Place.of(folder, load_settings(folder, {})))
+        backup = Backup(
+            program=version("orchestra-mem"), schema=database.schema_version, made=made.isoformat(timespec="seconds"),
+            project=str(project), rows=rows, digest=digest, left_out=left_out,
+            files={name: _digest(home / name) for name in (_DATABASE, *sorted(copied))},
+        )  # fmt: skip
+        (home / BACKUP_MARK).write_text(json.dumps(asdict(backup), indent=1), encoding="ascii")
+    return backup
+
+
+def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backup, Path | None]:
+    """Copy the memory of a backup into a project's folder. One that is there is moved aside, where it may be.
+
+    Returns:
+        The backup, and where the memory is now that was there.
+
+    Raises:
+        StorageError: it is no backup or a damaged one, or a memory is there and not to be replaced, or in use.
+    """
+    backup, home, aside = check_backup(folder), project / HOME, None
+    settings = load_settings(folder, os.environ)
+    if settings.storage.url:
+        raise StorageError(
+            f"{settings.origin_of('storage.url')} leads to a server, and a backup is restored into a file: unset it, "
+            "restore, then `orchestra-mem move` that into an empty schema"
+        )
+    if os.path.lexists(home):
+        if (home / BACKUP_MARK).exists():
+            raise StorageError(f"{home} is a backup itself; name the project to restore into, by -C")
+        if not replace:
+            raise StorageError(f"{home} is there already; with --replace it is moved aside first")
+        aside = home.with_name(f"{HOME}.before-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+    with _unfinished(home, aside) as made:
+        for name in backup.files:
+            _copy(folder / HOME / name, made / name)
+        _compare(backup.files, made)
+        if _is_in_use(home / _DATABASE):
+            raise StorageError(f"another program has the memory of {home} open: end it, then restore again")
+    return backup, aside
+
+
+def check_backup(folder: Path) -> Backup:
+    """Read what a backup says of itself, and compare all its files with that.
+
+    Raises:
+        SchemaTooNewError: a newer program has made it.
+        StorageError: it is none, or not as it was made.
+    """
+    home = folder / HOME
+    mark = home / BACKUP_MARK
+    if not mark.is_file():
+        why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
+        raise StorageError(f"{folder} is no backup: {why}")
+    try:
+        with telling("reading", mark):
+            found = json.loads(mark.read_bytes())
+        if found["schema"] > len(MIGRATIONS):
+            raise SchemaTooNewError(f"{folder} was made by a newer orchestra-mem, {found['program']}: install that one")
+        backup = Backup(**found)
+        if not all(_is_within(home / name, home) for name in backup.files):
+            raise ValueError("it names files outside of the backup")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"{mark} is damaged: {error}") from error
+    _compare(backup.files, home)
+    return backup
+
+
+def _check_target(target: Path, place: Place) -> None:
+    if os.path.lexists(target):
+        example = f", as {target / place.project.name}" if target.is_dir() else ""
+        raise StorageError(f"{target} is there already, and no backup replaces anything: name a new folder{example}")
+    if not target.parent.is_dir():
+        raise StorageError(f"there is no folder {target.parent} to make the backup in")
+    if any(_is_within(target, each) for each in (place.home, place.memory, place.sessions)):
+        raise StorageError(f"{target} lies within the memory itself: name a folder elsewhere")
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+@contextmanager
+def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
+    """Give a folder that becomes the target once it is filled and on the disk; what fails before leaves nothing.
+
+    What stands at the target goes `aside`.
+    """
+    folder = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
+    with telling("writing", target):
+        folder.mkdir()
+        try:
+            yield folder
+            for path in (*folder.rglob("*"), folder):
+                sync_folder(path)  # files as well
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        # From here on nothing is removed: it may be what stood there.
+        if aside is None:
+            os.rename(folder, target)
+        elif exchange(folder, target):
+            os.rename(folder, aside)
+        else:  # where files cannot be exchanged, nothing stands there for an instant
+            os.rename(target, aside)
+            os.rename(folder, target)
+        sync_folder(target.parent)
+
+
+def _files(place: Place) -> Iterator[tuple[str, Path]]:
+    """The files that are backed up, by their paths in `.obra`; documents that are kept elsewhere go there too."""
+    for folder, _, names in os.walk(place.home):
+        for path in (Path(folder, name) for name in names):
+            name = path.relative_to(place.home).as_posix()
+            if not name.startswith(_LEFT_OUT) and path.is_file():
+                yield name, path
+    for known, elsewhere in _elsewhere(place).items():
+        for pattern in ("*.md", "versions/*.md", "catalog/*.md", "archive/*.md"):
+            yield from ((f"{known}/{path.relative_to(elsewhere)}", path) for path in elsewhere.glob(pattern))
+
+
+def _elsewhere(place: Place) -> Mapping[str, Path]:
+    folders = {"memory": place.memory, "sessions": place.sessions}
+    return {known: each for known, each in folders.items() if not _is_within(each, place.home)}
+
+
+def _copy_changed(place: Place, home: Path, copied: dict[str, tuple[object, str]]) -> None:
+    """Copy what has changed since it was copied last, and remove what is gone; `copied` has states and digests."""
+    found = dict(_files(place))
+    for name, path in found.items():
+        with telling("copying", path), suppress(FileNotFoundError):  # gone this instant
+            state = (status := path.stat()).st_ino, status.st_size, status.st_mtime_ns
+            if name not in copied or copied[name][0] != state:
+                copied[name] = state, _copy(path, home / name)
+    for name in copied.keys() - found.keys():
+        (home / name).unlink()
+        del copied[name]
+
+
+def _copy(path: Path, target: Path) -> str:
+    """Copy a file; gives the digest of what was read."""
+    if path.suffix == ".md":
+        settled(path)  # an editor that writes into the file itself is waited for
+    target.parent.mkdir(parents=True, exist_ok=True)
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        target.unlink(missing_ok=True)
+        with target.open("wb") as copy:
+            while part := file.read(1 << 20):
+                found.update(part)
+                copy.write(part)
+    shutil.copystat(path, target)
+    return found.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with telling("reading", path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _compare(files: Mapping[str, str], home: Path) -> None:
+    if wrong := [name for name, each in files.items() if not (home / name).is_file() or _digest(home / name) != each]:
+        more = f" and {len(wrong) - 3:,} more" if len(wrong) > 3 else ""
+        raise StorageError(f"{home} was damaged or changed since it was made: {', '.join(wrong[:3])}{more}")
+
+
+def _make_self_contained(config: Path, place: Place) -> list[str]:
+    """Take out of a backup's settings what is secret or leads elsewhere; gives the keys."""
+    values = dict.fromkeys(_SECRETS, "")
+    for known in _elsewhere(place):
+        values[f"orchestrator.{known.removesuffix('s')}_dir"] = f"{HOME}/{known}"
+    if not config.exists():
+        return []
+    text, changed = with_values(config.read_bytes().decode("utf-8-sig"), values)
+    if changed:
+        config.chmod(0o600)
+        config.write_bytes(text.encode())
+    return changed
+
+
+def _is_in_use(database: Path) -> bool:
+    """Tell whether a program has a database open: only who is alone with it can end its write-ahead log."""
+    try:
+        address = f"{database.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        return error.sqlite_errorname.startswith("SQLITE_BUSY")
+    return False

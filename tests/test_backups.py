@@ -1,0 +1,383 @@
+"""A backup is made while programs record, for both storages: it is whole, of one moment, and what it was stays so."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestra_mem import Projects, open_memory
+from orchestra_mem.adapters.config_files import with_values
+from orchestra_mem.adapters.database import Database, SqlEventLog
+from orchestra_mem.adapters.home import HOME_VARIABLE
+from orchestra_mem.build import load_settings
+from orchestra_mem.core.documents.blame import Writer
+from orchestra_mem.doctor.backups import check_backup, make_backup, restore_backup
+from orchestra_mem.doctor.memory import Health, diagnose
+from orchestra_mem.doctor.moving import move_database
+from orchestra_mem.errors import StorageError
+from tests.memories import SMALL, problems_of
+from tests.timing import until
+
+CHECKOUT = Path(__file__).parents[1]
+WORKER = """
+import sys, time
+from pathlib import Path
+from orchestra_mem import open_memory
+project, name = sys.argv[1:]
+with open_memory(project) as memory:
+    tried = 0
+    while not (Path(project) / "stop").exists():
+        tried += 1
+        kind = "decision" if tried % 9 == 3 else "note"
+        operation = memory.record_operation(kind, {"text": f"We keep batch {tried} of {name} in table t{tried}."})
+        print(operation.id, name, tried, flush=True)
+        time.sleep(0.004)
+"""
+
+
+def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a Python with the code of this checkout."""
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)} | options.pop("env", {})
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], env=environment, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def program(*arguments: object, exit_code: int = 0, **options: Any) -> str:
+    """Run a command in a process of its own; gives what it says, as JSON on stdout or in words on stderr."""
+    said, words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)
+    assert done.returncode == exit_code, (arguments, done.returncode, said, words)
+    return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
+
+
+@pytest.fixture
+def project(tmp_path: Path, storage: dict[str, Any]) -> Path:
+    """A project's folder whose settings name the storage, each in turn, and a small window."""
+    folder = tmp_path / "bakery"
+    (folder / ".obra").mkdir(parents=True)
+    (folder / ".obra" / "config.yaml").write_text(
+        yaml.safe_dump({**SMALL, **({"storage": storage} if storage else {})})
+    )
+    return folder
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A project in which something was decided, in a file."""
+    folder = tmp_path / "bakery"
+    folder.mkdir()
+    with open_memory(folder) as memory:
+        memory.record_operation("decision", {"text": "We decided to bake rye bread on Tuesdays."})
+        memory.refresh()
+    return folder
+
+
+@contextmanager
+def recording(project: Path, count: int) -> Iterator[list[tuple[int, str]]]:
+    """Have processes record; gives what they were told was recorded, number and text, as it comes in."""
+    told: list[tuple[int, str]] = []
+
+    def hear(worker: subprocess.Popen[str]) -> None:
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            number, name, tried = line.split()
+            told.append((int(number), f"We keep batch {tried} of {name} in table t{tried}."))
+
+    workers = [start("-c", WORKER, project, f"w{number}") for number in range(count)]
+    threads = [threading.Thread(target=hear, args=[worker]) for worker in workers]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: len({text.split()[5] for _, text in [*told]}) == count, 60)
+        yield told
+    finally:
+        (project / "stop").touch()
+        for worker, thread in zip(workers, threads, strict=True):
+            thread.join(60)
+            with worker:  # closes what it has said
+                assert worker.stderr is not None
+                said = worker.stderr.read()
+            assert worker.returncode == 0, said
+
+
+def in_folder(project: Path) -> dict[Path, bytes]:
+    """Every file below a folder."""
+    return {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+
+@pytest.mark.timeout(300)
+def test_backups_made_while_four_processes_record_hold_all_that_was_acknowledged(
+    tmp_path: Path, project: Path, storage: dict[str, Any]
+) -> None:
+    """Each opens without a fault, has every edit saved before it, and shows none that nobody has made."""
+    log = project / ".obra" / "memory" / "decision_log.md"
+    backups: list[tuple[Path, dict[int, str]]] = []
+    with recording(project, 4) as told:
+        until(log.exists)
+        for number in range(5):
+            with log.open("a", encoding="utf-8") as file:
+                file.write(f"\n### Person's decision {number}\n\nWe count loaves by hand, rule {number}.\n")
+            acknowledged, target = dict(told), tmp_path / f"backup{number}"
+            made = json.loads(program("-C", project, "backup", target, "--json"))
+            assert made["left_out"] == (["storage.url"] if storage else [])
+            backups.append((target, acknowledged))
+            time.sleep(0.3)
+    for number, (target, acknowledged) in enumerate(backups):
+        before = in_folder(target)
+        assert [each for each in diagnose(target) if each.health is Health.FAULT] == []
+        assert in_folder(target) == before
+        again = tmp_path / f"again{number}" / project.name
+        again.mkdir(parents=True)
+        restore_backup(target, again, replace=False)
+        with open_memory(again) as memory:
+            found = {each.id: each.data["text"] for each in memory.operations()}  # type: ignore[call-overload, index]
+            assert acknowledged.items() <= found.items()
+            assert problems_of(memory) == []
+            assert memory.conflicts() == []
+            by_person = {
+                name: [
+                    line.text
+                    for line in memory.blame(name)
+                    if line.origin.writer is Writer.PERSON and line.text.strip()
+                ]
+                for name in ("project_state", "work_plan", "decision_log", "session")
+            }
+            assert [name for name, lines in by_person.items() if lines] == ["decision_log"]
+            for rule in range(number + 1):
+                assert f"We count loaves by hand, rule {rule}." in by_person["decision_log"]
+    if storage:
+        again = tmp_path / "again4" / project.name
+        with open_memory(again) as memory:
+            recorded = memory.operations()
+        server = {"storage": {**storage, "schema_name": f"{storage['schema_name']}_again"}}
+        settings = load_settings(again, {}), load_settings(again, {}, server)
+        moved = move_database(again, *settings, on_table=lambda table, rows: None)
+        assert moved.rows > len(recorded)
+        with open_memory(again, config=server) as memory:
+            assert memory.operations() == recorded
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, number: int) -> None:
+    """At any moment: there is a whole one or none, who records goes on, and the next one is made."""
+    ended = 0
+    with recording(project, 1) as told:
+        until(lambda: len(told) > 300)
+        for attempt in range(8):
+            target = tmp_path / f"backup{attempt}"
+            with start("-m", "orchestra_mem", "-C", project, "backup", target) as running:
+                until(lambda: [*tmp_path.glob("*.unfinished-*")] or running.poll() is not None)
+                time.sleep(0.02 * attempt)
+                running.send_signal(number)
+                said = running.communicate()
+            leftovers = [*tmp_path.glob(f"{target.name}.unfinished-*")]
+            if target.exists():
+                check_backup(target)
+            else:
+                ended += 1
+                if number == signal.SIGINT:
+                    # Python itself ends by the signal where that came while it read a module.
+                    assert running.returncode in (130, -signal.SIGINT), said
+            for leftover in leftovers:
+                assert number == signal.SIGKILL
+                # One that had all but its name may be whole; no other passes for one.
+                with suppress(StorageError):
+                    assert len(check_backup(leftover).files) > 5
+                leftover.rename(tmp_path / f"seen-{attempt}")
+        before = len(told)
+        until(lambda: len(told) > before)
+        make_backup(project, load_settings(project, {}), tmp_path / "last", on_step=lambda step: None)
+        check_backup(tmp_path / "last")
+    assert ended >= 2
+
+
+def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers as the memory does, refuses to record in words, and is not listed as a project."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    target = tmp_path / "backup"
+    program("-C", kept, "backup", target)
+    before = in_folder(target)
+    assert "rye bread" in program("-C", target, "search", "bread")
+    assert "rye bread" in program("-C", target, "context")
+    words = program("-C", target, "record", "note", "--text", "x", exit_code=4).splitlines()
+    home = target / ".obra"
+    assert words == [
+        f"what is here can be read, and nothing can be recorded: {home} is a backup and stays as it was made; "
+        "`orchestra-mem restore-backup` makes a memory of it",
+        f"orchestra-mem: record: {home / 'obra.db'}: this memory may be read and not be written; "
+        "`orchestra-mem status` says why",
+    ]
+    assert in_folder(target) == before
+    assert [each.path for each in Projects().list()] == []
+
+
+def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> None:
+    """Only where it is told to, and where nobody has that memory open; then that can still be opened."""
+    target = tmp_path / "backup"
+    program("-C", kept, "backup", target)
+    with open_memory(kept) as memory:
+        memory.record_operation("note", {"text": "Later."})
+        refused = program("-C", kept, "restore-backup", target, exit_code=4)
+        assert refused == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
+        refused = program("-C", kept, "restore-backup", target, "--replace", exit_code=4)
+        assert refused == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
+        assert len(memory.operations()) == 2
+    assert [path.name for path in kept.iterdir()] == [".obra"]
+    done = json.loads(program("-C", kept, "restore-backup", target, "--replace", "--json"))
+    with open_memory(kept) as memory:
+        assert len(memory.operations()) == 1
+    Path(done["moved_aside"]).rename(tmp_path / ".obra")
+    with open_memory(tmp_path) as memory:
+        assert len(memory.operations()) == 2
+    assert [path.name for path in kept.iterdir()] == [".obra"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:
+    """That of before, which is there still, or that of the backup; and it can be done again."""
+    target, operations = tmp_path / "backup", []
+    versions = kept / ".obra" / "memory" / "versions"
+    versions.mkdir(exist_ok=True)
+    for each in range(400):
+        name = f"work_plan.20250115T143015.123456Z.{each + 10:06d}.person.edit.md"
+        (versions / name).write_text(f"Plan {each}.\n")
+    program("-C", kept, "backup", target)
+    with open_memory(kept) as memory:
+        memory.record_operation("note", {"text": "Later."})
+    for attempt in range(8):
+        with start("-m", "orchestra_mem", "-C", kept, "restore-backup", target, "--replace") as running:
+            until(lambda: [*kept.glob("*.unfinished-*")] or running.poll() is not None)
+            time.sleep(0.02 * attempt)
+            running.send_signal(number)
+            running.communicate()
+        with open_memory(kept) as memory:
+            operations.append(len(memory.operations()))
+        if operations[-1] == 1:
+            break
+    assert operations[0] == 2
+    assert set(operations[:-1]) == {2}
+    assert number == signal.SIGKILL or not [*kept.glob("*.unfinished-*")]
+    if operations[-1] == 2:
+        program("-C", kept, "restore-backup", target, "--replace")
+    last = []
+    for file in kept.glob(".obra.*/obra.db"):
+        with closing(Database(file, read_only=True)) as database:
+            last.append(SqlEventLog(database).last_operation())
+    assert 2 in last
+
+
+def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Path, kept: Path) -> None:
+    """And leaves everything as it was."""
+    target = tmp_path / "backup"
+    mark, log = target / ".obra" / "backup.json", target / ".obra" / "memory" / "decision_log.md"
+    program("-C", kept, "backup", target)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    before = in_folder(tmp_path)
+    within, there = kept / ".obra" / "x", "and no backup replaces anything: name a new folder"
+    for words, arguments in {
+        f"{target} is there already, {there}, as {target / 'bakery'}": [target],
+        f"{log} is there already, {there}": [log],
+        f"there is no folder {tmp_path / 'no'} to make the backup in": [tmp_path / "no" / "backup"],
+        f"{within} lies within the memory itself: name a folder elsewhere": [within],
+    }.items():
+        assert program("-C", kept, "backup", *arguments, exit_code=4) == words
+    for command in (["backup", tmp_path / "other"], ["move", "--to", "postgresql:///x"], ["redact", "apply", "--yes"]):
+        told = program("-C", target, *command, exit_code=4)
+        assert told.startswith(f"{target / '.obra'} is a backup and stays as it was made")
+
+    def restored(folder: Path, exit_code: int = 4, **env: str) -> str:
+        return program("-C", empty, "restore-backup", folder, exit_code=exit_code, env=env)
+
+    assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is no backup: there is no such folder"
+    assert restored(kept) == f"{kept} is no backup: it has no .obra/backup.json"
+    url = restored(target, ORCHESTRA_MEM__STORAGE__URL="postgresql:///x")
+    assert url.startswith(
+        "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
+    )
+    assert in_folder(tmp_path) == before
+    told = program("-C", target, "restore-backup", target, "--replace", exit_code=4)
+    assert told == f"{target / '.obra'} is a backup itself; name the project to restore into, by -C"
+
+    said = json.loads(mark.read_text())
+    mark.write_text(json.dumps({**said, "schema": 99, "program": "9.0"}))
+    assert restored(target) == f"{target} was made by a newer orchestra-mem, 9.0: install that one"
+    mark.write_text(json.dumps({**said, "files": {"../../bakery/.obra/obra.db": ""}}))
+    assert restored(target) == f"{mark} is damaged: it names files outside of the backup"
+    mark.write_bytes(b"{")
+    assert restored(target).startswith(f"{mark} is damaged: ")
+    mark.write_text(json.dumps(said))
+    log.write_text("Less.")
+    (target / ".obra" / "memory" / "work_plan.md").unlink()
+    wrong = "memory/decision_log.md, memory/work_plan.md"
+    assert restored(target) == f"{target / '.obra'} was damaged or changed since it was made: {wrong}"
+    (fault,) = [each for each in diagnose(target) if each.part == "backup"]
+    assert (fault.health, wrong in fault.words) == (Health.FAULT, True)
+    assert [*empty.iterdir()] == []
+
+
+@pytest.mark.parametrize("most", [1_000, 100_000])
+def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> None:
+    """Whether a document or the database does not fit; said as it is."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=limit)
+    assert "free some space" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
+
+
+def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
+    """The rest of the settings stays as it was written; documents that lie elsewhere are in the backup all the same."""
+    folder, target, again = tmp_path / "bakery", tmp_path / "backup", tmp_path / "again"
+    (folder / ".obra" / "server").mkdir(parents=True)
+    again.mkdir()
+    (folder / ".obra" / "server" / "token").write_text("a key")
+    written = (
+        "# Ours.\norchestrator:\n  memory_dir: docs # as we like it\nllm: {api_key: 'sk-1', model: ö}\n"
+        "search.api_key: |-\n  sk-2\n# The end.\n"
+    )
+    (folder / ".obra" / "config.yaml").write_text(written, encoding="utf-8")
+    with open_memory(folder) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread."})
+        memory.refresh()
+        log = memory.documents.path("decision_log")
+    log.write_text(log.read_text() + "\nBy hand.\n")
+    (folder / "docs" / "notes.md").write_text("Mine.")
+    told = json.loads(program("-C", folder, "backup", target, "--json"))
+    assert told["left_out"] == ["orchestrator.memory_dir", "llm.api_key", "search.api_key"]
+    program("-C", again, "restore-backup", target)
+    for each in (target, again):
+        assert (each / ".obra" / "config.yaml").read_text(encoding="utf-8") == (
+            '# Ours.\norchestrator:\n  memory_dir: ".obra/memory" # as we like it\nllm: {api_key: "", model: ö}\n'
+            'search.api_key: ""\n# The end.\n'
+        )
+        assert not (each / ".obra" / "server").exists()
+    with open_memory(again) as memory:
+        found = memory.documents.path("decision_log")
+        assert found == again / ".obra" / "memory" / "decision_log.md"
+        assert "By hand." in found.read_text()
+    assert (again / ".obra" / "memory" / "notes.md").read_text() == "Mine."
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "a: 1\n", "storage:\n", "storage: {url: ''}\n", "storage.url: \n"])
+def test_settings_without_a_secret_stay_byte_for_byte(text: str) -> None:
+    """Nothing is changed, and nothing is named."""
+    assert with_values(text, {"storage.url": ""}) == (text, [])
