@@ -20,6 +20,7 @@ from orchestra_mem.types import (
     OperationFilter,
     ReadDocument,
     Session,
+    SharedFile,
     Summary,
     UnrecordedOperation,
     Version,
@@ -252,3 +253,16 @@ class DocumentStore(Protocol):
     def read_version(self, version: Version) -> str: ...
 
     def prune_versions(self, document: str, keep: int) -> int: ...
+
+
+class SharedFiles(Protocol):
+    """Keeps the newest revision of each document that several machines have copies of."""
+
+    def newer_than(self, revision: int) -> list[SharedFile]:
+        """List the files that were changed since a revision, in the order of their changes."""
+
+    def last_revision(self) -> int:
+        """Give the number of the newest revision, 0 where there is none."""
+
+    def put(self, file: SharedFile, *, known: int) -> int:
+        """Store a file's new revision, made of the revision `known`; raise where that is not the newest any more."""

@@ -326,3 +326,19 @@ class FileState:
     inode: int
     size_bytes: int
     modified_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFile:
+    """A document of a memory on a server, by a name that is the same on every machine.
+
+    `text` is None once it is gone; where it has moved, `moved_to` is the name that it has since.
+
+    `revision` counts the changes of all files; `machine` made this one.
+    """
+
+    name: str
+    revision: int
+    text: str | None
+    moved_to: str = ""
+    machine: str = ""

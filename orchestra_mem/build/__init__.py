@@ -80,8 +80,8 @@ def initialise(project: str | Path = ".") -> Initialised:
         StorageError: the folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
+    from orchestra_mem.build.place import Place
     from orchestra_mem.build.storage import database_file
-    from orchestra_mem.build.wiring import Place
 
     folder = Path(project).resolve()
     home = folder / HOME
@@ -163,7 +163,8 @@ def open_memory(
 def wire(project: str | Path, config: Mapping[str, object] | None = None, **more: Any) -> Wiring:
     """Prepare what `open_memory` opens, which takes the same arguments and lists the project; see there."""
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.build.wiring import Place, Wiring
+    from orchestra_mem.build.place import Place
+    from orchestra_mem.build.wiring import Wiring
 
     folder = Path(project).resolve()
     if not folder.is_dir():

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
+from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability
 from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
-    from orchestra_mem.adapters.working_copy import LocalTexts
-    from orchestra_mem.build.wiring import Place
+    from orchestra_mem.adapters.files.copies import LocalTexts
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
@@ -88,7 +88,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
         StorageError: they are of another memory than the database, or a memory of the folder's own is there.
     """
     from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-    from orchestra_mem.adapters.working_copy import LocalTexts
+    from orchestra_mem.adapters.files.copies import LocalTexts
 
     path, memory = home / _COPIES_FILE, project_key(database, "working copy").hex()
     is_new, copies = not path.exists(), LocalTexts(path)
@@ -135,7 +135,7 @@ def open_store(
         return FileDocumentStore(**how)
     from orchestra_mem.adapters.database.postgres import PostgresDatabase
     from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-    from orchestra_mem.adapters.working_copy import SharedDocumentStore
+    from orchestra_mem.adapters.files.shared import SharedDocumentStore
 
     assert isinstance(database, PostgresDatabase)
     return SharedDocumentStore(

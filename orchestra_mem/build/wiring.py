@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -28,13 +28,12 @@ from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.place import Place
 from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
 from orchestra_mem.build.storage import open_database, open_store
 from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
-from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
-from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
@@ -57,7 +56,6 @@ from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
@@ -67,49 +65,6 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
     from orchestra_mem.tiers.authorship import Authorship
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a project's memory lies."""
-
-    project: Path
-    home: Path
-    memory: Path
-    sessions: Path
-    names: tuple[DocumentName, ...] = tuple(DocumentName)
-
-    @classmethod
-    def of(cls, project: Path, settings: Settings) -> Place:
-        """Find it out from the settings in force."""
-        where = settings.orchestrator
-        memory, sessions = project / where.memory_dir, project / where.session_dir
-        names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
-        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions, names=names)
-
-    @property
-    def folders(self) -> list[Path]:
-        """The folders that people edit documents in."""
-        return [self.memory, self.sessions, self.memory / "catalog"]
-
-    def documents(self) -> list[Path]:
-        """Return the episodic documents, whether they are there or not."""
-        return [self.memory / f"{name.value}.md" for name in self.names]
-
-    def older_documents(self) -> Sequence[str]:
-        """Name what an earlier time has left here; a document that says nothing yet is passed over."""
-        found = []
-        blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
-        for name, path in zip(self.names, self.documents(), strict=True):
-            if path.is_file():
-                text = path.read_text(encoding="utf-8", errors="surrogateescape")
-                said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
-                if said != nothing:
-                    found.append(path.name)
-        count = sum(1 for folder in (self.sessions, self.sessions / "archive") for _ in folder.glob("session_*.md"))
-        if count:
-            found.append(f"{count:,} {'document' if count == 1 else 'documents'} of sessions")
-        return found
 
 
 class Wiring:

@@ -25,8 +25,8 @@ from orchestra_mem.adapters.files import BACKUP_MARK
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
+from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
-from orchestra_mem.build.wiring import Place
 from orchestra_mem.errors import SchemaTooNewError, StorageError
 from orchestra_mem.settings import Settings
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
+from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file
-from orchestra_mem.build.wiring import Place
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
+from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import no_working_copy, open_database, open_store, working_copy
-from orchestra_mem.build.wiring import Place
 from orchestra_mem.settings import Settings
 
 TO_FILE = "file"

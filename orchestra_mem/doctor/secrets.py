@@ -16,8 +16,8 @@ from pathlib import Path
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
 from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
 from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import open_database, open_store
-from orchestra_mem.build.wiring import Place
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.settings import Settings

@@ -125,7 +125,7 @@ def watch(run: Invocation) -> None:
     Example: orchestra-mem watch
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.build.wiring import Place
+    from orchestra_mem.build.place import Place
     from orchestra_mem.faces.editing import SeenTexts
 
     run.require_memory()

@@ -272,9 +272,7 @@ class Lifecycle:
         self._parts.database.checkpoint()
         took = (time.perf_counter() - start) * 1000
         told = spilled, compacted.covered_operations, len(compacted.summaries), used, took
-        logger.info(
-            "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms", *told
-        )
+        logger.info("refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens, %.1f ms", *told)
         if took > (target_ms := self._parts.settings.orchestrator.refresh_latency_target_ms):
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, target_ms)
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)

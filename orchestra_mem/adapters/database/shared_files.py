@@ -1,27 +1,11 @@
-"""Store the documents of a memory that several machines have copies of, each file with the number of its revision."""
+"""Store the documents of a memory that several machines have copies of: the newest revision of each file."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from orchestra_mem.adapters.database.rows import Table
 from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.errors import DocumentConflictError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFile:
-    """A file by its name within the memory. `text` is None once it is gone, `moved_to` the name that it has then.
-
-    `revision` counts the changes of all files; `machine` made this one.
-    """
-
-    name: str
-    revision: int
-    text: str | None
-    moved_to: str = ""
-    machine: str = ""
-
+from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
 _PUT = (
@@ -33,7 +17,7 @@ _PUT = (
 
 
 class SqlSharedFiles(Stored):
-    """Keeps the newest revision of each file."""
+    """Fulfils `ports.SharedFiles`."""
 
     def newer_than(self, revision: int) -> list[SharedFile]:
         """Return the files that were changed since a revision, in the order of their changes."""

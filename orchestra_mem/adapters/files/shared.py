@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestra_mem.adapters.database.shared_files import SharedFile, SqlSharedFiles
-from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.files.copies import LocalTexts
+from orchestra_mem.adapters.files.following import Follower
 from orchestra_mem.adapters.files.reading import decode, encode
+from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
-from orchestra_mem.adapters.working_copy.following import Follower
-from orchestra_mem.adapters.working_copy.local import LocalTexts
 from orchestra_mem.core.documents.copies import Copy, brought_together, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
-from orchestra_mem.types import Author, Version, VersionReason
+from orchestra_mem.ports import SharedFiles
+from orchestra_mem.types import Author, SharedFile, Version, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class SharedDocumentStore(FileDocumentStore):
         self,
         folders: Mapping[str, Path],
         *,
-        files: SqlSharedFiles,
+        files: SharedFiles,
         exclusive: Callable[[], AbstractContextManager[None]],
         copies: LocalTexts,
         machine: str,
