@@ -15,7 +15,7 @@ from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
-    from orchestra_mem.adapters.files.copies import LocalTexts
+    from orchestra_mem.adapters.files.local_texts import LocalTexts
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
@@ -88,7 +88,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
         StorageError: they are of another memory than the database, or a memory of the folder's own is there.
     """
     from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-    from orchestra_mem.adapters.files.copies import LocalTexts
+    from orchestra_mem.adapters.files.local_texts import LocalTexts
 
     path, memory = home / _COPIES_FILE, project_key(database, "working copy").hex()
     is_new, copies = not path.exists(), LocalTexts(path)

@@ -7,13 +7,10 @@ writers do: numbers are then given in the order in which they are committed, and
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
-import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -24,6 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import TABLES, as_postgres, preparation, schema_statements
+from orchestra_mem.adapters.database.postgres_lease import leased
 from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
 from orchestra_mem.errors import (
     ClosedError,
@@ -36,9 +34,6 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
-# Who is cut off while it holds a lock has ended by then what it does: a refresh takes a fraction of a second.
-_LEASE_S = 8
-_LEASE_POLL_S = 0.05
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that meets it tells
 # PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
 _MARK = "\U00100000"
@@ -217,40 +212,13 @@ class PostgresDatabase(SqlDatabase):
 
     @contextmanager
     def exclusive(self, what: str) -> Iterator[None]:
-        """Keep all others who ask for the same away, whatever transactions there are meanwhile.
-
-        Who is cut off from the server keeps it for some seconds: until then it has ended what it does, or was told.
-        """
+        """Keep all others who ask for the same away, whatever transactions there are meanwhile; see `leased`."""
         self._check_open()
-        holder, name = f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}", f"orchestra-mem {what}"
-        with self._translated(f"locking {what}"), self._pool.connection() as connection:
-            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
-            try:
-                self._take_lease(connection, name, holder)
-                yield
-            finally:
-                with suppress(psycopg.Error, PoolTimeout):
-                    self._end_lease(connection, name, holder)
-
-    def _take_lease(self, connection: psycopg.Connection[Any], name: str, holder: str) -> None:
-        deadline = time.monotonic() + self._busy_timeout_s
-        values = {"name": name, "holder": holder, "lease": _LEASE_S, "dead": ""}
-        while connection.execute(_TAKE_LEASE, values).fetchone() is None:
-            row = connection.execute("SELECT holder FROM write_leases WHERE name = %s", (name,)).fetchone()
-            values["dead"] = row[0] if row and _has_died(row[0]) else ""
-            if time.monotonic() > deadline:
-                raise LockTimeoutError(f"locking: {self._name}: {row and row[0]} has held {name} for too long")
-            if not values["dead"]:
-                time.sleep(_LEASE_POLL_S)
-
-    def _end_lease(self, connection: psycopg.Connection[Any], name: str, holder: str) -> None:
-        values = {"name": name, "holder": holder}
-        try:
-            connection.execute(_END_LEASE, values)
-            connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (f"{name} {self.schema}",))
-        except psycopg.Error:  # cut off: the lock is gone with it, the lease is not
-            with self._pool.connection(timeout=_LEASE_S) as another:
-                another.execute(_END_LEASE, values)
+        with (
+            self._translated(f"locking {what}"),
+            leased(self._pool, self.schema, what, timeout_s=self._busy_timeout_s),
+        ):
+            yield
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:
@@ -358,15 +326,6 @@ class PostgresDatabase(SqlDatabase):
         return StorageError(text)
 
 
-# Who takes it writes nothing that has to outlive a loss of power.
-_QUICK = "WITH quick AS (SELECT set_config('synchronous_commit', 'off', true) AS done)"
-_NOW = "CAST(extract(epoch FROM clock_timestamp()) AS BIGINT)"
-_TAKE_LEASE = (
-    f"{_QUICK} INSERT INTO write_leases SELECT %(name)s, %(holder)s, {_NOW} + %(lease)s FROM quick ON CONFLICT (name) "
-    "DO UPDATE SET holder = excluded.holder, until = excluded.until "
-    f"WHERE write_leases.until < {_NOW} OR write_leases.holder IN ('', %(dead)s) RETURNING 1"
-)
-_END_LEASE = f"{_QUICK} UPDATE write_leases SET holder = '' FROM quick WHERE name = %(name)s AND holder = %(holder)s"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
@@ -384,20 +343,6 @@ def _told_name(url: str) -> str:
             "on, and that its parameters are libpq's"
         ) from None
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
-
-
-def _has_died(holder: str) -> bool:
-    """Whether who holds a lease was a process of this machine that runs no more."""
-    host, pid, _ = holder.split(" ")
-    if host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

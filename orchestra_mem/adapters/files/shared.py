@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from orchestra_mem.adapters.files.copies import LocalTexts
 from orchestra_mem.adapters.files.following import Follower
+from orchestra_mem.adapters.files.local_texts import LocalTexts
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
