@@ -13,7 +13,7 @@ from orchestra_mem.core.search.chunking import chunk_operation
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import SearchMode, Situation, Tier
-from tests.builders import an_operation
+from tests.builders import an_operation, cases
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SAID = {
@@ -81,15 +81,7 @@ def test_ten_thousand_queries_raise_nothing(searchers: dict[str, Searcher]) -> N
     assert answered > 3_000
 
 
-@pytest.mark.parametrize(
-    ("query", "language"),
-    [
-        ("数据库", "chinese"), ("服务器", "chinese"), ("旧的太慢", "chinese"),
-        ("再起動", "japanese"), ("サーバー", "japanese"), ("金曜日の予定", "japanese"),
-        ("배포", "korean"), ("검토가 끝난", "korean"), ("ฐานข้อมูล", "thai"), ("เซิร์ฟเวอร์ใหม่", "thai"),
-        ("базу данных", "russian"), ("قاعدة البيانات", "arabic"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "language"), cases("writing_of_all_kinds_is_found"))
 @pytest.mark.parametrize("kind", ["with vectors", "without"])
 def test_writing_of_all_kinds_is_found(searchers: dict[str, Searcher], kind: str, query: str, language: str) -> None:
     """By a part of it, whether or not there are blanks between words."""

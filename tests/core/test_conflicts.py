@@ -18,6 +18,7 @@ from orchestra_mem.core.documents.conflicts import (
 )
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.merge import Merged, merge
+from tests.builders import cases
 
 BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"
 MACHINE = BASE.replace("- b\n", "- b by the machine -->\n")
@@ -65,15 +66,7 @@ def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("machine", "person", "said"),
-    [
-        ("B\n", "P\n", "the line above is yours and stands; the machine would write this instead"),
-        ("", "P\n", "the line above is yours and stands; the machine would take it out"),
-        ("", "P\nQ\n", "the 2 lines above are yours and stand; the machine would take them out"),
-        ("B\n", "", "you took lines out here; the machine would write this"),
-    ],
-)
+@pytest.mark.parametrize(("machine", "person", "said"), cases("a_block_says_what_each_side_did"))
 def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -> None:
     """In words that fit one line and several, and lines that are no longer there."""
     text = mark(merge("a\nb\nc\n", f"a\n{machine}c\n", f"a\n{person}c\n"))

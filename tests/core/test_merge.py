@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.merge import Conflict, Merged, merge
+from tests.builders import cases
 from tests.timing import assert_quick
 
 LINE = st.sampled_from(["a\n", "b\n", "c\n", "\n", "- x\n", "d\r\n", "e"])
@@ -30,16 +31,7 @@ def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_ar
     )
 
 
-@pytest.mark.parametrize(
-    ("base", "machine", "person", "merged"),
-    [
-        ("- a\n", "- a\n- new\n", "- a\n- mine\n", "- a\n- new\n- mine\n"),
-        ("- None\n", "- new\n", "- None\n- mine\n", "- new\n- mine\n"),
-        ("- a\n- step\n", "- a\n- step\n- next\n", "- a\n- [x] step\n", "- a\n- [x] step\n- next\n"),
-        ("- old\n- older\n", "- newer\n- newest\n", "- old\n- older\n- mine\n", "- newer\n- newest\n- mine\n"),
-        ("a\nb\n", "a\nb\nc\n", "a\r\nb\r\nmine\r\n", "a\r\nb\r\nc\r\nmine\r\n"),
-    ],
-)
+@pytest.mark.parametrize(("base", "machine", "person", "merged"), cases("a_list_that_both_write_into_holds_both"))
 def test_a_list_that_both_write_into_holds_both(base: str, machine: str, person: str, merged: str) -> None:
     """A line beside the machine's does not freeze its list, nor does an editor with other line ends."""
     assert merge(base, machine, person) == Merged(text=merged)

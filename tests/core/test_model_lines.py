@@ -20,31 +20,13 @@ RECORD = Record(
 WORDS = st.lists(st.sampled_from("build failed not window small tests pass deploy index 4096 never if".split()))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The build failed with exit code 2 in src/build.py.", "the build failed with exit code 2 in src/build.py",
-        "raised it to 4096 because window was too small", "could not deploy; tests pass now", "tests pass now",
-        "Is the index rebuilt?", "doctor doesn't report it",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", cases("a_line_that_is_a_sentence_passes"))
 def test_a_line_that_is_a_sentence_passes(line: str) -> None:
     """It is one sentence, or two neighbours one behind the other; articles and what leads to it may be missing."""
     assert RECORD.fault(line) == ""
 
 
-@pytest.mark.parametrize(
-    ("line", "fault"),
-    [
-        ("build with exit code 2", '"build with exit code 2" is not said so there; copy the sentence '
-                                   '"The build failed with exit code 2 in src/build.py."'),
-        ("exit code 3", 'the record does not say "3"'),
-        ("src/other.py failed", 'the record has no "src/other.py"'),
-        ("the tests crashed", 'the record does not say "crashed"'),
-        ("window pass small", '"window pass small" joins what stands in different places'),
-        ("it was so", '"it was so" says nothing'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "fault"), cases("a_line_that_says_something_else_is_named_with_its_fault"))
 def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, fault: str) -> None:
     """In words that a model can mend it by."""
     assert RECORD.fault(line) == fault

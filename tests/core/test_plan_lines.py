@@ -127,13 +127,7 @@ def test_what_people_write(row: str, number: int, title: str, ticked: bool, stru
     assert (line.number, line.title, line.ticked, line.struck) == (number, title, ticked, struck)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "- plain", "- #12 waits for Bob", "- [ ] a fact (K5)", "", "- [ ]", "[x] no item", "- [y] what",
-        "- [x](https://a.b/#2)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("row", cases("what_is_no_line_of_work"))
 def test_what_is_no_line_of_work(row: str) -> None:
     """A list item without a box is a note, one with the number of a fact that fact."""
     assert parse_row(row) is None
@@ -203,15 +197,7 @@ def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
     assert edits.changed == ()
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "  - [-] #10 Login form (story)", "  - [x] `#10` Login form (story)",
-        "  - [x] [#10](https://tracker.example/10) Login form (story)", "  - [x] (#10) Login form",
-        "  - [ ] <del>#10 Login form</del> (story)", "  - [ ] ~~#10 Login form~~ not needed (story)",
-        "> - [x] #10 Login form (story)", "  [x] #10 Login form", "  - ☑ #10 Login form", "  - [x] ＃10 Login form",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("row", cases("a_line_that_cannot_be_read_says_so_much"))
 def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
     """It is neither taken out nor new: whoever wrote it is told."""
     edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))

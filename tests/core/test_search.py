@@ -20,7 +20,7 @@ from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import Chunk, Hit, SearchMode, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
-from tests.builders import an_operation
+from tests.builders import an_operation, cases
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
@@ -81,19 +81,7 @@ def texts(hits: list[Hit]) -> list[str]:
 # What is found
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        (
-            "how does deployment work?",
-            "Deployment runs on Fridays: the pipeline pushes the image and restarts the service.",
-        ),
-        ("When was the database moved?", "Fine. We moved the database to SQLite last week."),
-        ("who has got a bike", "My sister bought a red bicycle."),
-        ("機械学習", "機械学習のモデルを使う"),
-        ("how long do we keep backups", "- Back-ups are kept for 30 days"),
-    ],
-)
+@pytest.mark.parametrize(("query", "found"), cases("a_question_finds_its_answer"))
 def test_a_question_finds_its_answer(query: str, found: str) -> None:
     """By words, by parts of words, by meaning."""
     assert texts(SEARCHER.search(query, NOW, limit=2))[0] == found

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
+from tests.builders import cases
 from tests.faces.conftest import Program, start
 
 TEA, RULE, LEAK = "Tea is at four.", "We never deploy on Fridays.", "The old store leaks memory on reload."
@@ -63,22 +64,7 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
     assert run("catalog", "add", TEA, "--of", "ada") == f"M1 {item['id']} (said 2 times by now)\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        ((), [3, 2, 1]),
-        (("--type", "insight", "--type", "decision"), [3, 2]),
-        (("--tag", "Stores"), [3]),
-        (("--text", "FRIDAYS never"), [2]),
-        (("--of", "ada", "--of", "global"), [2, 1]),
-        (("--limit", "1", "--offset", "1"), [2]),
-        (("--agent", "bob"), [3, 1]),
-        (("--agent", "eve"), [3, 1]),
-        (("--agent", "nobody"), [1]),
-        (("--of", "nobody"), []),
-        (("--status", "deleted"), []),
-    ],
-)
+@pytest.mark.parametrize(("options", "found"), cases("items_are_listed_as_they_are_asked_for"))
 def test_items_are_listed_as_they_are_asked_for(stocked: Program, options: Sequence[str], found: list[int]) -> None:
     """All filters must hold, and an agent sees its own, those of all, and what it is granted."""
     assert _listed(stocked, *options) == found
