@@ -53,15 +53,7 @@ def test_any_text_can_be_held_against_any_record(record: str, line: str) -> None
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
-    [
-        ("", "the answer is no JSON, or does not end"),
-        ('{"lines": ["a", "b', "the answer is no JSON, or does not end"),
-        ("[" * 100_000, "the answer is no JSON, or does not end"),
-        ('["a"]', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"lines": "a"}', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"lines": [1]}', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"notes": ["a"]}', "the answer must be a JSON object with lists of texts under lines"),
-    ],
+    [*cases("an_answer_of_another_shape_is_refused"), ("[" * 100_000, "the answer is no JSON, or does not end")],
 )
 def test_an_answer_of_another_shape_is_refused(answer: str, fault: str) -> None:
     """Truncated, of the wrong shape, or no JSON at all."""

@@ -89,15 +89,7 @@ def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
     assert re.fullmatch(re.escape(before) + r"\[redacted:[a-z-]+:[0-9a-f]{4}\]" + re.escape(behind), redacted)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "password = input()", "token: str", 'os.environ["API_KEY"]', "token=<your-token>", "password: changeme",
-        "secret: xxxxxxxxxxxx", "see #12, K12 and op 4711 in .obra/sessions/x.md", "password: ${DB_PASSWORD}",
-        "https://user:password@example.com", "api_key=settings.api_key", "the password is too short",
-        "--- PASS: TestParse/v2_token (0.00s)", "max_tokens=4096", "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", cases("code_and_placeholders_and_talk_of_secrets_stay"))
 def test_code_and_placeholders_and_talk_of_secrets_stay(text: str) -> None:
     """They say where a secret would be, and hold none."""
     assert masked(text) == text
