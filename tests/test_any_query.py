@@ -16,16 +16,7 @@ from orchestra_mem.search_types import SearchMode, Situation, Tier
 from tests.builders import an_operation, cases
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
-SAID = {
-    "chinese": "我们决定把数据库迁移到新的服务器，因为旧的太慢。",
-    "japanese": "来週の金曜日にサーバーを再起動する予定です。",
-    "korean": "배포는 검토가 끝난 뒤에만 진행합니다.",
-    "thai": "เราย้ายฐานข้อมูลไปยังเซิร์ฟเวอร์ใหม่เมื่อวานนี้",
-    "russian": "Мы перенесли базу данных на новый сервер.",
-    "arabic": "نقلنا قاعدة البيانات إلى خادم جديد",
-    "code": "record_operation in src/flow.py raised ValueError, see #12 and PR-4711",
-    "english": "We moved the database to a new server, as the old one was slow.",
-}
+SAID: dict[str, str] = dict(cases("said_in_languages"))
 # What breaks query languages, regular expressions, JSON, file names, terminals, and readers of characters.
 ALPHABETS = (
     "\"'*():^-+NEARANDORNOT ", "%_\\;--/*[]{}|&!~", "\x00\x01\x1b\x7f\x85\u2028\ufeff\ufffe",

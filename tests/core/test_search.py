@@ -27,16 +27,7 @@ EMBEDDER = WordLlamaEmbedder()
 FOLDER = tempfile.TemporaryDirectory()
 NOW = Situation(now=START + timedelta(days=60))
 
-TALK = [
-    ("Ann", "Hello! How are you?"),
-    ("Ben", "Fine. We moved the database to SQLite last week."),
-    ("Ann", "Why did you do that?"),
-    ("Ben", "Because one file is easier to back up than a server."),
-    ("Ann", "My sister bought a red bicycle."),
-    ("Ben", "The release is planned for the autumn, see #12 and src/deploy.py."),
-    ("Ann", "Deployment runs on Fridays: the pipeline pushes the image and restarts the service."),
-    ("Ben", "Thanks!"),
-]
+TALK = cases("talk_of_ann_and_ben")
 DOCUMENT = (
     "# Decisions\n\n- Deploy only after review\n- Back-ups are kept for 30 days\n\n# 概要\n\n機械学習のモデルを使う\n"
 )
