@@ -24,7 +24,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operatio
 from tests.conftest import START, Clock
 from tests.memories import standing
 from tests.processes import python
-from tests.test_jobs import SMALL, record
+from tests.test_jobs import SMALL, record_and_refresh
 
 # What a model reads as a fact and the classifier does not find, but does not rule out either.
 OVERLOOKED = (
@@ -64,8 +64,7 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
     with open_memory(folder, config=SMALL, clock=clock, model=model) as memory:
         for text in texts:
             memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         _work(memory)
         return memory.facts(standing=False)
 
@@ -110,8 +109,7 @@ def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock)
     text = "Never push to main."
     with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(("constraint", text))) as memory:
         memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         path = next(path for path in (tmp_path / ".obra" / "memory").glob("*.md") if text in path.read_text("utf-8"))
         kept = [line for line in path.read_text("utf-8").splitlines(keepends=True) if text not in line]
         path.write_text("".join(kept), encoding="utf-8")
@@ -157,8 +155,7 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
     with open_memory(killed, config=SMALL, clock=clock) as memory:
         for text in filter(_quotable, OVERLOOKED):
             memory.record_operation("message", {"speaker": "Ann", "text": f"{'We talked of doors. ' * 45}\n{text}"})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
     shutil.copytree(killed, whole)
     program = (
         "import os, signal, sys; from datetime import datetime; from pathlib import Path\n"
@@ -192,8 +189,7 @@ def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock
     with open_memory(tmp_path, config={**SMALL, "llm": llm}, clock=clock) as memory:
         for text in (*OVERLOOKED, "We decided to use Redis for the queue.", "Lunch was nice."):
             memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         before = {fact.id for fact in memory.facts(standing=False)}
         memory.compression.work()
         said = {operation.id: plain_text(operation) for operation in memory.operations()}

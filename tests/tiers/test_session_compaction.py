@@ -41,6 +41,12 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         memory.record_operation("step", {"task_id": number // 3, "text": text})
 
 
+def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:
+    """The same, and what follows of it."""
+    record(memory, clock, count)
+    memory.refresh()
+
+
 def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
     """Change the live document as a person does."""
     edit_file(live(memory), (old, new))
@@ -79,12 +85,10 @@ def test_old_operations_become_summaries_and_the_newest_stay(memory: Orchestrato
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Also in a summary that was written before, and in a document written again."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record(memory, clock, 18)
-    memory.refresh()
+    record_and_refresh(memory, clock, 18)
     assert "(superseded by K" not in text_of(memory)
     memory.record_operation("decision", {"decision": TAKEN_BACK})
-    record(memory, clock, 4)
-    memory.refresh()
+    record_and_refresh(memory, clock, 4)
     line = next(line for line in text_of(memory).splitlines() if "MySQL for the event log" in line and "K1" in line)
     assert line.startswith("- Decision K1 (superseded by K")
     live(memory).unlink()
@@ -98,8 +102,7 @@ def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
     """At no time does what it says stand nowhere."""
     record(memory, clock, 12)
     edit(memory, "(op 3)\n", f"(op 3)\n{PIN}\n")
-    record(memory, clock, 60)
-    memory.refresh()
+    record_and_refresh(memory, clock, 60)
     assert shown(memory).entries()[3].pinned
     assert not any(s.first_operation <= 3 <= s.last_operation for s in standing(memory))
     edit(memory, f"(op 3)\n{PIN}\n", "(op 3)\n")
@@ -155,8 +158,7 @@ def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path,
             path.write_text(text.replace("(op 4)\n", f"(op 4)\n{words}\n", 1), encoding="utf-8")
 
     with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
-        record(memory, clock, 20)
-        memory.refresh()
+        record_and_refresh(memory, clock, 20)
         assert waiting == []
         assert words in kept_words(memory, tmp_path)
 
@@ -165,28 +167,24 @@ def test_a_persons_edit_of_a_summary_survives_its_merging(
     memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
 ) -> None:
     """The words go on into the higher summary or stay as a version, whatever becomes of the block."""
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), summary_block(first).rstrip("\n") + "\nThe ZEBRA case was closed by Grace.\n\n")
     for _ in range(6):
-        record(memory, clock, 60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 60)
     assert first.id not in {s.id for s in standing(memory)}
     assert "ZEBRA" in kept_words(memory, tmp_path)
 
 
 def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: OrchestratorContextManager, clock: Clock) -> None:
     """People may forget; the event log does not."""
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), "")
     gone = min(shown(memory).entries())
     edit(memory, shown(memory).entries()[gone].text, "")
     for _ in range(2):
-        record(memory, clock, 10)
-        memory.refresh()
+        record_and_refresh(memory, clock, 10)
         assert first.id not in shown(memory).summaries()
         assert gone not in shown(memory).entries()
     assert memory.expand(f"op {gone}").operations[0].id == gone
@@ -211,8 +209,7 @@ def test_a_persons_own_section_stays_byte_for_byte(memory: OrchestratorContextMa
     path.write_bytes(path.read_bytes().replace(at, at + own.encode()))
     memory.record_operation("decision", {"decision": TAKEN_BACK})
     for _ in range(4):
-        record(memory, clock, 40)
-        memory.refresh()
+        record_and_refresh(memory, clock, 40)
     assert own.encode() in path.read_bytes()
 
 
@@ -222,8 +219,7 @@ def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: Orchestrato
     edit(memory, "(op 2)\n", "(op 2)\n```\nunclosed\n")
     path = live(memory)
     path.write_text(text_of(memory) + "## Mine\n\nMY OWN SECTION\n", encoding="utf-8")
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     assert "MY OWN SECTION" in text_of(memory)
     covered = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
     spilled = session_of(memory)
@@ -235,15 +231,13 @@ def test_a_summary_copied_from_another_session_is_a_persons_own(
 ) -> None:
     """It is not taken for one that this session has merged."""
     for _ in range(4):
-        record(memory, clock, 60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 60)
     merged = next(s for s in memory.losses() if s.parent)
     memory.flush_session()
     record(memory, clock, 20)
     copied = summary_block(merged)
     live(memory).write_text(text_of(memory) + copied, encoding="utf-8")
-    record(memory, clock, 40)
-    memory.refresh()
+    record_and_refresh(memory, clock, 40)
     assert copied.strip() in text_of(memory)
 
 
@@ -264,8 +258,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
     words = "EDITED BY A PERSON"
     memory = open_memory(tmp_path, config=CONFIG, clock=clock, write_point=kill)
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     memory.record_operation("decision", {"decision": TAKEN_BACK})
     record(memory, clock, 30)
     number = min(shown(memory).entries())
