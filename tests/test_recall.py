@@ -50,12 +50,6 @@ def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: Orche
         assert [op.id for op in memory.expand(operation).operations] == [2]
 
 
-NAMES_NOTHING = (
-    "names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, decision_log.md:41 for a line, "
-    "story 5 for a work item, M12 for an item of the catalog"
-)
-
-
 @pytest.mark.parametrize(("reference", "message"), cases("what_names_nothing_is_told"))
 def test_what_names_nothing_is_told(memory: OrchestratorContextManager, reference: str | int, message: str) -> None:
     """In words that say what would."""

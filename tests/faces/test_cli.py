@@ -141,9 +141,10 @@ def test_version_is_the_packages(run: Any) -> None:
 
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
     """Nor bars; what is printed may be stored and read by programs."""
-    for command in ("status", "ops", "losses", "doctor", "context", "conflicts", "check"):
-        with start(command, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
-            output, errors = process.communicate(timeout=60)
+    commands = ("status", "ops", "losses", "doctor", "context", "conflicts", "check")
+    running = [start(each, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) for each in commands]
+    for process in running:
+        output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert b"\x1b" not in output + errors
 
