@@ -187,14 +187,7 @@ def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
     assert [kind for kind, _ in _facts("decision", {"decision": outcome, "reason": "we have time"})] == []
 
 
-@pytest.mark.parametrize(
-    ("heading", "items", "kind"),
-    [
-        ("## Decisions", ("tea instead of coffee", "two stages"), "decision"),
-        ("## Offen", ("Angebote für den Drucker", "Saal"), "open item"),
-        ("## 待办", ("打印机报价", "订椅子"), "open item"),
-    ],
-)
+@pytest.mark.parametrize(("heading", "items", "kind"), cases("what_is_listed_below_a_heading_is_of_its_kind"))
 def test_what_is_listed_below_a_heading_is_of_its_kind(heading: str, items: tuple[str, ...], kind: str) -> None:
     """However little an item says by itself, in any language."""
     text = "\n".join(("# Minutes", "", heading, *(f"- {item}" for item in items)))
@@ -258,14 +251,7 @@ def test_what_comes_again_is_read_once() -> None:
 # What supersedes what
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("We decided to go with Postgres.", "We switched to MySQL instead of Postgres."),
-        ("Keep the response under 200 ms.", "Keep the response under 150 ms."),
-        ("Never deploy on Fridays.", "We changed our minds about Friday deploys, they're fine now."),
-    ],
-)
+@pytest.mark.parametrize(("older", "newer"), cases("a_later_decision_takes_the_place_of_an_earlier_one"))
 def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: str) -> None:
     """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
     first, second = _fact(older, 3), _fact(newer, 8)

@@ -24,6 +24,7 @@ from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
+from tests.builders import cases
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN, LOG, STATE = DocumentName.WORK_PLAN, DocumentName.DECISION_LOG, DocumentName.PROJECT_STATE
@@ -257,14 +258,7 @@ def _sectioned(blockers: str, steps: str = "- None\n") -> str:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "later", "then", "expected"),
-    [
-        ("- None\n", "- one\n", "- one\n- two\n", "- two\n"),
-        ("- one\n", "- None\n", "- two\n", "- two\n- one\n"),
-        ("- one\n", "- None\n", "- None\n", "- one\n"),
-        ("- None\n", "- one\n", "- one\n", "- None\n"),
-        ("- None\n", "- one\n", "- None\n", "- None\n"),
-    ],
+    ("earlier", "later", "then", "expected"), cases("a_section_says_that_it_is_empty_where_it_is_and_nowhere_else")
 )
 def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
     shelf: Shelf, earlier: str, later: str, then: str, expected: str

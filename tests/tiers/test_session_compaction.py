@@ -12,6 +12,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
 from orchestra_mem.types import Author, OperationFilter, VersionReason
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.memories import edit as edit_file
 from tests.memories import live, session_of, standing, text_of
@@ -135,16 +136,10 @@ def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     )
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "judge.commit.after",
-        "compaction.commit.before",
-        "compaction.commit.after",
-        "compact.write.before",
-        "compact.fsync.after",
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    "judge.commit.after", "compaction.commit.before", "compaction.commit.after", "compact.write.before",
+    "compact.fsync.after",
+])  # fmt: skip
 def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path, clock: Clock, moment: str) -> None:
     """A person may save at any moment between the reading and the renaming of the document."""
     words = "SAVED AT THE LAST MOMENT"
@@ -191,15 +186,7 @@ def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: Orchestrator
     assert len(memory.expand(f"S{first.id}").operations) == first.operation_count
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        "## Mine\n\nKept: K1.\n- Decision K1: not the machine's line\n\n",
-        "#### Sub of an entry\r\n\r\nwith CRLF\r\n\r\n",
-        "## Mine\n\n```\n## Operations Log\n### [10:00:00] Step (op 2)\n```\n\n",
-        "# Another title\n\n",
-    ],
-)
+@pytest.mark.parametrize("own", cases("a_persons_own_section_stays_byte_for_byte"))
 def test_a_persons_own_section_stays_byte_for_byte(memory: OrchestratorContextManager, clock: Clock, own: str) -> None:
     """Wherever it stands, whatever it holds: spills, compactions and merges leave it alone."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
