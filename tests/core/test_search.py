@@ -60,6 +60,12 @@ def chunks_of_talk() -> list[Chunk]:
     ]
 
 
+def searcher_of(operations: list[Operation]) -> Searcher:
+    """Search operations by words and by meaning."""
+    chunks = [chunk for each in operations for chunk in chunk_operation(each, Tier.SESSION)]
+    return Searcher(index_of(chunks), EMBEDDER, EMBEDDER)
+
+
 INDEX = index_of(chunks_of_talk())
 SEARCHER = Searcher(INDEX, EMBEDDER, EMBEDDER)
 
@@ -88,9 +94,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     """No malus for likeness puts one behind what has not got the name."""
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
-    )
+    searcher = searcher_of(operations)
     hits = searcher.search("did restarting the worker go well with run_worker", NOW)
     assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
 
@@ -98,7 +102,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
 def test_as_many_hits_as_wanted() -> None:
     """Hundreds, where there are."""
     days = [operation(n, "Ann", {"text": f"Deploy {n} went well."}, session=f"s{n}") for n in range(1, 301)]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(days)
     assert len(searcher.search("deploy", NOW, limit=250)) == 250
 
 
@@ -111,7 +115,7 @@ def test_an_operation_is_found_by_its_number() -> None:
 def test_who_is_named_goes_before() -> None:
     """Of two who said the same, the one that the question names."""
     both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
-    searcher = Searcher(index_of([c for each in both for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(both)
     assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
 
 
@@ -121,7 +125,7 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
         operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
         for number in range(1, 301)
     ]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(days)
     situation = Situation(now=START + timedelta(days=301))
     first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", situation)
     assert first.chunk.operation == 40
@@ -147,9 +151,7 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
     """What was said five times stands once before what else there is."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
-    )
+    searcher = searcher_of(operations)
     assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
 
 

@@ -31,18 +31,8 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES).map("".join), st.lists(PIECES).map
 
 @pytest.mark.parametrize(("text", "sentences"), cases("sentences_end_where_a_reader_ends_them"))
 def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
-    """Split text into sentences, list items and lines, in order."""
+    """Split text into sentences, list items and lines, in order; a sentence that an editor wrapped stays one."""
     assert [*split_sentences(text)] == sentences
-
-
-def test_a_sentence_that_an_editor_wrapped_stays_one() -> None:
-    """A sentence that an editor wrapped over several lines stays one and keeps its line feeds."""
-    wrapped = "The body of the commit is wrapped by the editor at a width\nand goes on here. Then it ends."
-    assert split_sentences(wrapped) == (
-        "The body of the commit is wrapped by the editor at a width\nand goes on here.",
-        "Then it ends.",
-    )
-    assert len(split_sentences("Short line\nand another")) == 2
 
 
 @given(TEXTS)
