@@ -242,21 +242,11 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
         with pytest.raises(ClosedError):
             call()
     calls: list[Callable[[], object]] = [
-        lambda: memory.record_operation("x", 1),
-        lambda: memory.get_orchestrator_context("x"),
-        memory.refresh,
-        memory.flush_session,
-        memory.explain,
-        memory.query_recent_operations,
-        memory.operations,
-        memory.sessions,
-        lambda: memory.search_memory("x"),
-        lambda: memory.expand(1),
-        memory.losses,
-        memory.get_stats,
-        lambda: memory.retriever,
-        memory.__enter__,
-    ]
+        lambda: memory.record_operation("x", 1), lambda: memory.get_orchestrator_context("x"), memory.refresh,
+        memory.flush_session, memory.explain, memory.query_recent_operations, memory.operations, memory.sessions,
+        lambda: memory.search_memory("x"), lambda: memory.expand(1), memory.losses, memory.get_stats,
+        lambda: memory.retriever, memory.__enter__,
+    ]  # fmt: skip
     for call in calls:
         with pytest.raises(ClosedError, match=r"^this memory has been closed; open it again with open_memory\(\)$"):
             call()

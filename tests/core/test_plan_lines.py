@@ -67,15 +67,10 @@ TITLES = st.one_of(
 def items(draw: st.DrawFn) -> WorkItem:
     """An item as the tracker gives it."""
     return WorkItem(
-        id=draw(st.integers(1, 10**9)),
-        kind=draw(st.sampled_from(WorkKind)),
-        title=draw(TITLES),
-        created=NOW,
-        changed=NOW,
-        status=draw(st.sampled_from(WorkStatus)),
-        priority=draw(st.integers(1, 5)),
+        id=draw(st.integers(1, 10**9)), kind=draw(st.sampled_from(WorkKind)), title=draw(TITLES), created=NOW,
+        changed=NOW, status=draw(st.sampled_from(WorkStatus)), priority=draw(st.integers(1, 5)),
         assignee=draw(st.none() | TITLES),
-    )
+    )  # fmt: skip
 
 
 @given(items(), st.lists(st.integers(1, 999), unique=True, max_size=3), st.sampled_from(["", "2 of 3 done"]))
@@ -87,19 +82,11 @@ def test_a_line_says_what_was_written_into_it(item: WorkItem, waits: list[int], 
     assert "\n" not in row
     assert read is not None
     assert (read.number, read.title, read.ticked, read.struck, read.kind) == (
-        item.id,
-        line.title,
-        item.status is WorkStatus.DONE,
-        item.status is WorkStatus.CANCELLED,
-        item.kind,
-    )
+        item.id, line.title, item.status is WorkStatus.DONE, item.status is WorkStatus.CANCELLED, item.kind,
+    )  # fmt: skip
     assert (read.priority, read.status, read.waits_for, read.assignee, read.progress) == (
-        item.priority,
-        line.status,
-        tuple(waits),
-        line.assignee,
-        progress,
-    )
+        item.priority, line.status, tuple(waits), line.assignee, progress,
+    )  # fmt: skip
 
 
 @given(TITLES)

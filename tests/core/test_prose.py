@@ -126,16 +126,8 @@ _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*(?:\s[^<>]*)?>")
 
 
 _PIECES = (
-    "<system-note>",
-    "</system-note>",
-    "<user_query>",
-    "</user_query>",
-    "<b>",
-    "</b>",
-    "never x < y ",
-    "\n",
-    "<task-x>",
-)
+    "<system-note>", "</system-note>", "<user_query>", "</user_query>", "<b>", "</b>", "never x < y ", "\n", "<task-x>",
+)  # fmt: skip
 
 
 @given(pieces=st.lists(st.sampled_from(_PIECES), max_size=12))

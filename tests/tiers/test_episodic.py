@@ -42,14 +42,9 @@ class Shelf:
         self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
         state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
         self.memory = EpisodicMemoryManager(
-            ledger=self.ledger,
-            store=self.store,
-            counter=COUNTER,
-            clock=lambda: self.now,
-            folder=folder / "memory",
-            keep_versions=keep_versions,
-            work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
-        )
+            ledger=self.ledger, store=self.store, counter=COUNTER, clock=lambda: self.now, folder=folder / "memory",
+            keep_versions=keep_versions, work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
+        )  # fmt: skip
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
         """The machine writes; whether that changed the file."""
@@ -101,15 +96,9 @@ def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
     """What is known of a project with these decisions."""
     kinds = {kind: [f for f in facts if f.kind is kind] for kind in MustKeepKind}
     return ProjectView(
-        project="demo",
-        updated=START,
-        session="s",
-        size_tokens=size,
-        operations=len(facts),
-        sessions=1,
-        facts=kinds,
+        project="demo", updated=START, session="s", size_tokens=size, operations=len(facts), sessions=1, facts=kinds,
         counts={kind: len(found) for kind, found in kinds.items()},
-    )
+    )  # fmt: skip
 
 
 def test_every_rewrite_keeps_the_text_before(shelf: Shelf) -> None:

@@ -107,12 +107,8 @@ def test_figures_and_clearing() -> None:
     """Numbers of operations and tokens, the limits, and the share in use."""
     memory = filled(10, 15)
     assert memory.get_stats() == {
-        "operation_count": 2,
-        "max_operations": 6,
-        "current_tokens": 25,
-        "max_tokens": 100,
-        "utilization": 0.25,
-    }
+        "operation_count": 2, "max_operations": 6, "current_tokens": 25, "max_tokens": 100, "utilization": 0.25,
+    }  # fmt: skip
     memory.clear()
     assert memory.get_all_operations() == []
     assert memory.get_stats()["current_tokens"] == 0
