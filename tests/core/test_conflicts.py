@@ -164,13 +164,6 @@ def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accept
     )
 
 
-def test_both_sides_of_a_conflict_may_stay() -> None:
-    """The machine's lines follow the person's."""
-    both = accept(MARKED, ID, both=True)
-    assert both.text == without_conflicts(MARKED).replace("- more\n", "- more\n- b by the machine -->\n")
-    assert (both.replaced, both.note) == (False, "your lines stand, and the machine's follow them")
-
-
 def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:
     """It stays through everything, and `faults` says so."""
     edited = MARKED.replace("> - b by the machine", "> - b by both")
