@@ -96,16 +96,11 @@ def test_what_cannot_be_recorded_is_refused_in_words(
 @pytest.mark.parametrize(
     "options",
     [
-        {"agent": "a\x00"},
-        {"agent": 5},
-        {"critical": "no"},
-        {"critical": 1},
-        {"idempotency_key": "\ud800"},
-        {"timestamp": datetime(2025, 1, 1)},
-        {"timestamp": "2025-01-01"},
+        {"agent": "a\x00"}, {"agent": 5}, {"critical": "no"}, {"critical": 1}, {"idempotency_key": "\ud800"},
+        {"timestamp": datetime(2025, 1, 1)}, {"timestamp": "2025-01-01"},
         {"timestamp": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))},
     ],
-)
+)  # fmt: skip
 def test_what_belongs_to_an_operation_is_checked_as_well(
     memory: OrchestratorContextManager, options: dict[str, Any]
 ) -> None:

@@ -67,13 +67,11 @@ def some_filter(rng: random.Random) -> SearchFilter:
     return SearchFilter(
         tiers=tuple(rng.sample(list(Tier), rng.randrange(3))),
         kinds=tuple(rng.sample(["note", "error", "unheard of"], rng.randrange(3))),
-        agent=rng.choice([None, None, "coder", "nobody"]),
-        session=rng.choice([None, None, "S1", "S9"]),
-        item=rng.choice([None, None, 1, 7]),
-        pattern=rng.choice([None, None, None, "parallel"]),
+        agent=rng.choice([None, None, "coder", "nobody"]), session=rng.choice([None, None, "S1", "S9"]),
+        item=rng.choice([None, None, 1, 7]), pattern=rng.choice([None, None, None, "parallel"]),
         since=rng.choice([None, None, START + timedelta(days=2)]),
         until=rng.choice([None, None, START + timedelta(days=9)]),
-    )
+    )  # fmt: skip
 
 
 def passes(where: SearchFilter, chunk: Chunk) -> bool:

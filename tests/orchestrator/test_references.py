@@ -15,30 +15,19 @@ from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
-MILESTONE, EPIC, STORY, TASK = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkKind.TASK
-PENDING, ACTIVE, BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
-FAILED, DONE = WorkStatus.FAILED, WorkStatus.DONE
-
-
-def item(number: int, kind: WorkKind, title: str, status: WorkStatus = PENDING, parent: int | None = None) -> WorkItem:
-    """Make an item."""
-    return WorkItem(id=number, kind=kind, title=title, status=status, parent=parent, created=NOON, changed=NOON)
-
-
-WORK = (
-    item(1, MILESTONE, "Launch"),
-    item(5, EPIC, "User authentication", ACTIVE, 1),
-    item(6, EPIC, "Billing", PENDING, 1),
-    item(10, STORY, "Login", PENDING, 5),
-    item(11, STORY, "Signup", PENDING, 5),
-    item(12, STORY, "Multi-factor authentication", PENDING, 5),
-    item(13, STORY, "Invoices", PENDING, 6),
-    item(14, STORY, "Payment gateway", BLOCKED, 6),
-    item(20, TASK, "Write login form", PENDING, 10),
-    item(21, TASK, "Hash passwords", FAILED, 10),
-    item(22, TASK, "Rate limit attempts", DONE, 10),
-    item(23, TASK, "PDF layout", ACTIVE, 13),
-)
+MILESTONE, EPIC, STORY, ACTIVE = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkStatus.IN_PROGRESS
+WORK = [
+    WorkItem(
+        id=number,
+        kind=WorkKind(kind),
+        title=title,
+        status=WorkStatus(status),
+        parent=parent,
+        created=NOON,
+        changed=NOON,
+    )
+    for number, kind, title, status, parent in cases("work_that_is_spoken_of")
+]
 LOOKUP = Items(WORK)
 
 
