@@ -16,18 +16,11 @@ from tests.builders import cases
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
 MILESTONE, EPIC, STORY, ACTIVE = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkStatus.IN_PROGRESS
-WORK = [
-    WorkItem(
-        id=number,
-        kind=WorkKind(kind),
-        title=title,
-        status=WorkStatus(status),
-        parent=parent,
-        created=NOON,
-        changed=NOON,
-    )
+WORK = tuple(
+    WorkItem(id=number, kind=WorkKind(kind), title=title, status=WorkStatus(status), parent=parent, created=NOON,
+             changed=NOON)
     for number, kind, title, status, parent in cases("work_that_is_spoken_of")
-]
+)  # fmt: skip
 LOOKUP = Items(WORK)
 
 
