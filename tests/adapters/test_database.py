@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
@@ -88,14 +88,13 @@ def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> O
 @example(data={"\ud800": "a lone \udfff surrogate", "\x00": "\x00\x1f"})
 @example(data=[10**4000, -(2**63), 2**63, 1e308, 5e-324, -0.0, True, 1, 1.0, None])
 @example(data={"": {"": []}})
-def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, data: Json) -> None:
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
     """NULs, lone surrogates, huge and tiny numbers, deep nesting: from the log as from the call, types included."""
-    with closing(Database(tmp_path_factory.mktemp("database") / "obra.db")) as database:
-        log = SqlEventLog(database)
-        recorded = _record(log, _draft(checked_json(data)))
-        stored = log.operation(recorded.id)
-        assert stored == recorded
-        assert repr(stored.data) == repr(data)
+    recorded = _record(log, _draft(checked_json(data)))
+    stored = log.operation(recorded.id)
+    assert stored == recorded
+    assert repr(stored.data) == repr(data)
 
 
 # The event log
