@@ -21,6 +21,7 @@ from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
+from tests.builders import cases
 from tests.conftest import START, Clock
 from tests.memories import standing
 from tests.processes import python
@@ -83,18 +84,7 @@ def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
     assert [(fact.kind, fact.text, fact.operation) for fact in found] == [(MustKeepKind.DECISION, text, 1)]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "[]",
-        '{"facts": "all"}',
-        '{"facts": [{"kind": "wonder", "quote": "I looked at module_1.py"}, {"kind": "decision"}, 7]}',
-        json.dumps({"facts": [{"kind": "decision", "quote": "We decided to delete all backups."}]}),
-        json.dumps({"facts": [{"kind": "constraint", "quote": "test"}, {"kind": "role", "quote": ""}]}),
-        json.dumps({"facts": [{"kind": "decision", "quote": "I looked at module_1.py and thought about part 1."}]}),
-    ],
-)
+@pytest.mark.parametrize("said", cases("a_model_that_lies_adds_nothing"))
 def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str) -> None:
     """No JSON, another shape, unknown kinds, words that nobody said, and small talk called a decision."""
     model = ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea")
