@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -115,21 +116,20 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
             memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 30})
         memory.refresh()
         number = min(each.id for each in standing(memory))
-    database = Database(tmp_path / ".obra" / "obra.db")
-    model = _answers()
-    reader = FactReader(
-        model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
-    )
-    with pytest.raises(InterruptedGenerationError):
-        reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
-    assert len(model.prompts) == 2
-    reader.read(number, cancelled=lambda: False)
-    asked = list(model.prompts)
-    assert len(asked) > 2
-    assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
-    reader.read(number, cancelled=lambda: False)
-    assert model.prompts == asked
-    database.close()
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        model = _answers()
+        reader = FactReader(
+            model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
+        )
+        with pytest.raises(InterruptedGenerationError):
+            reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
+        assert len(model.prompts) == 2
+        reader.read(number, cancelled=lambda: False)
+        asked = list(model.prompts)
+        assert len(asked) > 2
+        assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
+        reader.read(number, cancelled=lambda: False)
+        assert model.prompts == asked
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:

@@ -285,18 +285,17 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
     model = ScriptedModel(first_line)
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
         record_and_refresh(memory, clock)
-        database = Database(tmp_path / ".obra" / "obra.db")
-        queue = SqlJobQueue(database)
-        for summary in (998, 999):
-            queue.put(f"S{summary}", priority=0, now=clock(), most=9)
-            if job := take(queue) if summary == 998 else None:
-                queue.fail(job, "refused", due=None)
-        while memory.compression.work():
-            pass
-        record_and_refresh(memory, clock, 2, first=50)
-        assert queue.jobs() == []
-        assert memory.get_stats()["problems"] == []
-        database.close()
+        with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+            queue = SqlJobQueue(database)
+            for summary in (998, 999):
+                queue.put(f"S{summary}", priority=0, now=clock(), most=9)
+                if job := take(queue) if summary == 998 else None:
+                    queue.fail(job, "refused", due=None)
+            while memory.compression.work():
+                pass
+            record_and_refresh(memory, clock, 2, first=50)
+            assert queue.jobs() == []
+            assert memory.get_stats()["problems"] == []
 
 
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
@@ -619,17 +618,16 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
     """Of a summary that has changed, or of one that there is not."""
-    database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqlDraftStore(database)
-    summary = 999 if missing else standing(memory)[0].id
-    drafts.put(
-        SummaryDraft(
-            summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
-            seconds=0.0, created=START,
-        )
-    )  # fmt: skip
-    before = text_of(memory)
-    memory.refresh()
-    assert drafts.drafts() == []
-    assert text_of(memory) == before
-    database.close()
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        drafts = SqlDraftStore(database)
+        summary = 999 if missing else standing(memory)[0].id
+        drafts.put(
+            SummaryDraft(
+                summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
+                seconds=0.0, created=START,
+            )
+        )  # fmt: skip
+        before = text_of(memory)
+        memory.refresh()
+        assert drafts.drafts() == []
+        assert text_of(memory) == before
