@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestra_mem.types import Json, Operation, Summary
 from tests.conftest import START
 
@@ -16,6 +18,11 @@ def cases(name: str) -> list[Any]:
     """Read a table of cases, a JSON value a line, from `tests/data`."""
     lines = (Path(__file__).parent / "data" / f"{name}.jsonl").read_text("utf-8").split("\n")
     return [json.loads(line) for line in lines if line]
+
+
+def promised(name: str) -> list[Any]:
+    """Read a table of cases that each begin with the promise that they show, by which pytest names them."""
+    return [pytest.param(*given, id=promise) for promise, *given in cases(name)]
 
 
 class Counter:

@@ -13,19 +13,10 @@ from orchestra_mem.core.search.chunking import chunk_operation
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import SearchMode, Situation, Tier
-from tests.builders import an_operation
+from tests.builders import an_operation, cases
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
-SAID = {
-    "chinese": "我们决定把数据库迁移到新的服务器，因为旧的太慢。",
-    "japanese": "来週の金曜日にサーバーを再起動する予定です。",
-    "korean": "배포는 검토가 끝난 뒤에만 진행합니다.",
-    "thai": "เราย้ายฐานข้อมูลไปยังเซิร์ฟเวอร์ใหม่เมื่อวานนี้",
-    "russian": "Мы перенесли базу данных на новый сервер.",
-    "arabic": "نقلنا قاعدة البيانات إلى خادم جديد",
-    "code": "record_operation in src/flow.py raised ValueError, see #12 and PR-4711",
-    "english": "We moved the database to a new server, as the old one was slow.",
-}
+SAID: dict[str, str] = dict(cases("said_in_languages"))
 # What breaks query languages, regular expressions, JSON, file names, terminals, and readers of characters.
 ALPHABETS = (
     "\"'*():^-+NEARANDORNOT ", "%_\\;--/*[]{}|&!~", "\x00\x01\x1b\x7f\x85\u2028\ufeff\ufffe",
@@ -81,15 +72,7 @@ def test_ten_thousand_queries_raise_nothing(searchers: dict[str, Searcher]) -> N
     assert answered > 3_000
 
 
-@pytest.mark.parametrize(
-    ("query", "language"),
-    [
-        ("数据库", "chinese"), ("服务器", "chinese"), ("旧的太慢", "chinese"),
-        ("再起動", "japanese"), ("サーバー", "japanese"), ("金曜日の予定", "japanese"),
-        ("배포", "korean"), ("검토가 끝난", "korean"), ("ฐานข้อมูล", "thai"), ("เซิร์ฟเวอร์ใหม่", "thai"),
-        ("базу данных", "russian"), ("قاعدة البيانات", "arabic"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "language"), cases("writing_of_all_kinds_is_found"))
 @pytest.mark.parametrize("kind", ["with vectors", "without"])
 def test_writing_of_all_kinds_is_found(searchers: dict[str, Searcher], kind: str, query: str, language: str) -> None:
     """By a part of it, whether or not there are blanks between words."""

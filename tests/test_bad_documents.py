@@ -195,6 +195,13 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     return project, clock.now
 
 
+@pytest.fixture
+def project(used: tuple[Path, datetime], tmp_path: Path, clock: Clock) -> Path:
+    """A copy of that project, in which the time goes on."""
+    clock.now, clock.step = used[1], timedelta(seconds=1)
+    return Path(shutil.copytree(used[0], tmp_path / "project"))
+
+
 def _record(memory: OrchestratorContextManager, marker: str, count: int) -> None:
     for number in range(count):
         memory.record_operation("note", {"text": f"Looked at {marker} {number} and wrote down what there was. " * 2})
@@ -247,13 +254,12 @@ def _mend(path: Path, text: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_damage_is_told_once_served_left_alone_and_heals(
-    used: tuple[Path, datetime], tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, document: str
+    project: Path, clock: Clock, caplog: pytest.LogCaptureFixture, kind: str, document: str
 ) -> None:
     """With file and line; what can be merged is merged beside it, what cannot is left byte for byte; work goes on."""
-    damage, project = DAMAGES[kind], tmp_path / "project"
-    shutil.copytree(used[0], project)
+    damage = DAMAGES[kind]
     caplog.set_level(logging.WARNING, "orchestra_mem")
-    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
         live = memory.session_memory.path
         path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
         assert path is not None
@@ -363,17 +369,17 @@ def _without_lines(messages: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("document", [DocumentName.PROJECT_STATE, SESSION])
-def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: Path, document: str) -> None:
+def test_a_paste_of_50_mb_costs_nothing(
+    used: tuple[Path, datetime], project: Path, clock: Clock, document: str
+) -> None:
     """Its beginning is served, that is told, and context and refresh take under a second and few megabytes."""
-    project = tmp_path / "project"
-    shutil.copytree(used[0], project)
-    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
         live = memory.session_memory.path
         path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
         assert path is not None
         memory.get_orchestrator_context("test")
         with path.open("w") as file:
-            file.write(_with_mine(_text_before(used[0], path, project)))
+            file.write(_with_mine((used[0] / path.relative_to(project)).read_text()))
             for _ in range(50):
                 file.write("A line of a log that somebody has put here.\n" * 23_000)
         state = path.stat().st_size, path.stat().st_mtime_ns
@@ -399,19 +405,13 @@ def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: P
         assert (path.stat().st_size, path.stat().st_mtime_ns) == state
 
 
-def _text_before(used: Path, path: Path, project: Path) -> str:
-    return (used / path.relative_to(project)).read_text()
-
-
 @pytest.mark.parametrize("document", list(DocumentName))
 @pytest.mark.parametrize("kind", ["broken YAML", "no front matter", "two front matters"])
 def test_a_front_matter_is_mended_by_a_text_from_before(
-    used: tuple[Path, datetime], tmp_path: Path, kind: str, document: DocumentName
+    project: Path, clock: Clock, kind: str, document: DocumentName
 ) -> None:
     """As an editor's undo or `git checkout` puts it back after the machine has written; what it wrote stays."""
-    project = tmp_path / "project"
-    shutil.copytree(used[0], project)
-    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
         path = memory.episodic_memory.path(document)
         good = _with_mine(path.read_text())
         DAMAGES[kind].do(path, good)
@@ -427,15 +427,13 @@ def test_a_front_matter_is_mended_by_a_text_from_before(
 
 @pytest.mark.parametrize("document", list(DocumentName))
 def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
-    used: tuple[Path, datetime], tmp_path: Path, caplog: pytest.LogCaptureFixture, document: DocumentName
+    project: Path, clock: Clock, caplog: pytest.LogCaptureFixture, document: DocumentName
 ) -> None:
     """The log says so, and names the version."""
-    project = tmp_path / "project"
-    shutil.copytree(used[0], project)
     path = project / ".obra" / "memory" / f"{document.value}.md"
     text = path.read_text()
     path.unlink()
-    with open_memory(project, config=CONFIG, clock=Clock(used[1], step_s=1)) as memory:
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
         version = memory.episodic_memory.history(document.value)[-1]
         assert Path(version.path).read_text() == text
         assert path.exists()
@@ -446,11 +444,8 @@ def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
     ]
 
 
-def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, datetime], tmp_path: Path) -> None:
+def test_flush_waits_for_a_session_document_that_is_no_text(project: Path, clock: Clock) -> None:
     """It says why; the next start records all the same, and once mended the session ends."""
-    project = tmp_path / "project"
-    shutil.copytree(used[0], project)
-    clock = Clock(used[1], step_s=1)
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         path = live(memory)
         text = path.read_text()

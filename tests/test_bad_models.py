@@ -23,7 +23,7 @@ from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import flushed, standing
-from tests.test_jobs import AUTO, SMALL, record
+from tests.test_jobs import AUTO, SMALL, record, record_and_refresh
 from tests.timing import until
 
 ANSWER = Generation(
@@ -124,9 +124,7 @@ def test_memory_comes_through_unharmed(case: str, tmp_path: Path, plain: list[st
 def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case: str, tmp_path: Path) -> None:
     """The closing of an archived session and the short form of a section stay the extracts that they were."""
     words = BAD[case][1]
-    orchestrator = SMALL["orchestrator"]
-    assert isinstance(orchestrator, dict)
-    config = _config({**SMALL, "orchestrator": {**orchestrator, "episodic_compression_threshold": 800}})
+    config = _config({**SMALL, "orchestrator.episodic_compression_threshold": 800})
     clock = Clock()
     with open_memory(tmp_path, config=config, clock=clock, model=_model(case)) as memory:
         record(memory, clock)
@@ -147,8 +145,7 @@ def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case:
             assert told.startswith(words.partition(" under ")[0]), told
         assert len(before) == 2
         assert words.partition(" under ")[0] in str(memory.get_stats()["problems"])
-        record(memory, clock, 2, first=60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=60)
         assert {each.id: each.text for each in memory.losses() if each.id in before} == before
         assert archive.read_text(encoding="utf-8") == closed
         assert section in document.read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ from orchestra_mem.core.catalog.categorisation import RULES
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
 from orchestra_mem.testing import EndlessModel, FailingModel, HangingModel, ScriptedModel
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.processes import python
 
@@ -180,14 +181,7 @@ def test_partial_batch_failures_and_invalid_orchestration_data() -> None:
 # The rules
 
 
-@pytest.mark.parametrize(
-    ("task", "kind"),
-    [
-        ("Bugs fixed", "bugfix"), ("We selected Redis", "decision"), ("Implemented the form", "feature"),
-        ("Improved the parser", "refactor"), ("We learned why", "discovery"), ("Weekly report", "pattern-usage"),
-        ("Look at the address in the prefix", "pattern-usage"), ("Debugger and foundation", "pattern-usage"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("task", "kind"), cases("rules_match_whole_words"))
 def test_rules_match_whole_words(task: str, kind: str) -> None:
     """In any of their forms, and not as parts of others; the first rule that matches decides."""
     assert _service().categorize_orchestration({"task": task}).type == kind

@@ -75,6 +75,22 @@ def compressor(model: ScriptedModel | None = None, trials: Trials | None = None)
     return MemoryCompressor(model, counter=WORDS, clock=Clock(), trials=trials, timeout_s=5)
 
 
+def _material(operations: Sequence[Operation]) -> Material:
+    sources = [
+        Source(
+            operation=op.id, time=op.timestamp, type=op.type, text=plain_text(op), tokens=len(plain_text(op).split())
+        )
+        for op in operations
+    ]
+    return Material.of_operations(sources, [fact for op in operations for fact in find_must_keeps(op)], numbered=False)
+
+
+def drafted(operations: Sequence[Operation], target_tokens: int) -> tuple[Material, Draft]:
+    """What operations say, and its extract of so many words."""
+    material = _material(operations)
+    return material, draft_of(material, target_tokens=target_tokens, counter=WORDS)
+
+
 def test_without_a_model_it_is_extraction() -> None:
     """And says so; must-keeps stand below, what was dropped is named."""
     operations = [*work(6), operation(13, {"text": "Never deploy module_3.py on Fridays."})]
@@ -122,8 +138,7 @@ def good() -> ScriptedModel:
 
 def test_what_a_good_model_finds_stands_beside_what_extraction_chose() -> None:
     """In the size that it left, each of its lines as it was; what more the model found is told."""
-    material = _material(work(8))
-    base = draft_of(material, target_tokens=120, counter=WORDS)
+    material, base = drafted(work(8), 120)
     done = compressor(good()).improve(material, base, target_tokens=200, content="step")
     assert (done.method, done.verdict) == ("extractive + good", TrialVerdict.ACCEPTED)
     assert base.tokens < done.tokens <= 200
@@ -185,8 +200,7 @@ def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) ->
     """Whatever it says: no larger, nothing invented, no must-keep missing, and nothing lost that the extract has."""
     told = iter(answers * 50)
     operations = [*work(5), operation(11, {"text": "We decided to use SQLite for table_4."}, "decision")]
-    material = _material(operations)
-    base = draft_of(material, target_tokens=target, counter=WORDS)
+    material, base = drafted(operations, target)
     model = ScriptedModel(lambda messages: next(told))
     done = compressor(model).improve(material, base, target_tokens=target, content="step")
     assert done.tokens <= max(target, base.tokens)
@@ -204,8 +218,7 @@ def test_a_fault_is_named_and_asked_for_once_more() -> None:
         return json.dumps({"lines": ["module_77.py is broken"]})
 
     model = ScriptedModel(answer)
-    material = _material(work(1))
-    base = draft_of(material, target_tokens=20, counter=WORDS)
+    material, base = drafted(work(1), 20)
     done = compressor(model).improve(material, base, target_tokens=60, content="step")
     assert done.verdict is TrialVerdict.RETRIED
     assert done.fault == 'the record has no "module_77.py"'
@@ -218,8 +231,7 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
     """Every sentence is read in some prompt, and each prompt has room for its answer."""
     sentences = [f"Sentence number {n} says that value_{n} was measured and written down." for n in range(60)]
     model = ScriptedModel('{"lines": []}', context_tokens=620)
-    material = _material([operation(1, {"text": "\n\n".join(sentences)})])
-    base = draft_of(material, target_tokens=30, counter=WORDS)
+    material, base = drafted([operation(1, {"text": "\n\n".join(sentences)})], 30)
     compressor(model).improve(material, base, target_tokens=300, content="step")
     read = "\n".join(prompt[3].text for prompt in model.prompts)
     assert len(model.prompts) > 1
@@ -231,8 +243,7 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
 def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     """What was read by then is not read again."""
     model = good()
-    material = _material(work(24))
-    base = draft_of(material, target_tokens=100, counter=WORDS)
+    material, base = drafted(work(24), 100)
     made = compressor(model)
     with pytest.raises(InterruptedGenerationError):
         made.improve(material, base, target_tokens=900, content="step", cancelled=lambda: len(model.prompts) >= 2)
@@ -267,8 +278,7 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     """After six rejected summaries of a kind, one of eight; other kinds are tried as ever."""
     trials = Trials()
     made = compressor(ScriptedModel("no JSON"), trials)
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=WORDS)
+    material, base = drafted(work(3), 40)
 
     def tried(content: str, *, insist: bool = False) -> TrialVerdict:
         return made.improve(material, base, target_tokens=90, content=content, insist=insist).verdict
@@ -284,8 +294,7 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
 def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     """It is asked as ever when its server is back; one that was too slow each time goes second."""
     trials = Trials()
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=WORDS)
+    material, base = drafted(work(3), 40)
 
     def tried(model: ScriptedModel, content: str) -> TrialVerdict:
         return compressor(model, trials).improve(material, base, target_tokens=90, content=content).verdict
@@ -301,13 +310,11 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
 def test_what_leaves_a_model_nothing_to_do_is_told_without_asking() -> None:
     """The extract fills the size, or the window is too small for a sentence: nothing is cut to fit."""
     model = good()
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=90, counter=WORDS)
+    material, base = drafted(work(3), 90)
     done = compressor(model).improve(material, base, target_tokens=base.tokens + 15, content="step")
     assert (done.verdict, done.fault, model.prompts) == (TrialVerdict.SKIPPED, "the extract fills the size", [])
     model = ScriptedModel('{"lines": []}', context_tokens=300)
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=WORDS)
+    material, base = drafted(work(3), 40)
     done = compressor(model).improve(material, base, target_tokens=90, content="step")
     assert (done.method, done.fault) == (EXTRACTIVE, "the window of scripted is too small for a sentence")
     assert model.prompts == []
@@ -364,13 +371,3 @@ def test_a_session_summary_gains_what_the_model_finds_and_keeps_what_it_had() ->
     assert (done["decisions_made"], done["total_operations"]) == (["A"], 2)
     assert [(trial.content, trial.verdict) for trial in trials.all] == [("session", TrialVerdict.ACCEPTED)]
     assert compressor().summarize_session(extracted, work(1)) == extracted
-
-
-def _material(operations: Sequence[Operation]) -> Material:
-    sources = [
-        Source(
-            operation=op.id, time=op.timestamp, type=op.type, text=plain_text(op), tokens=len(plain_text(op).split())
-        )
-        for op in operations
-    ]
-    return Material.of_operations(sources, [fact for op in operations for fact in find_must_keeps(op)], numbered=False)

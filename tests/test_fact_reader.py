@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,10 +22,11 @@ from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
+from tests.builders import cases
 from tests.conftest import START, Clock
 from tests.memories import standing
 from tests.processes import python
-from tests.test_jobs import SMALL, record
+from tests.test_jobs import SMALL, record_and_refresh
 
 # What a model reads as a fact and the classifier does not find, but does not rule out either.
 OVERLOOKED = (
@@ -64,8 +66,7 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
     with open_memory(folder, config=SMALL, clock=clock, model=model) as memory:
         for text in texts:
             memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         _work(memory)
         return memory.facts(standing=False)
 
@@ -84,18 +85,7 @@ def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
     assert [(fact.kind, fact.text, fact.operation) for fact in found] == [(MustKeepKind.DECISION, text, 1)]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "[]",
-        '{"facts": "all"}',
-        '{"facts": [{"kind": "wonder", "quote": "I looked at module_1.py"}, {"kind": "decision"}, 7]}',
-        json.dumps({"facts": [{"kind": "decision", "quote": "We decided to delete all backups."}]}),
-        json.dumps({"facts": [{"kind": "constraint", "quote": "test"}, {"kind": "role", "quote": ""}]}),
-        json.dumps({"facts": [{"kind": "decision", "quote": "I looked at module_1.py and thought about part 1."}]}),
-    ],
-)
+@pytest.mark.parametrize("said", cases("a_model_that_lies_adds_nothing"))
 def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str) -> None:
     """No JSON, another shape, unknown kinds, words that nobody said, and small talk called a decision."""
     model = ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea")
@@ -110,8 +100,7 @@ def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock)
     text = "Never push to main."
     with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(("constraint", text))) as memory:
         memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         path = next(path for path in (tmp_path / ".obra" / "memory").glob("*.md") if text in path.read_text("utf-8"))
         kept = [line for line in path.read_text("utf-8").splitlines(keepends=True) if text not in line]
         path.write_text("".join(kept), encoding="utf-8")
@@ -127,21 +116,20 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
             memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 30})
         memory.refresh()
         number = min(each.id for each in standing(memory))
-    database = Database(tmp_path / ".obra" / "obra.db")
-    model = _answers()
-    reader = FactReader(
-        model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
-    )
-    with pytest.raises(InterruptedGenerationError):
-        reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
-    assert len(model.prompts) == 2
-    reader.read(number, cancelled=lambda: False)
-    asked = list(model.prompts)
-    assert len(asked) > 2
-    assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
-    reader.read(number, cancelled=lambda: False)
-    assert model.prompts == asked
-    database.close()
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        model = _answers()
+        reader = FactReader(
+            model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
+        )
+        with pytest.raises(InterruptedGenerationError):
+            reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
+        assert len(model.prompts) == 2
+        reader.read(number, cancelled=lambda: False)
+        asked = list(model.prompts)
+        assert len(asked) > 2
+        assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
+        reader.read(number, cancelled=lambda: False)
+        assert model.prompts == asked
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:
@@ -157,8 +145,7 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
     with open_memory(killed, config=SMALL, clock=clock) as memory:
         for text in filter(_quotable, OVERLOOKED):
             memory.record_operation("message", {"speaker": "Ann", "text": f"{'We talked of doors. ' * 45}\n{text}"})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
     shutil.copytree(killed, whole)
     program = (
         "import os, signal, sys; from datetime import datetime; from pathlib import Path\n"
@@ -192,8 +179,7 @@ def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock
     with open_memory(tmp_path, config={**SMALL, "llm": llm}, clock=clock) as memory:
         for text in (*OVERLOOKED, "We decided to use Redis for the queue.", "Lunch was nice."):
             memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         before = {fact.id for fact in memory.facts(standing=False)}
         memory.compression.work()
         said = {operation.id: plain_text(operation) for operation in memory.operations()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -50,6 +51,21 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int = 12, fi
         memory.record_operation("tool_call", {"tool": "bash", "output": printed})
 
 
+def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: int = 12, first: int = 1) -> None:
+    """The same, and what follows of it."""
+    record(memory, clock, count, first)
+    memory.refresh()
+
+
+def place_draft(folder: Path, summary: int) -> SummaryDraft:
+    """Put the draft of a summary into the ledger and no further, as a process does that is killed then."""
+    with closing(Database(folder / ".obra" / "obra.db")) as database:
+        drafts = SqlDraftStore(database)
+        (draft,) = (each for each in drafts.drafts() if each.summary == summary)
+        drafts.place(draft)
+    return draft
+
+
 def first_line(messages: Sequence[Message]) -> str:
     """A line of what a tool printed, as a good model would take it."""
     record_text = messages[-1].text
@@ -61,8 +77,7 @@ def first_line(messages: Sequence[Message]) -> str:
 def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
     """A memory with summaries, and a good model that is asked only when told to."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line, name="good")) as opened:
-        record(opened, clock)
-        opened.refresh()
+        record_and_refresh(opened, clock)
         yield opened
 
 
@@ -73,12 +88,10 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
     """A queue, in a memory with summaries."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        record(opened, clock, 60)
-        opened.refresh()
+        record_and_refresh(opened, clock, 60)
         assert len(opened.losses()) >= 6
-    database = Database(tmp_path / ".obra" / "obra.db")
-    yield SqlJobQueue(database)
-    database.close()
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        yield SqlJobQueue(database)
 
 
 def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
@@ -271,21 +284,18 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
     """It holds nothing up, and nobody is told of it; nor of one that was given up before."""
     model = ScriptedModel(first_line)
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
-        record(memory, clock)
-        memory.refresh()
-        database = Database(tmp_path / ".obra" / "obra.db")
-        queue = SqlJobQueue(database)
-        for summary in (998, 999):
-            queue.put(f"S{summary}", priority=0, now=clock(), most=9)
-            if job := take(queue) if summary == 998 else None:
-                queue.fail(job, "refused", due=None)
-        while memory.compression.work():
-            pass
-        record(memory, clock, 2, first=50)
-        memory.refresh()
-        assert queue.jobs() == []
-        assert memory.get_stats()["problems"] == []
-        database.close()
+        record_and_refresh(memory, clock)
+        with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+            queue = SqlJobQueue(database)
+            for summary in (998, 999):
+                queue.put(f"S{summary}", priority=0, now=clock(), most=9)
+                if job := take(queue) if summary == 998 else None:
+                    queue.fail(job, "refused", due=None)
+            while memory.compression.work():
+                pass
+            record_and_refresh(memory, clock, 2, first=50)
+            assert queue.jobs() == []
+            assert memory.get_stats()["problems"] == []
 
 
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
@@ -391,8 +401,7 @@ def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_pa
         return " ".join(str(each) for each in memory.get_stats()["problems"] if "given up" in str(each))  # type: ignore[union-attr]
 
     with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
-        record(memory, clock, 24)
-        memory.refresh()
+        record_and_refresh(memory, clock, 24)
         for _ in range(40):
             memory.compression.work()
             clock.now += timedelta(minutes=20)
@@ -404,8 +413,7 @@ def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_pa
         assert f"S{given_up[0]}," not in named(memory)
         first = 100
         while any(number in given_up for number in (each.id for each in standing(memory))):
-            record(memory, clock, 24, first=first)
-            memory.refresh()
+            record_and_refresh(memory, clock, 24, first=first)
             first += 24
         assert named(memory) == ""
 
@@ -415,8 +423,7 @@ def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
 ) -> None:
     """What would have waited for the model waits for another start."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
 
     def refuse(*arguments: object, **named: object) -> bool:
         raise StorageFullError("there is no room")
@@ -429,8 +436,7 @@ def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
 def test_what_is_asked_for_waits_where_the_model_does_not_answer(tmp_path: Path, clock: Clock) -> None:
     """Before all others, until it is bettered."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
-        record(memory, clock, 24)
-        memory.refresh()
+        record_and_refresh(memory, clock, 24)
         number = standing(memory)[-1].id
         assert memory.compression.redo(number).verdict is TrialVerdict.FAILED
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
@@ -443,8 +449,7 @@ def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
 ) -> None:
     """`redo` is refused at once, not when the model has taken its time."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
     monkeypatch.setattr(memory_module, "why_read_only", lambda home: "it is read-only")
     model = ScriptedModel(first_line)
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
@@ -466,8 +471,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
     """Then it goes on, and ends; the one who asks meanwhile waits for no more than that."""
     model = FaithfulModel(tokens_per_s=50)
     with open_memory(tmp_path, config=AUTO, clock=clock, model=model) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         until(lambda: len(model.prompts) > 0)
         time.sleep(0.1)
         for _ in range(3):
@@ -485,8 +489,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
 def test_without_a_model_nothing_waits_and_nothing_runs(tmp_path: Path, clock: Clock) -> None:
     """The default: the foreground costs nothing, and there is no thread."""
     with open_memory(tmp_path, config=AUTO, clock=clock) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         stories = memory.compression.stories(memory.losses())
         assert stories
         assert not any(story.job or story.draft or story.trial for story in stories)
@@ -502,8 +505,7 @@ def test_a_program_may_do_the_work_at_times_of_its_own(tmp_path: Path, clock: Cl
     model = ScriptedModel(first_line, name="good")
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
         assert not memory.compression.work()
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         count = len(standing(memory))
         assert [memory.compression.work() for _ in range(count + 1)] == [True] * count + [False]
         assert all(story.trial for story in memory.compression.stories(standing(memory)))
@@ -583,14 +585,9 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
 def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clock) -> None:
     """The next start lets the document show what the ledger has; it does not take the old text for a person's."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         number = improve_all(memory)[0]
-    database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqlDraftStore(database)
-    (draft,) = (each for each in drafts.drafts() if each.summary == number)
-    drafts.place(draft)
-    database.close()
+    draft = place_draft(tmp_path, number)
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         assert draft.text.strip() in text_of(memory)
         assert draft.base.strip() not in text_of(memory).replace(draft.text.strip(), "")
@@ -602,8 +599,7 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
     """The extract first; a draft that is ready after the end goes into the archived document at the next border."""
     hanging = HangingModel()
     with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         until(lambda: len(hanging.prompts) > 0)
         start = time.monotonic()
         path = memory.flush_session()
@@ -613,8 +609,7 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         number = improve_all(memory)[0]
         clock.now += timedelta(days=1)
-        record(memory, clock, 2, first=50)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=50)
         better = next(each for each in memory.losses() if each.id == number)
         assert better.verdict == "accepted"
         assert better.text.strip() in path.read_text(encoding="utf-8")
@@ -623,17 +618,16 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
     """Of a summary that has changed, or of one that there is not."""
-    database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqlDraftStore(database)
-    summary = 999 if missing else standing(memory)[0].id
-    drafts.put(
-        SummaryDraft(
-            summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
-            seconds=0.0, created=START,
-        )
-    )  # fmt: skip
-    before = text_of(memory)
-    memory.refresh()
-    assert drafts.drafts() == []
-    assert text_of(memory) == before
-    database.close()
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        drafts = SqlDraftStore(database)
+        summary = 999 if missing else standing(memory)[0].id
+        drafts.put(
+            SummaryDraft(
+                summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
+                seconds=0.0, created=START,
+            )
+        )  # fmt: skip
+        before = text_of(memory)
+        memory.refresh()
+        assert drafts.drafts() == []
+        assert text_of(memory) == before

@@ -96,16 +96,11 @@ def test_what_cannot_be_recorded_is_refused_in_words(
 @pytest.mark.parametrize(
     "options",
     [
-        {"agent": "a\x00"},
-        {"agent": 5},
-        {"critical": "no"},
-        {"critical": 1},
-        {"idempotency_key": "\ud800"},
-        {"timestamp": datetime(2025, 1, 1)},
-        {"timestamp": "2025-01-01"},
+        {"agent": "a\x00"}, {"agent": 5}, {"critical": "no"}, {"critical": 1}, {"idempotency_key": "\ud800"},
+        {"timestamp": datetime(2025, 1, 1)}, {"timestamp": "2025-01-01"},
         {"timestamp": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))},
     ],
-)
+)  # fmt: skip
 def test_what_belongs_to_an_operation_is_checked_as_well(
     memory: OrchestratorContextManager, options: dict[str, Any]
 ) -> None:
@@ -242,21 +237,11 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
         with pytest.raises(ClosedError):
             call()
     calls: list[Callable[[], object]] = [
-        lambda: memory.record_operation("x", 1),
-        lambda: memory.get_orchestrator_context("x"),
-        memory.refresh,
-        memory.flush_session,
-        memory.explain,
-        memory.query_recent_operations,
-        memory.operations,
-        memory.sessions,
-        lambda: memory.search_memory("x"),
-        lambda: memory.expand(1),
-        memory.losses,
-        memory.get_stats,
-        lambda: memory.retriever,
-        memory.__enter__,
-    ]
+        lambda: memory.record_operation("x", 1), lambda: memory.get_orchestrator_context("x"), memory.refresh,
+        memory.flush_session, memory.explain, memory.query_recent_operations, memory.operations, memory.sessions,
+        lambda: memory.search_memory("x"), lambda: memory.expand(1), memory.losses, memory.get_stats,
+        lambda: memory.retriever, memory.__enter__,
+    ]  # fmt: skip
     for call in calls:
         with pytest.raises(ClosedError, match=r"^this memory has been closed; open it again with open_memory\(\)$"):
             call()

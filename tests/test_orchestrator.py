@@ -19,6 +19,7 @@ from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome,
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+from tests.builders import cases
 from tests.conftest import Clock
 
 _CLOCK = Clock(datetime(2026, 3, 2, 9, tzinfo=UTC), step_s=10)
@@ -120,18 +121,7 @@ def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator
     assert [item.title for item in orchestrator.tracker.items(WorkFilter(parent=1))] == ["Dark mode"]
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("start #99", "#99"),
-        ("finish #2", "waits for"),
-        ("add a milestone to #1", "milestone"),
-        ("#1 depends on #1", "wait for itself"),
-        ("gibberish", "not understand"),
-        ("¿qué tiempo hace hoy?", "not understand"),
-        ("\x00\x07\x1b[2J", "not understand"),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), cases("what_cannot_be_is_said_in_words"))
 def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, words: str) -> None:
     """Unknown numbers, wrong kinds, circles, blocked tasks, other languages, control characters: nothing changes."""
     _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#2 depends on #3")

@@ -162,16 +162,8 @@ def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], 
     make("mill")
     (file,) = [path for path in (home / "projects").iterdir() if "bakery" in path.read_text()]
     whole = file.read_bytes()
-    for broken in (
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'{"id": 1}',
-        b"\xff\xfe",
-        b"[" * 100_000,
-        whole.replace(b'"id"', b'"x"'),
-    ):
+    other = whole.replace(b'"id"', b'"x"')
+    for broken in (b"", b"{", b"[]", b"null", b'{"id": 1}', b"\xff\xfe", b"[" * 100_000, other):
         file.write_bytes(broken)
         assert [each.name for each in Projects().list()] == ["mill"]
         open_memory(project).close()

@@ -134,14 +134,7 @@ def test_importing_opens_no_file_of_the_users(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "name"),
-    [
-        ("manager", "memory.manager", "OrchestratorContextManager"),
-        ("retriever", "retrieval.retriever", "ContextRetriever"),
-        ("compressor", "compression.compressor", "MemoryCompressor"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "name"), cases("what_has_moved_is_still_found_in_its_old_place"))
 def test_what_has_moved_is_still_found_in_its_old_place(old: str, new: str, name: str) -> None:
     """With a warning that names the new place."""
     with pytest.warns(DeprecationWarning, match=f"orchestra_mem.{new}"):

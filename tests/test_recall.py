@@ -9,6 +9,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.errors import NotFoundError
+from tests.builders import cases
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SMALL = {
@@ -49,26 +50,7 @@ def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: Orche
         assert [op.id for op in memory.expand(operation).operations] == [2]
 
 
-NAMES_NOTHING = (
-    "names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, decision_log.md:41 for a line, "
-    "story 5 for a work item, M12 for an item of the catalog"
-)
-
-
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ("", f"'' {NAMES_NOTHING}"),
-        ("X9", f"'X9' {NAMES_NOTHING}"),
-        (-1, f"-1 {NAMES_NOTHING}"),
-        ("S1; DROP", f"'S1; DROP' {NAMES_NOTHING}"),
-        ("S99999", "there is no summary S99999; `orchestra-mem losses` lists them"),
-        ("S0", "there is no summary S0; `orchestra-mem losses` lists them"),
-        ("K99999", "there is no kept fact K99999"),
-        ("op 99999", "there is no operation 99999; `orchestra-mem ops` lists them"),
-        ("op 999999999999999999", "there is no operation 999999999999999999; `orchestra-mem ops` lists them"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "message"), cases("what_names_nothing_is_told"))
 def test_what_names_nothing_is_told(memory: OrchestratorContextManager, reference: str | int, message: str) -> None:
     """In words that say what would."""
     with pytest.raises(NotFoundError) as caught:

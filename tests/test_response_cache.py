@@ -186,17 +186,7 @@ def test_questions_that_turn_on_a_word_are_not_the_same(
     assert memory.response_cache.get(asked, facts=[]) is None
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (QUESTION, SIMILAR),
-        (QUESTION, QUESTION.lower()),
-        ("Which database did we choose?", "What database did we choose?"),
-        ("What is the deadline for the migration?", "What's the migration deadline?"),
-        ("Is `main.py` tested?", "is main.py tested"),
-        ("Are the passwords hashed?", "Tell me again: is the password hashed?"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), cases("questions_that_ask_the_same_may_be"))
 def test_questions_that_ask_the_same_may_be(one: str, other: str) -> None:
     """Case, punctuation and small words make no difference."""
     assert difference(one, other) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +31,21 @@ def _chunks(*texts: str) -> list[Chunk]:
 
 def test_marks_and_vectors_of_the_index_before_are_refused(tmp_path: Path) -> None:
     """They would say of other chunks what is not so."""
-    index = DiskSearchIndex(tmp_path / "index", index_text)
-    old, ids = index.identity, index.add(_chunks("a red bicycle", "the tax office"))
-    vectors = EMBEDDER.embed(["a red bicycle", "the tax office"])
-    assert index.set_mark("through", "2", identity=old)
-    index.rebuild()
-    assert index.identity != old
-    new = index.add(_chunks("a heron on the roof", "tea in the hall"))
-    assert not index.set_mark("through", "2", identity=old)
-    index.add_vectors(EMBEDDER.model, ids, vectors, identity=old)
-    assert index.marks() == {}
-    assert len(index.without_vectors(EMBEDDER.model, 9)) == 2
-    assert index.set_mark("through", "2", identity=index.identity)
-    index.add_vectors(EMBEDDER.model, new, vectors, identity=index.identity)
-    assert index.marks() == {"through": "2"}
-    assert np.array_equal(index.dense(EMBEDDER.model, vectors[0], EVERYTHING, 1).ids, new[:1])
-    index.close()
+    with closing(DiskSearchIndex(tmp_path / "index", index_text)) as index:
+        old, ids = index.identity, index.add(_chunks("a red bicycle", "the tax office"))
+        vectors = EMBEDDER.embed(["a red bicycle", "the tax office"])
+        assert index.set_mark("through", "2", identity=old)
+        index.rebuild()
+        assert index.identity != old
+        new = index.add(_chunks("a heron on the roof", "tea in the hall"))
+        assert not index.set_mark("through", "2", identity=old)
+        index.add_vectors(EMBEDDER.model, ids, vectors, identity=old)
+        assert index.marks() == {}
+        assert len(index.without_vectors(EMBEDDER.model, 9)) == 2
+        assert index.set_mark("through", "2", identity=index.identity)
+        index.add_vectors(EMBEDDER.model, new, vectors, identity=index.identity)
+        assert index.marks() == {"through": "2"}
+        assert np.array_equal(index.dense(EMBEDDER.model, vectors[0], EVERYTHING, 1).ids, new[:1])
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,8 @@ def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
             for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
                 (hit,) = memory.search(f"number{number}", mode=mode, limit=1).hits
                 assert hit.chunk.text == f"Lamp number{number} was changed."
-    index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
-    assert index.problems == ()
-    ids = np.arange(1, index.count() + 1)
-    texts = [chunk.embedded_text if chunk else "" for chunk in index.chunks(ids)]
-    assert index.vectors(EMBEDDER.model, ids) == pytest.approx(EMBEDDER.embed(texts), abs=1e-5)
-    index.close()
+    with closing(DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)) as index:
+        assert index.problems == ()
+        ids = np.arange(1, index.count() + 1)
+        texts = [chunk.embedded_text if chunk else "" for chunk in index.chunks(ids)]
+        assert index.vectors(EMBEDDER.model, ids) == pytest.approx(EMBEDDER.embed(texts), abs=1e-5)

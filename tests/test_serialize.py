@@ -24,6 +24,7 @@ from orchestra_mem.serialize import (
 )
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkKind
+from tests.builders import cases
 from tests.timing import assert_quick
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, 123456, tzinfo=UTC)
@@ -98,18 +99,7 @@ def test_times_are_stored_to_the_microsecond(when: datetime) -> None:
     assert back.utcoffset() == timedelta(0)
 
 
-SHAPES = {
-    "operations": "id session type data timestamp tokens agent critical idempotency_key",
-    "summary": "id session level operations operation_count children parent document method tokens source_tokens ratio "
-    "must_keeps put_back dropped verdict seconds created text",
-    "fact": "id kind text operation author timestamp identifiers status superseded_by",
-    "item": "id kind title description status priority rank parent depends_on assignee acceptance created changed "
-    "started finished",
-    "events": "id item time author field before after reason operation",
-    "sessions": "id started status ended archive spilled_through",
-    "versions": "document sequence time author reason path size_bytes",
-    "hits": "source tier kind heading title text time session agent item operation score likelihood perhaps reasons",
-}
+SHAPES: dict[str, str] = dict(cases("fields_of_what_a_memory_gives"))
 
 
 def test_what_a_memory_gives_is_told_as_json_in_fixed_shapes(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.config_files import default_config_text, load_settings, template_files
-from orchestra_mem.choices import Durability
 from orchestra_mem.errors import ConfigError
 from orchestra_mem.settings import Settings, schema, sections
 from orchestra_mem.settings_check import RETIRED
@@ -163,19 +162,7 @@ def test_keys_may_be_joined_by_dots(load: Load) -> None:
     assert settings.origin_of("orchestrator.context_window.max_tokens") == ".obra/config.yaml:2"
 
 
-@pytest.mark.parametrize(
-    ("written", "key", "value"),
-    [
-        ("storage: {durability: full}", "storage.durability", Durability.FULL),
-        ("redaction: {mode: off}", "redaction.mode", "off"),
-        ("orchestrator: {auto_refresh_enabled: no}", "orchestrator.auto_refresh_enabled", False),
-        ("storage: {lock_timeout_s: 7}", "storage.lock_timeout_s", 7.0),
-        ("orchestrator: {keep_versions: 1_000}", "orchestrator.keep_versions", 1000),
-        ("storage: {lock_timeout_s: &t 5, busy_timeout_s: *t}", "storage.busy_timeout_s", 5.0),
-        ("storage: {lock_timeout_s: 5}\nstorage: {busy_timeout_s: 6}", "storage.lock_timeout_s", 5.0),
-        ("\ufeff# mine\r\nstorage:\r\n  durability: full\r\n", "storage.durability", Durability.FULL),
-    ],
-)
+@pytest.mark.parametrize(("written", "key", "value"), cases("values_may_be_written_as_yaml_has_them"))
 def test_values_may_be_written_as_yaml_has_them(load: Load, written: str, key: str, value: object) -> None:
     """Choices with or without quotes, truth in words, whole numbers for others, anchors, files of other systems."""
     settings = load(written)

@@ -43,11 +43,6 @@ def _found(project: Path, acknowledged: dict[str, int], notes: tuple[str, ...] =
         return examine(project, memory, acknowledged=acknowledged, notes=notes)
 
 
-def _live(home: Path) -> Path:
-    (path,) = (home / "sessions").glob("*.md")
-    return path
-
-
 def _archived(home: Path) -> Path:
     (path,) = (home / "sessions" / "archive").glob("*.md")
     return path

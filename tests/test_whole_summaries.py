@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqlDraftStore
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
@@ -21,7 +20,7 @@ from orchestra_mem.tiers.session_summary import with_lines
 from orchestra_mem.types import Summary
 from tests.conftest import Clock
 from tests.memories import flushed
-from tests.test_jobs import AUTO, SMALL, record
+from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
 from tests.timing import until
 
 SECTION = "Architecture"
@@ -67,8 +66,7 @@ def whole(memory: OrchestratorContextManager) -> list[Summary]:
 
 def ended(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summary]:
     """The document of a session that has ended, and what the ledger has of it as a whole."""
-    record(memory, clock)
-    memory.refresh()
+    record_and_refresh(memory, clock)
     path = flushed(memory)
     (summary,) = whole(memory)
     return path, summary
@@ -102,8 +100,7 @@ def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Cl
         done = memory.compression.redo(f"S{summary.id}")
         assert done.verdict.good, done.fault
         assert path.read_text(encoding="utf-8") == before
-        record(memory, clock, 2, first=60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=60)
         better = next(each for each in whole(memory) if each.id == summary.id)
         after = path.read_text(encoding="utf-8")
     assert (better.method, better.verdict) == ("extractive + good", "accepted")
@@ -122,8 +119,7 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
     said = json.dumps({**{key: [] for key in SESSION_KEYS}, "decisions_made": decided})
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(said, name="honest")) as memory:
         memory.record_operation("note", {"text": decided[0]})
-        record(memory, clock)
-        memory.refresh()
+        record_and_refresh(memory, clock)
         assert decided[0] in memory.losses()[0].text
         memory.record_operation("note", {"text": decided[1]})
         memory.refresh()
@@ -137,8 +133,7 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
         assert "plain text" not in summary.text
         done = memory.compression.redo(f"S{summary.id}")
         assert "plain text" not in done.text, done.text
-        record(memory, clock, 2, first=60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=60)
         closing = path.read_text(encoding="utf-8").partition("## Session Summary")[2]
         assert "plain text" not in closing
 
@@ -163,8 +158,7 @@ def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
         assert memory.compression.redo(summary.id).verdict.good
         edited = path.read_text(encoding="utf-8").replace("**Next Steps**:\n- None", "**Next Steps**:\n- Sleep.")
         path.write_text(edited, encoding="utf-8")
-        record(memory, clock, 2, first=60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=60)
         assert path.read_text(encoding="utf-8") == edited
         (story,) = memory.compression.stories([each for each in whole(memory) if each.id == summary.id])
         assert (story.draft, story.summary.method) == (None, "extractive")
@@ -175,15 +169,10 @@ def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Cloc
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
         path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
-    database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqlDraftStore(database)
-    (draft,) = drafts.drafts()
-    drafts.place(draft)
-    database.close()
+    draft = place_draft(tmp_path, summary.id)
     assert draft.text.strip() not in path.read_text(encoding="utf-8")
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        record(memory, clock, 2, first=60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 2, first=60)
         assert draft.text.strip() in path.read_text(encoding="utf-8")
         assert memory.compression.stories(whole(memory))[0].draft is None
 
@@ -221,9 +210,7 @@ def test_lines_come_to_the_end_of_their_lists() -> None:
 @pytest.fixture
 def config() -> dict[str, object]:
     """A document may hold 800 tokens."""
-    orchestrator = SMALL["orchestrator"]
-    assert isinstance(orchestrator, dict)
-    return {**SMALL, "orchestrator": {**orchestrator, "episodic_compression_threshold": 800}}
+    return {**SMALL, "orchestrator.episodic_compression_threshold": 800}
 
 
 def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_the_file(
@@ -291,16 +278,12 @@ def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(
         memory.refresh()
         while memory.compression.work():
             pass
-    database = Database(tmp_path / ".obra" / "obra.db")
-    drafts = SqlDraftStore(database)
-    (draft,) = (each for each in drafts.drafts() if each.summary == 1)
-    drafts.place(draft)
+    draft = place_draft(tmp_path, 1)
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         assert draft.text.splitlines()[-1] in memory.get_orchestrator_context("x").render()
         memory.refresh()
-        assert drafts.drafts() == []
+        assert [story.draft for story in memory.compression.stories(memory.losses()) if story.draft] == []
         assert whole(memory)[0].text == draft.text
-    database.close()
 
 
 def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(

@@ -50,23 +50,16 @@ def some_chunk(rng: random.Random, key: str) -> Chunk:
     """A chunk whose text depends on its key alone, as the index may suppose, and the rest on chance."""
     fixed = random.Random(key)
     return Chunk(
-        key=key,
-        tier=rng.choice(list(Tier)),
-        source=f"op {rng.randrange(100)}",
+        key=key, tier=rng.choice(list(Tier)), source=f"op {rng.randrange(100)}",
         text=" ".join(fixed.choices(WORDS, k=fixed.randrange(12))),
         title=" ".join(fixed.choices(WORDS, k=fixed.randrange(3))),
-        heading=tuple(fixed.choices(WORDS, k=fixed.randrange(3))),
-        kind=rng.choice(["note", "error", "plan"]),
-        group=rng.choice(["S1", "S2", "log \ud800"]),
-        position=rng.randrange(-3, 20),
-        session=rng.choice([None, "S1", "S2"]),
-        agent=rng.choice([None, "coder", "tester"]),
-        item=rng.choice([None, 1, 2]),
-        pattern=rng.choice([None, "parallel"]),
-        time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]),
-        operation=rng.randrange(100),
+        heading=tuple(fixed.choices(WORDS, k=fixed.randrange(3))), kind=rng.choice(["note", "error", "plan"]),
+        group=rng.choice(["S1", "S2", "log \ud800"]), position=rng.randrange(-3, 20),
+        session=rng.choice([None, "S1", "S2"]), agent=rng.choice([None, "coder", "tester"]),
+        item=rng.choice([None, 1, 2]), pattern=rng.choice([None, "parallel"]),
+        time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]), operation=rng.randrange(100),
         importance=rng.random(),
-    )
+    )  # fmt: skip
 
 
 def some_filter(rng: random.Random) -> SearchFilter:
@@ -74,13 +67,11 @@ def some_filter(rng: random.Random) -> SearchFilter:
     return SearchFilter(
         tiers=tuple(rng.sample(list(Tier), rng.randrange(3))),
         kinds=tuple(rng.sample(["note", "error", "unheard of"], rng.randrange(3))),
-        agent=rng.choice([None, None, "coder", "nobody"]),
-        session=rng.choice([None, None, "S1", "S9"]),
-        item=rng.choice([None, None, 1, 7]),
-        pattern=rng.choice([None, None, None, "parallel"]),
+        agent=rng.choice([None, None, "coder", "nobody"]), session=rng.choice([None, None, "S1", "S9"]),
+        item=rng.choice([None, None, 1, 7]), pattern=rng.choice([None, None, None, "parallel"]),
         since=rng.choice([None, None, START + timedelta(days=2)]),
         until=rng.choice([None, None, START + timedelta(days=9)]),
-    )
+    )  # fmt: skip
 
 
 def passes(where: SearchFilter, chunk: Chunk) -> bool:

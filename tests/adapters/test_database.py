@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
@@ -88,18 +88,13 @@ def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> O
 @example(data={"\ud800": "a lone \udfff surrogate", "\x00": "\x00\x1f"})
 @example(data=[10**4000, -(2**63), 2**63, 1e308, 5e-324, -0.0, True, 1, 1.0, None])
 @example(data={"": {"": []}})
-def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, data: Json) -> None:
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
     """NULs, lone surrogates, huge and tiny numbers, deep nesting: from the log as from the call, types included."""
-    database = Database(tmp_path_factory.mktemp("database") / "obra.db")
-    try:
-        log = SqlEventLog(database)
-        checked = checked_json(data)
-        recorded = _record(log, _draft(checked))
-        stored = log.operation(recorded.id)
-        assert stored == recorded
-        assert repr(stored.data) == repr(data)
-    finally:
-        database.close()
+    recorded = _record(log, _draft(checked_json(data)))
+    stored = log.operation(recorded.id)
+    assert stored == recorded
+    assert repr(stored.data) == repr(data)
 
 
 # The event log
@@ -241,28 +236,24 @@ def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> Non
     """From an empty file and from each released schema to the present one, the same as made at once."""
     _at_schema(tmp_path / "old.db", version)
     for name in ("old.db", "new.db"):
-        database = Database(tmp_path / name)
-        assert database.schema_version == len(MIGRATIONS)
-        assert database.check() is None
-        database.close()
+        with closing(Database(tmp_path / name)) as database:
+            assert database.schema_version == len(MIGRATIONS)
+            assert database.check() is None
     assert _schema(tmp_path / "old.db") == _schema(tmp_path / "new.db")
 
 
 def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of a later program is taken once, over the data of the earlier one."""
     path = tmp_path / "obra.db"
-    database = Database(path)
-    recorded = _record(SqlEventLog(database), _draft({"n": 1}))
-    database.close()
+    with closing(Database(path)) as database:
+        recorded = _record(SqlEventLog(database), _draft({"n": 1}))
     step = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1)"
     monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, step))
     for _ in range(2):
-        database = Database(path)
-        assert database.schema_version == len(MIGRATIONS) + 1
-        assert SqlEventLog(database).operation(recorded.id) == recorded
-        with database.reading("test") as reader:
+        with closing(Database(path)) as database, database.reading("test") as reader:
+            assert database.schema_version == len(MIGRATIONS) + 1
+            assert SqlEventLog(database).operation(recorded.id) == recorded
             assert reader.execute("SELECT x FROM later").fetchall() == [(1,)]
-        database.close()
 
 
 def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,9 +264,8 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
         patch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x); CREATE TABLE sessions (x)"))
         with pytest.raises(StorageError, match="table sessions already exists"):
             Database(path)
-    database = Database(path)
-    assert database.schema_version == len(MIGRATIONS)
-    database.close()
+    with closing(Database(path)) as database:
+        assert database.schema_version == len(MIGRATIONS)
     assert "later" not in dict(_schema(path))
 
 
@@ -325,21 +315,16 @@ def test_file_that_is_no_database_of_ours_is_refused_and_left_alone(
 def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
     """A file whose header is whole and whose pages are not: told as damaged, by reading and by the check."""
     path = tmp_path / "obra.db"
-    database = Database(path)
-    log = SqlEventLog(database)
-    for n in range(200):
-        _record(log, _draft({"n": n, "text": "x" * 500}))
-    database.close()
+    with closing(Database(path)) as database:
+        for n in range(200):
+            _record(SqlEventLog(database), _draft({"n": n, "text": "x" * 500}))
     data = bytearray(path.read_bytes())
     data[-4096 * 20 :] = b"\xa5" * 4096 * 20
     path.write_bytes(data)
-    database = Database(path)
-    try:
+    with closing(Database(path)) as database:
         with pytest.raises(DatabaseDamagedError, match=r"^listing operations: .*malformed; move the file away"):
             SqlEventLog(database).operations(OperationFilter())
         assert database.check() is not None
-    finally:
-        database.close()
 
 
 # Transactions, threads, processes
@@ -371,11 +356,8 @@ def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqlEvent
     # Left open as a failed ROLLBACK leaves it.
     database._writer.execute("BEGIN IMMEDIATE")
     _record(log, _draft("kept"))
-    other = Database(database.path, busy_timeout_s=0.1)
-    try:
+    with closing(Database(database.path, busy_timeout_s=0.1)) as other:
         assert [op.data for op in SqlEventLog(other).operations(OperationFilter())] == ["kept"]
-    finally:
-        other.close()
 
 
 def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabase) -> None:
@@ -397,9 +379,8 @@ def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqlEvent
     counts = [database.commit_count()]
     _record(log, _draft(1))
     counts.append(database.commit_count())
-    other = Database(database.path)
-    _record(SqlEventLog(other), _draft(2))
-    other.close()
+    with closing(Database(database.path)) as other:
+        _record(SqlEventLog(other), _draft(2))
     counts.append(database.commit_count())
     assert len(set(counts)) == 3
     assert database.commit_count() == counts[-1]
@@ -408,17 +389,13 @@ def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqlEvent
 def test_database_held_too_long_is_told(tmp_path: Path) -> None:
     """After the time-out it is an error of ours that names the setting, and nothing was recorded."""
     path = tmp_path / "obra.db"
-    holder, waiting = Database(path), Database(path, busy_timeout_s=0.1)
-    try:
+    with closing(Database(path)) as holder, closing(Database(path, busy_timeout_s=0.1)) as waiting:
         with holder.transaction("hold"), pytest.raises(LockTimeoutError) as error:
             _record(SqlEventLog(waiting), _draft())
         assert str(error.value) == (
             f"record: {path}: database is locked; another process has held it for too long, see storage.busy_timeout_s"
         )
         assert _record(SqlEventLog(waiting), _draft()).id == 1
-    finally:
-        holder.close()
-        waiting.close()
 
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
@@ -448,10 +425,9 @@ def test_folder_in_place_of_the_database_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])
 def test_durability_sets_how_sqlite_waits_for_the_disk(tmp_path: Path, full_sync: bool, mode: int) -> None:
     """A write-ahead log, with `NORMAL` or with `FULL`."""
-    database = Database(tmp_path / "obra.db", full_sync=full_sync)
-    try:
-        with database.transaction("test") as writer:
-            assert writer.execute("PRAGMA synchronous").fetchone() == (mode,)
-            assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    finally:
-        database.close()
+    with (
+        closing(Database(tmp_path / "obra.db", full_sync=full_sync)) as database,
+        database.transaction("test") as writer,
+    ):
+        assert writer.execute("PRAGMA synchronous").fetchone() == (mode,)
+        assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)

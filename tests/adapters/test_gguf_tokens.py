@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +107,10 @@ def test_tools_are_counted_as_the_model_reads_them(gguf: str, request: pytest.Fi
     given_tools: list[Any] = [*TOOLS]
     usage = whole.create_chat_completion(spoken, tools=given_tools, max_tokens=1)["usage"]  # type: ignore[index]
     whole.close()
-    model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1)
-    assert model.count_prompt(messages, tools=TOOLS) == usage["prompt_tokens"]
-    more = model.count_prompt(messages, tools=TOOLS) - model.count_prompt(messages)
-    assert more > 60 if gguf == "qwen_gguf" else more == 0
-    model.close()
+    with closing(LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1)) as model:
+        assert model.count_prompt(messages, tools=TOOLS) == usage["prompt_tokens"]
+        more = model.count_prompt(messages, tools=TOOLS) - model.count_prompt(messages)
+        assert more > 60 if gguf == "qwen_gguf" else more == 0
 
 
 def test_a_tool_speaks_no_special_token(qwen: GgufVocabulary) -> None:
@@ -188,9 +188,8 @@ def test_a_memory_counts_with_the_model_that_is_set(tmp_path: Path, qwen_gguf: P
         assert (context.exact, context.counter) == (True, "vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m")
         rendered = context.render()
     assert 300 < context.tokens <= 600
-    vocabulary = GgufVocabulary(qwen_gguf)
-    assert len(vocabulary.tokens(rendered)) == context.tokens
-    vocabulary.close()
+    with closing(GgufVocabulary(qwen_gguf)) as vocabulary:
+        assert len(vocabulary.tokens(rendered)) == context.tokens
 
 
 def test_a_relative_path_goes_from_the_project(tmp_path: Path, smollm_gguf: Path) -> None:

@@ -21,6 +21,7 @@ from orchestra_mem.adapters.importers.json_lines import MAX_LINE_BYTES
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.core.histories import HistoryFault, HistoryOperation
 from orchestra_mem.errors import HistoryError
+from tests.builders import cases
 
 SAMPLES = Path(__file__).parent / "samples"
 SESSION = "7b1f0c52-3d0e-4a6b-9a55-2f6a7f2f9d10"
@@ -35,11 +36,11 @@ class Found:
     faults: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> list[tuple[str, Any]]:
+    def told(self) -> list[Any]:
         """The operations' types and data, without where they come from."""
         origin = ("session_id", "project", "conversation")
         return [
-            (each.type, {name: value for name, value in each.data.items() if name not in origin})
+            [each.type, {name: value for name, value in each.data.items() if name not in origin}]
             for each in self.operations
             if isinstance(each.data, dict)
         ]
@@ -64,17 +65,7 @@ def _sample(folder: Path, name: str, as_name: str) -> Path:
 def test_a_session_of_claude_code_is_what_was_said_and_done() -> None:
     """A call and its output are one; what a subagent is asked is no person's; the program's own lines are counted."""
     found = _read(SAMPLES / "claude_code.jsonl")
-    assert found.told == [
-        ("session_summary", {"role": "assistant", "summary": "Round the cart total"}),
-        ("message", {"role": "user", "text": "The cart total is off by a cent. Never round before the tax is added."}),
-        ("message", {"role": "assistant", "text": "I will run the tests first."}),
-        ("tool_use", {"tool": "Bash", "input": {"command": "pytest tests/test_cart.py"},
-                      "output": "FAILED test_total: 10.70 != 10.71", "is_error": True}),
-        ("message", {"role": "assistant", "text": "Find all callers of total()"}),
-        ("message", {"role": "assistant", "text": "The total is rounded per line."}),
-        ("message", {"role": "assistant", "text": "This session is continued: the cart was fixed."}),
-        ("tool_use", {"tool": "Edit", "input": {"file_path": "/home/ana/shop/cart.py"}}),
-    ]  # fmt: skip
+    assert found.told == cases("told_of_claude_code")
     assert found.left_out == {"file-history-snapshot": 1, "line of the program's own": 1, "thinking": 1, "image": 1}
     assert found.faults == []
     asked, ran = found.operations[1], found.operations[3]
@@ -88,14 +79,7 @@ def test_a_session_of_claude_code_is_what_was_said_and_done() -> None:
 def test_a_rollout_of_codex_is_what_was_said_and_done() -> None:
     """Each thing once, though it stands there twice; outputs find their calls whatever came between."""
     found = _read(SAMPLES / "codex.jsonl")
-    assert found.told == [
-        ("message", {"role": "user", "text": "Use uv instead of pip from now on."}),
-        ("tool_use", {"tool": "apply_patch", "input": "*** Begin Patch\n*** End Patch", "output": "Done!"}),
-        ("tool_use", {"tool": "exec_command", "input": '{"cmd":"uv sync"}', "output": "Resolved 12 packages"}),
-        ("tool_use", {"output": {"content": "late", "success": True}}),
-        ("message", {"role": "assistant", "text": "uv is used now."}),
-        ("session_summary", {"role": "assistant", "summary": "The user prefers uv."}),
-    ]
+    assert found.told == cases("told_of_codex")
     kinds = ("message of role developer", "preamble", "reasoning", "world_state", "compacted")
     assert found.left_out == dict.fromkeys(kinds, 1)
     assert isinstance(found.operations[0].data, dict)
@@ -106,11 +90,7 @@ def test_a_rollout_of_codex_is_what_was_said_and_done() -> None:
 def test_an_old_rollout_has_its_items_by_themselves() -> None:
     """They have no times of their own: that of the session counts."""
     found = _read(SAMPLES / "codex_old.jsonl", agent="ana")
-    assert found.told == [
-        ("message", {"role": "user", "text": "List the files."}),
-        ("message", {"role": "assistant", "text": "There are two."}),
-        ("tool_use", {"tool": "local_shell", "input": {"type": "exec", "command": ["ls"]}}),
-    ]
+    assert found.told == cases("told_of_codex_old")
     assert {(each.timestamp, each.agent) for each in found.operations} == {
         (datetime(2025, 5, 7, 17, 24, 21, tzinfo=UTC), "ana")
     }
@@ -137,8 +117,8 @@ def test_a_faulty_line_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
     file.write_bytes(b"\n".join(lines))
     found = _read(file)
-    hello = ("message", {"role": "user", "text": "hello"})
-    assert found.told == [hello, ("tool_use", {"tool": None, "input": None}), hello]
+    hello = ["message", {"role": "user", "text": "hello"}]
+    assert found.told == [hello, ["tool_use", {"tool": None, "input": None}], hello]
     assert found.faults == [
         f"{file}:2: is no JSON: Expecting property name enclosed in double quotes (column 2)",
         f"{file}:3: is not UTF-8; save the file as UTF-8",
@@ -186,15 +166,7 @@ def test_any_json_can_be_read(tmp_path: Path, rows: list[dict[str, Any]], kinds:
 def test_a_conversation_is_the_branch_that_was_open_last() -> None:
     """Messages of others, thoughts and pictures are counted; what has no `current_node` ends with its newest."""
     found = _read(SAMPLES / "conversations.json")
-    assert found.told == [
-        ("message", {"role": "user", "text": "Where do we go in May?"}),
-        ("message", {"role": "assistant", "text": "To the hills."}),
-        ("message", {"role": "user", "text": "We decided on the hills: the hut is booked by Ana."}),
-        ("tool_use", {"tool": "python", "input": "print(2)"}),
-        ("tool_use", {"tool": "python", "output": "2"}),
-        ("message", {"role": "user", "text": "Which tea?"}),
-        ("message", {"role": "assistant", "text": "Green tea."}),
-    ]
+    assert found.told == cases("told_of_conversations")
     assert found.left_out == {"message of another branch": 1, "thoughts": 1, "image_asset_pointer": 1, "faulty": 1}
     assert found.faults == [f"{SAMPLES / 'conversations.json'}:conversation 4: has no `mapping` with its messages"]
     first, tea = found.operations[0], found.operations[5]
@@ -266,7 +238,7 @@ def test_a_note_is_its_sections_by_their_lines(tmp_path: Path) -> None:
     file = _sample(tmp_path, "basic_memory.md", "store.md")
     found = _read(file)
     assert found.told == [
-        ("note", {
+        ["note", {
             "title": "Store of the shop", "file": str(file),
             "line 1": "---\ntitle: Store of the shop\ntype: note\ntags: [db, cache]\ncreated: 2026-01-02\n---",
             "line 8": "# Store\n\nAll orders stand in one store, see [[Order Flow|orders]].",
@@ -276,7 +248,7 @@ def test_a_note_is_its_sections_by_their_lines(tmp_path: Path) -> None:
             "line 16": "- [00:12] this is a time in a transcript\n- [ ] Ask Ana about the licence of the driver\n\n"
                        "```\n- [decision] code is no observation\n```",
             "line 23": "## Relations\n\n- implements [[Search Design]]",
-        }),
+        }],
     ]  # fmt: skip
     (note,) = found.operations
     assert (note.timestamp, note.agent, note.critical) == (datetime(2026, 1, 2, tzinfo=UTC), None, None)
@@ -300,11 +272,11 @@ def test_a_rule_file_is_critical_and_its_sections_keep_their_lines(tmp_path: Pat
     file = _sample(tmp_path, "rules.md", name)
     found = _read(file)
     assert found.told == [
-        ("rules", {
+        ["rules", {
             "title": name, "file": str(file), "line 1": "# Shop\n\nA web shop in Python.",
             "line 5": "## Commands\n\n- `make test` runs the tests",
             "line 9": "## Git\n\n- Never push to main\n- Commit messages are in the imperative mood",
-        }),
+        }],
     ]  # fmt: skip
     assert found.operations[0].critical
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,10 @@ def test_an_answer_ends_where_its_room_does(qwen: LlamaModel, smollm_gguf: Path)
     """At `max_tokens`, and at the end of the window."""
     said = qwen.generate(COLOURS, max_tokens=3)
     assert (said.finish, said.answer_tokens) == (Finish.LENGTH, 3)
-    small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
-    prompt = [Message(role=Role.USER, text=SENTENCE * 29)]
-    endless: dict[str, Any] = {"type": "string", "minLength": 5_000}
-    said = small.generate(prompt, max_tokens=400, schema=endless)
-    small.close()
+    with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)) as small:
+        prompt = [Message(role=Role.USER, text=SENTENCE * 29)]
+        endless: dict[str, Any] = {"type": "string", "minLength": 5_000}
+        said = small.generate(prompt, max_tokens=400, schema=endless)
     assert said.prompt_tokens > 430
     assert (said.finish, said.prompt_tokens + said.answer_tokens) == (Finish.LENGTH, 512)
 
@@ -269,11 +269,10 @@ def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None
     """Nor does the window, which is no wider than the model was trained for."""
     assert small.count_prompt(COLOURS) > 20
     assert small.where == "on 1 thread, trained for 8,192 tokens"
-    wide = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_000_000)
-    assert wide.context_tokens == 8_192
-    assert not small.loaded
-    assert not wide.loaded
-    wide.close()
+    with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_000_000)) as wide:
+        assert wide.context_tokens == 8_192
+        assert not small.loaded
+        assert not wide.loaded
 
 
 def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path) -> None:
@@ -294,17 +293,16 @@ def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path
     """The vocabulary stays; a generation, once the model is let go, tells that the file is gone."""
     path = tmp_path / "model.gguf"
     path.symlink_to(smollm_gguf)
-    model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1, idle_unload_s=0.3)
-    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    expected = model.count_prompt(COLOURS)
-    path.unlink()
-    until(lambda: not model.loaded)
-    assert model.count_prompt(COLOURS) == expected
-    with pytest.raises(ModelError, match=r"^there is no file "):
-        model.generate(COLOURS, max_tokens=2)
-    path.symlink_to(smollm_gguf)
-    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    model.close()
+    with closing(LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1, idle_unload_s=0.3)) as model:
+        assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+        expected = model.count_prompt(COLOURS)
+        path.unlink()
+        until(lambda: not model.loaded)
+        assert model.count_prompt(COLOURS) == expected
+        with pytest.raises(ModelError, match=r"^there is no file "):
+            model.generate(COLOURS, max_tokens=2)
+        path.symlink_to(smollm_gguf)
+        assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
 
 
 def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
@@ -368,10 +366,8 @@ def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.Mo
 
 
 def _refusal(path: Path, **options: Any) -> str:
-    model = LlamaModel(GgufVocabulary(path), threads=1, **options)
-    with pytest.raises(ModelError) as told:
+    with closing(LlamaModel(GgufVocabulary(path), threads=1, **options)) as model, pytest.raises(ModelError) as told:
         model.generate(COLOURS, max_tokens=1)
-    model.close()
     return str(told.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,24 +77,20 @@ def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
 
 def test_ids_are_never_given_again(tmp_path: Path) -> None:
     """Not to the same key either, and not after reopening."""
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert index.add([_chunk("a"), _chunk("b")]).tolist() == [1, 2]
-    assert index.remove(["b", "b", "unheard of"]) == 1
-    index.close()
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert index.add([_chunk("b"), _chunk("a")]).tolist() == [3, 1]
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+        assert index.add([_chunk("a"), _chunk("b")]).tolist() == [1, 2]
+        assert index.remove(["b", "b", "unheard of"]) == 1
+    with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+        assert index.add([_chunk("b"), _chunk("a")]).tolist() == [3, 1]
 
 
 @given(st.lists(st.text(min_size=1), max_size=8))
 def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> None:
     """Quotes, operators, NULs, lone surrogates and emoji are characters like others."""
     words = list(dict.fromkeys(word.replace(" ", "_") for word in words))
-    with TemporaryDirectory() as folder:
-        index = DiskSearchIndex(Path(folder), analyse)
+    with TemporaryDirectory() as folder, closing(DiskSearchIndex(Path(folder), analyse)) as index:
         index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", "nothing of that sort")])
         assert _found(index, *words) == (["all"] if words else [])
-        index.close()
 
 
 def test_a_query_without_terms_finds_nothing(index: DiskSearchIndex) -> None:
@@ -121,16 +118,14 @@ def test_chunks_come_back_as_they_went_in(index: DiskSearchIndex) -> None:
 
 def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:
     """The last value of each name, over reopening."""
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert index.marks() == {}
-    for name, value in (("operations", "1"), ("documents", "ä 2"), ("operations", "12")):
-        index.set_mark(name, value)
-    index.close()
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert index.marks() == {"operations": "12", "documents": "ä 2"}
-    index.rebuild()
-    assert index.marks() == {}
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+        assert index.marks() == {}
+        for name, value in (("operations", "1"), ("documents", "ä 2"), ("operations", "12")):
+            index.set_mark(name, value)
+    with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+        assert index.marks() == {"operations": "12", "documents": "ä 2"}
+        index.rebuild()
+        assert index.marks() == {}
 
 
 def test_a_closed_index_says_so(index: DiskSearchIndex, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -80,21 +81,20 @@ def _live(folder: Path, first: int, point: str, passes: int, keys: dict[str, boo
 
 def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
     """What is there is what was acknowledged, with or without all of the step that was not; and it can go on."""
-    index = DiskSearchIndex(folder, analyse)
-    assert index.problems == ()
-    assert inspect(folder, thorough=True).fault is None
-    after = dict(keys)
-    _apply(after, pending)
-    found = {key for group in ("S1", "S2", "log \ud800") for key in index.keys(group)}
-    missing = {chunk.key for chunk in index.chunks(index.without_vectors(MODEL, 10**6)) if chunk}
-    if found == set(after) and missing == {key for key, embedded in after.items() if not embedded}:
-        keys.clear()
-        keys.update(after)
-    oracle = _oracle_for(index, keys)
-    compare(index, oracle, random.Random(0))
-    index.maintain()
-    compare(index, oracle, random.Random(1))
-    index.close()
+    with closing(DiskSearchIndex(folder, analyse)) as index:
+        assert index.problems == ()
+        assert inspect(folder, thorough=True).fault is None
+        after = dict(keys)
+        _apply(after, pending)
+        found = {key for group in ("S1", "S2", "log \ud800") for key in index.keys(group)}
+        missing = {chunk.key for chunk in index.chunks(index.without_vectors(MODEL, 10**6)) if chunk}
+        if found == set(after) and missing == {key for key, embedded in after.items() if not embedded}:
+            keys.clear()
+            keys.update(after)
+        oracle = _oracle_for(index, keys)
+        compare(index, oracle, random.Random(0))
+        index.maintain()
+        compare(index, oracle, random.Random(1))
 
 
 @pytest.mark.parametrize("point", _POINTS)
@@ -165,11 +165,10 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
     assert [*tmp_path.glob("vectors-*"), *tmp_path.glob("codes-*")] == []
     index.close()
     again = _filled(tmp_path)
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert index.problems == ()
-    compare(index, again, random.Random(1))
-    assert set(again.ids) == set(oracle.ids)
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+        assert index.problems == ()
+        compare(index, again, random.Random(1))
+        assert set(again.ids) == set(oracle.ids)
 
 
 @settings(max_examples=30)
@@ -184,30 +183,28 @@ def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
         place = rng.randrange(len(data))
         data[place : place + count] = rng.randbytes(len(data[place : place + count]))
         _replace(folder / "search.db", bytes(data))
-        index = DiskSearchIndex(folder, analyse)
-        try:
-            ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 100)
-            assert len(index.chunks(ranking.ids)) == len(ranking.ids) <= 60
-            index.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 100)
+        with closing(DiskSearchIndex(folder, analyse)) as index:
+            try:
+                ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 100)
+                assert len(index.chunks(ranking.ids)) == len(ranking.ids) <= 60
+                index.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 100)
+                index.add([_chunk("new")])
+            except StorageError as error:
+                assert "index --anew" in str(error)
+            index.rebuild()
+            assert (index.count(), index.problems) == (0, ())
             index.add([_chunk("new")])
-        except StorageError as error:
-            assert "index --anew" in str(error)
-        index.rebuild()
-        assert (index.count(), index.problems) == (0, ())
-        index.add([_chunk("new")])
-        assert index.count() == 1
-        index.close()
+            assert index.count() == 1
 
 
 def test_another_analysis_begins_the_index_anew(tmp_path: Path) -> None:
     """So that texts and queries are always cut up alike."""
     _filled(tmp_path)
-    index = DiskSearchIndex(tmp_path, analyse, analysis_version="2")
-    assert index.count() == 0
-    assert index.problems == (
-        f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
-    )
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, analyse, analysis_version="2")) as index:
+        assert index.count() == 0
+        assert index.problems == (
+            f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
+        )
 
 
 def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
@@ -226,24 +223,23 @@ def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
 
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
     """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
-    writer = DiskSearchIndex(tmp_path, analyse)
-    reader = DiskSearchIndex(tmp_path, analyse)
-    rng, oracle = random.Random(5), Oracle()
-    for _ in range(12):
-        chunks = [some_chunk(rng, f"k{rng.randrange(200)}") for _ in range(30)]
-        oracle.add(chunks, writer.add(chunks).tolist())
-        gone = [f"k{rng.randrange(200)}" for _ in range(5)]
-        assert writer.remove(gone) == oracle.remove(gone)
-        ids = writer.without_vectors(MODEL, 15)
-        rows = unit_vectors(len(ids), seed=rng.randrange(99))
-        writer.add_vectors(MODEL, ids, rows)
-        oracle.vectors.update(zip(ids.tolist(), rows, strict=True))
+    with closing(DiskSearchIndex(tmp_path, analyse)) as writer:
+        reader = DiskSearchIndex(tmp_path, analyse)
+        rng, oracle = random.Random(5), Oracle()
+        for _ in range(12):
+            chunks = [some_chunk(rng, f"k{rng.randrange(200)}") for _ in range(30)]
+            oracle.add(chunks, writer.add(chunks).tolist())
+            gone = [f"k{rng.randrange(200)}" for _ in range(5)]
+            assert writer.remove(gone) == oracle.remove(gone)
+            ids = writer.without_vectors(MODEL, 15)
+            rows = unit_vectors(len(ids), seed=rng.randrange(99))
+            writer.add_vectors(MODEL, ids, rows)
+            oracle.vectors.update(zip(ids.tolist(), rows, strict=True))
+            compare(reader, oracle, rng)
+            writer, reader = reader, writer
+        writer.drop_model(MODEL)
+        oracle.vectors.clear()
         compare(reader, oracle, rng)
-        writer, reader = reader, writer
-    writer.drop_model(MODEL)
-    oracle.vectors.clear()
-    compare(reader, oracle, rng)
-    writer.close()
     reader.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -143,10 +144,9 @@ def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> Non
     for where in (EVERYTHING, SearchFilter(agent="coder"), SearchFilter(kinds=("kind 3",)), SearchFilter(agent="x")):
         _assert_index_exact(index, rows, 0.99, where)
     index.close()
-    index = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
-    _assert_index_exact(index, rows, 1.0)
-    assert index.problems == ()
-    index.close()
+    with closing(DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)) as index:
+        _assert_index_exact(index, rows, 1.0)
+        assert index.problems == ()
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])
@@ -161,17 +161,16 @@ def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_p
         path.write_bytes(
             data[: len(data) // 2] if damage == "truncate" else data[:5_000] + b"\xff" * (len(data) - 5_000)
         )
-    index = DiskSearchIndex(tmp_path / "index", analyse)
-    assert len(index.problems) == 1
-    assert index.problems[0].startswith(f"{path}")
-    assert index.problems[0].endswith("; the vectors of wide are made anew")
-    assert index.dense(WIDE, _clustered(1)[0], EVERYTHING, 9).ids.tolist() == []
-    assert len(index.keyword(terms("gate"), EVERYTHING, 200).ids) == 100
-    missing = index.without_vectors(WIDE, 1_000)
-    assert sorted(missing.tolist()) == list(range(1, 101))
-    index.add_vectors(WIDE, missing, _clustered(100))
-    assert len(index.dense(WIDE, _clustered(1)[0], EVERYTHING, 200).ids) == 100
-    index.close()
+    with closing(DiskSearchIndex(tmp_path / "index", analyse)) as index:
+        assert len(index.problems) == 1
+        assert index.problems[0].startswith(f"{path}")
+        assert index.problems[0].endswith("; the vectors of wide are made anew")
+        assert index.dense(WIDE, _clustered(1)[0], EVERYTHING, 9).ids.tolist() == []
+        assert len(index.keyword(terms("gate"), EVERYTHING, 200).ids) == 100
+        missing = index.without_vectors(WIDE, 1_000)
+        assert sorted(missing.tolist()) == list(range(1, 101))
+        index.add_vectors(WIDE, missing, _clustered(100))
+        assert len(index.dense(WIDE, _clustered(1)[0], EVERYTHING, 200).ids) == 100
 
 
 def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSearchIndex) -> None:

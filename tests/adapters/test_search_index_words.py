@@ -47,40 +47,35 @@ def _assert_cut(found: Outlines) -> None:
 
 def test_words_are_cut_when_a_text_is_added(tmp_path: Path) -> None:
     """Other processes need not cut them, nor have an embedder."""
-    index = DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)
-    ids = _add(index)
-    _assert_cut(index.outlines(ids, EVERYTHING))
-    other = DiskSearchIndex(tmp_path, index_text)
-    _assert_cut(other.outlines(ids, EVERYTHING))
-    other.close()
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as index:
+        ids = _add(index)
+        _assert_cut(index.outlines(ids, EVERYTHING))
+        with closing(DiskSearchIndex(tmp_path, index_text)) as other:
+            _assert_cut(other.outlines(ids, EVERYTHING))
 
 
 @pytest.mark.parametrize("words", [None, _Broken()])
 def test_upkeep_makes_up_for_what_could_not_be_cut(tmp_path: Path, words: WordLlamaEmbedder | None) -> None:
     """Until then it is told that their tokens are not known; upkeep does not fail where they cannot be cut yet."""
-    index = DiskSearchIndex(tmp_path, index_text, words=words)
-    ids = _add(index)
-    index.maintain()
-    found = index.outlines(ids, EVERYTHING)
-    assert not found.cut.any()
-    assert len(found.tokens.counts) == 0
-    assert found.word_counts.tolist() == [len(content_words(text)) for text in TEXTS]
-    other = DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)
-    other.maintain()
-    _assert_cut(index.outlines(ids, EVERYTHING))
-    other.close()
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, index_text, words=words)) as index:
+        ids = _add(index)
+        index.maintain()
+        found = index.outlines(ids, EVERYTHING)
+        assert not found.cut.any()
+        assert len(found.tokens.counts) == 0
+        assert found.word_counts.tolist() == [len(content_words(text)) for text in TEXTS]
+        with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as other:
+            other.maintain()
+            _assert_cut(index.outlines(ids, EVERYTHING))
 
 
 def test_damaged_words_are_told_and_the_index_begun_anew(tmp_path: Path) -> None:
     """As any other damage."""
-    index = DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)
-    ids = _add(index)
-    with closing(sqlite3.connect(tmp_path / "search.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE chunk SET tokens = x'00' WHERE words > 1")
-    with pytest.raises(StorageError, match="the words of chunks of the search index cannot be read"):
-        index.outlines(ids, EVERYTHING)
-    assert index.count() == 0
-    _assert_cut(index.outlines(np.sort(_add(index)), EVERYTHING))
-    index.close()
+    with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as index:
+        ids = _add(index)
+        with closing(sqlite3.connect(tmp_path / "search.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE chunk SET tokens = x'00' WHERE words > 1")
+        with pytest.raises(StorageError, match="the words of chunks of the search index cannot be read"):
+            index.outlines(ids, EVERYTHING)
+        assert index.count() == 0
+        _assert_cut(index.outlines(np.sort(_add(index)), EVERYTHING))

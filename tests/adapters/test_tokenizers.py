@@ -18,7 +18,7 @@ from orchestra_mem.adapters import tokenizers
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
-from tests.builders import Counter
+from tests.builders import Counter, cases
 from tests.processes import python
 from tests.timing import assert_linear, repeated
 
@@ -105,17 +105,7 @@ def test_importing_loads_no_tokenizer() -> None:
 
 
 # Article 1 of the Universal Declaration of Human Rights.
-RIGHTS = {
-    "English": "All human beings are born free and equal in dignity and rights. They are endowed with reason and "
-    "conscience and should act towards one another in a spirit of brotherhood.",
-    "Russian": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и "
-    "совестью и должны поступать в отношении друг друга в духе братства.",
-    "Chinese": "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。",
-    "Japanese": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。",
-    "Korean": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
-    "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
-    "Thai": "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ",
-}
+RIGHTS: dict[str, str] = dict(cases("article_1_of_human_rights"))
 
 
 @pytest.mark.parametrize("language", RIGHTS)

@@ -120,16 +120,6 @@ def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
     assert carry(between, without, first, person) == (MACHINE, PERSON, MACHINE)
 
 
-def test_the_origin_of_a_new_line_is_asked_with_the_headings_above_it() -> None:
-    """So that the lines of an entry are of the operation that its heading names."""
-    text = "# Log\n### Said (op 7)\n**Text**: x\n### Chosen (K12)\n"
-
-    def origin(line: str, title: str) -> Origin:
-        return Origin(Writer.AGENT, ranges(names_in(title).operations))
-
-    assert new_blame(text, origin) == (Origin(Writer.AGENT), AGENT, AGENT, Origin(Writer.AGENT))
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [

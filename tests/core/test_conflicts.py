@@ -18,6 +18,7 @@ from orchestra_mem.core.documents.conflicts import (
 )
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.merge import Merged, merge
+from tests.builders import cases
 
 BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"
 MACHINE = BASE.replace("- b\n", "- b by the machine -->\n")
@@ -65,15 +66,7 @@ def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("machine", "person", "said"),
-    [
-        ("B\n", "P\n", "the line above is yours and stands; the machine would write this instead"),
-        ("", "P\n", "the line above is yours and stands; the machine would take it out"),
-        ("", "P\nQ\n", "the 2 lines above are yours and stand; the machine would take them out"),
-        ("B\n", "", "you took lines out here; the machine would write this"),
-    ],
-)
+@pytest.mark.parametrize(("machine", "person", "said"), cases("a_block_says_what_each_side_did"))
 def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -> None:
     """In words that fit one line and several, and lines that are no longer there."""
     text = mark(merge("a\nb\nc\n", f"a\n{machine}c\n", f"a\n{person}c\n"))
@@ -169,13 +162,6 @@ def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accept
         replaced=False,
         note="the lines above were changed meanwhile: they stay, and the machine's follow them",
     )
-
-
-def test_both_sides_of_a_conflict_may_stay() -> None:
-    """The machine's lines follow the person's."""
-    both = accept(MARKED, ID, both=True)
-    assert both.text == without_conflicts(MARKED).replace("- more\n", "- more\n- b by the machine -->\n")
-    assert (both.replaced, both.note) == (False, "your lines stand, and the machine's follow them")
 
 
 def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:

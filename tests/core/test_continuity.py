@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, continuity, few_messages, turn_window
+from tests.builders import cases
 
 EAST = np.array([1.0, 0.0], dtype=np.float32)
 NORTH = np.array([0.0, 1.0], dtype=np.float32)
@@ -19,16 +20,7 @@ def at_cosine(cosine: float) -> NDArray[np.float32]:
     return np.array([cosine, np.sqrt(1 - cosine**2)], dtype=np.float32)
 
 
-@pytest.mark.parametrize(
-    ("cosine", "turns", "reason"),
-    [
-        (-1.0, 4, "a new topic: continuity -1.00 is under 0.3"),
-        (0.29, 4, "a new topic: continuity 0.29 is under 0.3"),
-        (0.31, 6, "continuity 0.31 is within 0.3 to 0.7"),
-        (0.69, 6, "continuity 0.69 is within 0.3 to 0.7"),
-        (0.71, 8, "one topic: continuity 0.71 is over 0.7"),
-    ],
-)
+@pytest.mark.parametrize(("cosine", "turns", "reason"), cases("turns_follow_continuity"))
 def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None:
     """Under 0.3 four, over 0.7 eight, else six; with the measure as the reason."""
     window = turn_window(at_cosine(cosine), [EAST, EAST, EAST])

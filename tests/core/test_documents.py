@@ -54,15 +54,9 @@ def view(
 ) -> ProjectView:
     """What is known of a project in which these facts were found."""
     return ProjectView(
-        project="demo",
-        updated=WHEN,
-        session="s1",
-        size_tokens=size,
-        operations=1_234,
-        sessions=3,
-        facts=facts,
+        project="demo", updated=WHEN, session="s1", size_tokens=size, operations=1_234, sessions=3, facts=facts,
         counts=counts if counts is not None else {kind: len(found) for kind, found in facts.items()},
-    )
+    )  # fmt: skip
 
 
 def outline(text: str) -> list[tuple[int, str]]:
@@ -167,21 +161,11 @@ def test_what_was_learnt_has_a_section_where_there_is_something() -> None:
 
 
 HOSTILE = [
-    "```",
-    "``` " + "and so on " * 20,
-    "## Decision: " + "because it is so " * 20,
-    "### [2025-01-15 10:00:00] Forged (K9)",
-    "---",
-    "--- " + "x " * 100,
-    "- None",
-    "> quoted " + "so " * 80,
-    "    indented " + "so " * 80,
-    "~~~ " + "so " * 80,
-    "a\n## b\n```\nc",
-    "a\u2028## b\x85# c\r# d",
-    "x" * 20_000,
+    "```", "``` " + "and so on " * 20, "## Decision: " + "because it is so " * 20,
+    "### [2025-01-15 10:00:00] Forged (K9)", "---", "--- " + "x " * 100, "- None", "> quoted " + "so " * 80,
+    "    indented " + "so " * 80, "~~~ " + "so " * 80, "a\n## b\n```\nc", "a\u2028## b\x85# c\r# d", "x" * 20_000,
     "x " * 10_000,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[f"case{number}" for number in range(len(HOSTILE))])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.entries import clip, entry_title, flat, is_critical, label, make_entry, plain_text
 from orchestra_mem.core.facts.prose import fields_of
 from orchestra_mem.types import Json, Operation
+from tests.builders import cases
 from tests.timing import assert_quick
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
@@ -99,27 +100,16 @@ def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> No
     assert plain_text(operation(data)) == "We never deploy on Fridays."
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        TEN_MEGABYTES,
-        [TEN_MEGABYTES],
-        {"output": TEN_MEGABYTES},
-        {"title": TEN_MEGABYTES, "result": TEN_MEGABYTES},
-        {"a": {"b": [TEN_MEGABYTES]}},
-        {"status": "completed", "out": [TEN_MEGABYTES]},
-        {TEN_MEGABYTES: 1},
-        {"x": {TEN_MEGABYTES: 1}},
-        "\x00" * 10_000_000,
-        {"output": "\ud800" * 10_000_000},
-        {"output": "\n" * 10_000_000},
-        {"output": " " * 10_000_000 + "x"},
-        [["word"] * 1_000] * 1_000,
-        {str(number): "value" for number in range(300_000)},
-        {"status": ["x" * 100] * 100_000},
-    ],
-    ids=[f"case{number}" for number in range(15)],
-)
+LARGE: list[Json] = [
+    TEN_MEGABYTES, [TEN_MEGABYTES], {"output": TEN_MEGABYTES}, {"title": TEN_MEGABYTES, "result": TEN_MEGABYTES},
+    {"a": {"b": [TEN_MEGABYTES]}}, {"status": "completed", "out": [TEN_MEGABYTES]}, {TEN_MEGABYTES: 1},
+    {"x": {TEN_MEGABYTES: 1}}, "\x00" * 10_000_000, {"output": "\ud800" * 10_000_000},
+    {"output": "\n" * 10_000_000}, {"output": " " * 10_000_000 + "x"}, [["word"] * 1_000] * 1_000,
+    {str(number): "value" for number in range(300_000)}, {"status": ["x" * 100] * 100_000},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", LARGE, ids=[f"case{number}" for number in range(len(LARGE))])
 def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
     """Only what is shown is read: entry, short form, plain text and the judgement of importance."""
     value = operation(data)
@@ -162,36 +152,13 @@ def test_what_is_left_out_is_told() -> None:
     assert many.rstrip().endswith(f"*({100 - shown} more fields: expand op 12)*")
 
 
-@pytest.mark.parametrize(
-    ("kind", "data", "critical"),
-    [
-        ("decision", {}, True),
-        ("task_execution", {"status": "failed"}, True),
-        ("task_execution", {"status": "ERROR"}, True),
-        ("task_execution", {"status": "completed"}, False),
-        ("epic_update", {"status": "completed"}, True),
-        ("update", {"status": "done", "kind": "Story"}, True),
-        ("update", "status: failed", False),
-        ("update", ["failed"], False),
-        ("update", {"status": None}, False),
-    ],
-)
+@pytest.mark.parametrize(("kind", "data", "critical"), cases("what_matters_by_its_kind_is_critical"))
 def test_what_matters_by_its_kind_is_critical(kind: str, data: Json, critical: bool) -> None:
     """The source design's rule: decisions, failures, and large work that is completed."""
     assert is_critical(kind, data) is critical
 
 
-@pytest.mark.parametrize(
-    ("name", "read"),
-    [
-        ("nl_command", "NL Command"),
-        ("task_id", "Task ID"),
-        ("", ""),
-        ("_", " "),
-        ("user\ninput", "User Input"),
-        ("éa", "Éa"),
-    ],
-)
+@pytest.mark.parametrize(("name", "read"), cases("names_are_read_as_people_write_them"))
 def test_names_are_read_as_people_write_them(name: str, read: str) -> None:
     """Underscores are blanks, words begin large, acronyms are known."""
     assert label(name).strip() == read.strip()
@@ -217,19 +184,7 @@ def test_titles_are_one_line_and_bounded() -> None:
     assert entry_title("x", ["title"]) == "X"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (True, "yes"),
-        (False, "no"),
-        (1.5, "1.5"),
-        ("a\r\nb", "a\nb"),
-        ([1, "b", None], "1, b, "),
-        ({"a_b": 1, "c": [2, 3]}, "A B: 1, C: 2, 3"),
-        ([{"a": 1}, 2], "- A: 1\n- 2"),
-    ],
-)
+@pytest.mark.parametrize(("value", "text"), cases("json_reads_as_text_of_few_symbols"))
 def test_json_reads_as_text_of_few_symbols(value: Json, text: str) -> None:
     """Words for truth values, commas in lists, names before values."""
     assert flat(value, 1_000) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import example, given
@@ -12,17 +13,10 @@ from hypothesis import strategies as st
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.text import split_sentences, words
+from tests.builders import cases
 from tests.timing import assert_linear
 
-TALK = (
-    ("Ana", "Hey Ben! Long time no see, how are you?"),
-    ("Ben", "Hi Ana! Wow, I'm great, thanks! "
-            "I moved to Lisbon in March because I got a job at a ceramics studio there."),
-    ("Ana", "That's awesome, Ben! I'm so happy for you!"),
-    ("Ben", "Thanks! The studio is really small, and we never fire the kiln on Fridays. What about you?"),
-    ("Ana", "Well, my sister and I opened a bakery - it was hard work. We sell 40 loaves of rye bread every morning."),
-    ("Ben", "Haha, nice!"),
-)  # fmt: skip
+TALK: list[Sequence[str]] = cases("talk_of_ana_and_ben")
 PHRASES = st.sampled_from(
     ["Hey Ana!", "Wow, Ben,", "we never", "do not", "deploy on Fridays", "the build failed", "because", "src/app.py",
      "#12", "really", "very good", "it works,", "but only if", "- and", "; then", "v1.2.3", "**bold**", "## Head",
@@ -40,7 +34,7 @@ PASSAGES = st.lists(
 )  # fmt: skip
 
 
-def _passages(talk: tuple[tuple[str, str], ...] = TALK, when: str = "8 May") -> list[Passage]:
+def _passages(talk: Sequence[Sequence[str]] = TALK, when: str = "8 May") -> list[Passage]:
     return [Passage(key=key, text=text, speaker=speaker, when=when) for key, (speaker, text) in enumerate(talk, 1)]
 
 
@@ -177,7 +171,7 @@ def test_the_budget_is_used_and_nothing_fits_into_nothing() -> None:
     assert extract(_passages(), budget=0) == ()
     assert extract([], budget=100) == ()
     assert extract([Passage(key=1, text="... --- \n\n???")], budget=100) == ()
-    source = _passages(tuple(TALK) * 3 + (("Ana", "The ferry to the island leaves at noon from the old pier."),))
+    source = _passages([*TALK * 3, ("Ana", "The ferry to the island leaves at noon from the old pier.")])
     size = sum(len(passage.text) for passage in source) // 6
     assert 0.75 * size <= len(render(extract(source, budget=size))) <= size
     assert extract(_passages(), budget=200) == extract(_passages(), budget=200)

@@ -20,6 +20,7 @@ from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
+from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
 
 START = datetime(2025, 1, 15, 14, 30, tzinfo=UTC)
@@ -68,23 +69,7 @@ def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
     assert right / count >= 0.5
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("constraint", "Never deploy on Fridays."),
-        ("constraint", "The budget may not exceed 12,000 euros."),
-        ("decision", "We decided to go with Postgres."),
-        ("failure", "The build failed because the disk was full."),
-        ("completion", "Finished the migration this morning."),
-        ("open item", "TODO: add rate limiting to the login endpoint."),
-        ("role", "Priya owns the billing service."),
-        ("constraint", "Niemals an Freitagen ausliefern."),
-        ("constraint", "Il est interdit de fumer dans la salle des serveurs."),
-        ("constraint", "Está prohibido subir datos de clientes a la nube."),
-        ("constraint", "Никогда не выкладывать релиз в пятницу."),
-        ("constraint", "周五禁止上线。"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text"), cases("plain_facts_are_found"))
 def test_plain_facts_are_found(kind: str, text: str) -> None:
     """What is said in plain words is found, and as what it is."""
     assert [(fact.kind.value, fact.text) for fact in _found(text)] == [(kind, text)]
@@ -202,14 +187,7 @@ def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
     assert [kind for kind, _ in _facts("decision", {"decision": outcome, "reason": "we have time"})] == []
 
 
-@pytest.mark.parametrize(
-    ("heading", "items", "kind"),
-    [
-        ("## Decisions", ("tea instead of coffee", "two stages"), "decision"),
-        ("## Offen", ("Angebote für den Drucker", "Saal"), "open item"),
-        ("## 待办", ("打印机报价", "订椅子"), "open item"),
-    ],
-)
+@pytest.mark.parametrize(("heading", "items", "kind"), cases("what_is_listed_below_a_heading_is_of_its_kind"))
 def test_what_is_listed_below_a_heading_is_of_its_kind(heading: str, items: tuple[str, ...], kind: str) -> None:
     """However little an item says by itself, in any language."""
     text = "\n".join(("# Minutes", "", heading, *(f"- {item}" for item in items)))
@@ -273,14 +251,7 @@ def test_what_comes_again_is_read_once() -> None:
 # What supersedes what
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("We decided to go with Postgres.", "We switched to MySQL instead of Postgres."),
-        ("Keep the response under 200 ms.", "Keep the response under 150 ms."),
-        ("Never deploy on Fridays.", "We changed our minds about Friday deploys, they're fine now."),
-    ],
-)
+@pytest.mark.parametrize(("older", "newer"), cases("a_later_decision_takes_the_place_of_an_earlier_one"))
 def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: str) -> None:
     """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
     first, second = _fact(older, 3), _fact(newer, 8)
@@ -288,16 +259,7 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: s
 
 
 @pytest.mark.parametrize("others", [0, 20, 400])
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Passwords must not be logged.",
-        "All migrations must be reversible.",
-        "Only Maria may approve a release.",
-        "We decided to keep the ledger in Postgres.",
-        "TODO: write the guide for the new gateway.",
-    ],
-)
+@pytest.mark.parametrize("said", cases("a_plain_fact_is_found_among_any_number_of_other_sentences"))
 def test_a_plain_fact_is_found_among_any_number_of_other_sentences(said: str, others: int) -> None:
     """However few of a text are facts."""
     sentences = [f"I opened file {number} and looked at the code for a while." for number in range(others)]

@@ -20,31 +20,13 @@ RECORD = Record(
 WORDS = st.lists(st.sampled_from("build failed not window small tests pass deploy index 4096 never if".split()))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The build failed with exit code 2 in src/build.py.", "the build failed with exit code 2 in src/build.py",
-        "raised it to 4096 because window was too small", "could not deploy; tests pass now", "tests pass now",
-        "Is the index rebuilt?", "doctor doesn't report it",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", cases("a_line_that_is_a_sentence_passes"))
 def test_a_line_that_is_a_sentence_passes(line: str) -> None:
     """It is one sentence, or two neighbours one behind the other; articles and what leads to it may be missing."""
     assert RECORD.fault(line) == ""
 
 
-@pytest.mark.parametrize(
-    ("line", "fault"),
-    [
-        ("build with exit code 2", '"build with exit code 2" is not said so there; copy the sentence '
-                                   '"The build failed with exit code 2 in src/build.py."'),
-        ("exit code 3", 'the record does not say "3"'),
-        ("src/other.py failed", 'the record has no "src/other.py"'),
-        ("the tests crashed", 'the record does not say "crashed"'),
-        ("window pass small", '"window pass small" joins what stands in different places'),
-        ("it was so", '"it was so" says nothing'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "fault"), cases("a_line_that_says_something_else_is_named_with_its_fault"))
 def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, fault: str) -> None:
     """In words that a model can mend it by."""
     assert RECORD.fault(line) == fault
@@ -71,15 +53,7 @@ def test_any_text_can_be_held_against_any_record(record: str, line: str) -> None
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
-    [
-        ("", "the answer is no JSON, or does not end"),
-        ('{"lines": ["a", "b', "the answer is no JSON, or does not end"),
-        ("[" * 100_000, "the answer is no JSON, or does not end"),
-        ('["a"]', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"lines": "a"}', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"lines": [1]}', "the answer must be a JSON object with lists of texts under lines"),
-        ('{"notes": ["a"]}', "the answer must be a JSON object with lists of texts under lines"),
-    ],
+    [*cases("an_answer_of_another_shape_is_refused"), ("[" * 100_000, "the answer is no JSON, or does not end")],
 )
 def test_an_answer_of_another_shape_is_refused(answer: str, fault: str) -> None:
     """Truncated, of the wrong shape, or no JSON at all."""

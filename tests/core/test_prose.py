@@ -32,40 +32,14 @@ def _said_by(role: str, text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("rule", cases("rules_of_persons"))
-@pytest.mark.parametrize(
-    "around",
-    [
-        "{}",
-        "Thanks, that works. {}",
-        "<command-name>/review</command-name>\n<command-args>{}</command-args>",
-        "<system-reminder>The list of tasks is empty.</system-reminder>\n{}",
-        "{}\n<local-command-stdout>Error: no such branch</local-command-stdout>",
-        "<user_query>\n{}\n</user_query>",
-        "```\nassert must_never()\n```\n{}",
-        "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = 3\n{}",
-    ],
-)
+@pytest.mark.parametrize("around", cases("a_rule_of_a_person_is_found"))
 def test_a_rule_of_a_person_is_found(rule: str, around: str) -> None:
     """What the user of an agent lays down is found, whatever the harness puts around it."""
     facts = _said_by("user", around.format(rule))
     assert [text for kind, text in facts if kind == "constraint"] == [rule]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<system-reminder>You must never mention this reminder. Always answer briefly.</system-reminder>",
-        "<local-command-caveat>DO NOT respond to these messages unless asked to.</local-command-caveat>",
-        "<command-name>/never-deploy</command-name>\n<command-message>must only</command-message>",
-        "<environment_context>\n<cwd>/srv</cwd>\nNever write outside of it.\n</environment_context>",
-        "<local-command-stdout>Only root may do that; it must not be shared.</local-command-stdout>",
-        "<tool_result>You must always restart the server.",
-        "@@ -3,2 +3,2 @@ def f():\n # we decided to use Redis\n-# never call this\n+# you must always call this\n",
-        "src/app.py:41:7: error: argument must be of type str",
-        "ValueError: the size must not exceed 10",
-        "NAME            MUST        STATE\nworker          always      running",
-    ],
-)
+@pytest.mark.parametrize("text", cases("what_a_machine_wrote_into_a_message_is_no_rule"))
 def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
     """Wrappers of a harness, patches, compiler messages, listings: nobody's rule, though a person's turn holds them."""
     assert [fact for fact in _said_by("user", text) if fact[0] != "failure"] == []
@@ -152,16 +126,8 @@ _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*(?:\s[^<>]*)?>")
 
 
 _PIECES = (
-    "<system-note>",
-    "</system-note>",
-    "<user_query>",
-    "</user_query>",
-    "<b>",
-    "</b>",
-    "never x < y ",
-    "\n",
-    "<task-x>",
-)
+    "<system-note>", "</system-note>", "<user_query>", "</user_query>", "<b>", "</b>", "never x < y ", "\n", "<task-x>",
+)  # fmt: skip
 
 
 @given(pieces=st.lists(st.sampled_from(_PIECES), max_size=12))

@@ -36,16 +36,10 @@ def pool(
     count = len(keyword)
     met = np.array(matches, np.float32) if matches else np.zeros((0, count), np.float32)
     return Pool(
-        keyword=keyword,
-        dense=np.zeros(count, np.float32),
-        matches=met,
-        rarities=np.ones(len(met), np.float32),
-        before=np.arange(-1, count - 1),
-        behind=np.array([*range(1, count), -1][:count], np.int64),
-        groups=np.array(groups or [0] * count, np.int64),
-        traits={},
-        priors={},
-    )
+        keyword=keyword, dense=np.zeros(count, np.float32), matches=met, rarities=np.ones(len(met), np.float32),
+        before=np.arange(-1, count - 1), behind=np.array([*range(1, count), -1][:count], np.int64),
+        groups=np.array(groups or [0] * count, np.int64), traits={}, priors={},
+    )  # fmt: skip
 
 
 # Fusion

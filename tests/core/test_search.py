@@ -20,23 +20,14 @@ from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import Chunk, Hit, SearchMode, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
-from tests.builders import an_operation
+from tests.builders import an_operation, cases
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
 FOLDER = tempfile.TemporaryDirectory()
 NOW = Situation(now=START + timedelta(days=60))
 
-TALK = [
-    ("Ann", "Hello! How are you?"),
-    ("Ben", "Fine. We moved the database to SQLite last week."),
-    ("Ann", "Why did you do that?"),
-    ("Ben", "Because one file is easier to back up than a server."),
-    ("Ann", "My sister bought a red bicycle."),
-    ("Ben", "The release is planned for the autumn, see #12 and src/deploy.py."),
-    ("Ann", "Deployment runs on Fridays: the pipeline pushes the image and restarts the service."),
-    ("Ben", "Thanks!"),
-]
+TALK = cases("talk_of_ann_and_ben")
 DOCUMENT = (
     "# Decisions\n\n- Deploy only after review\n- Back-ups are kept for 30 days\n\n# 概要\n\n機械学習のモデルを使う\n"
 )
@@ -69,6 +60,12 @@ def chunks_of_talk() -> list[Chunk]:
     ]
 
 
+def searcher_of(operations: list[Operation]) -> Searcher:
+    """Search operations by words and by meaning."""
+    chunks = [chunk for each in operations for chunk in chunk_operation(each, Tier.SESSION)]
+    return Searcher(index_of(chunks), EMBEDDER, EMBEDDER)
+
+
 INDEX = index_of(chunks_of_talk())
 SEARCHER = Searcher(INDEX, EMBEDDER, EMBEDDER)
 
@@ -81,19 +78,7 @@ def texts(hits: list[Hit]) -> list[str]:
 # What is found
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        (
-            "how does deployment work?",
-            "Deployment runs on Fridays: the pipeline pushes the image and restarts the service.",
-        ),
-        ("When was the database moved?", "Fine. We moved the database to SQLite last week."),
-        ("who has got a bike", "My sister bought a red bicycle."),
-        ("機械学習", "機械学習のモデルを使う"),
-        ("how long do we keep backups", "- Back-ups are kept for 30 days"),
-    ],
-)
+@pytest.mark.parametrize(("query", "found"), cases("a_question_finds_its_answer"))
 def test_a_question_finds_its_answer(query: str, found: str) -> None:
     """By words, by parts of words, by meaning."""
     assert texts(SEARCHER.search(query, NOW, limit=2))[0] == found
@@ -109,9 +94,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     """No malus for likeness puts one behind what has not got the name."""
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
-    )
+    searcher = searcher_of(operations)
     hits = searcher.search("did restarting the worker go well with run_worker", NOW)
     assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
 
@@ -119,7 +102,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
 def test_as_many_hits_as_wanted() -> None:
     """Hundreds, where there are."""
     days = [operation(n, "Ann", {"text": f"Deploy {n} went well."}, session=f"s{n}") for n in range(1, 301)]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(days)
     assert len(searcher.search("deploy", NOW, limit=250)) == 250
 
 
@@ -132,7 +115,7 @@ def test_an_operation_is_found_by_its_number() -> None:
 def test_who_is_named_goes_before() -> None:
     """Of two who said the same, the one that the question names."""
     both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
-    searcher = Searcher(index_of([c for each in both for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(both)
     assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
 
 
@@ -142,7 +125,7 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
         operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
         for number in range(1, 301)
     ]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
+    searcher = searcher_of(days)
     situation = Situation(now=START + timedelta(days=301))
     first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", situation)
     assert first.chunk.operation == 40
@@ -168,9 +151,7 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
     """What was said five times stands once before what else there is."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
-    )
+    searcher = searcher_of(operations)
     assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
 
 

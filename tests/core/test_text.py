@@ -31,18 +31,8 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES).map("".join), st.lists(PIECES).map
 
 @pytest.mark.parametrize(("text", "sentences"), cases("sentences_end_where_a_reader_ends_them"))
 def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
-    """Split text into sentences, list items and lines, in order."""
+    """Split text into sentences, list items and lines, in order; a sentence that an editor wrapped stays one."""
     assert [*split_sentences(text)] == sentences
-
-
-def test_a_sentence_that_an_editor_wrapped_stays_one() -> None:
-    """A sentence that an editor wrapped over several lines stays one and keeps its line feeds."""
-    wrapped = "The body of the commit is wrapped by the editor at a width\nand goes on here. Then it ends."
-    assert split_sentences(wrapped) == (
-        "The body of the commit is wrapped by the editor at a width\nand goes on here.",
-        "Then it ends.",
-    )
-    assert len(split_sentences("Short line\nand another")) == 2
 
 
 @given(TEXTS)
@@ -58,20 +48,7 @@ def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
     assert kept == [c for c in text if c.isalnum()]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("The cat's toys", ["the", "cat", "toys"]),
-        ("don\u2019t stop", ["don't", "stop"]),
-        ("record_operation", ["record_operation", "record", "operation"]),
-        ("src/app/main.py", ["src/app/main.py", "src", "app", "main", "py"]),
-        ("ContextWindowTracker", ["contextwindowtracker", "context", "window", "tracker"]),
-        ("hand-painted", ["hand", "painted"]),
-        ("v1.2.3 #12 10:30 1,000 18th", ["v1.2.3", "v1", "2", "3", "#12", "12", "10:30", "10", "30", "1,000", "18th"]),
-        ("\u4eca\u5929\u5929\u6c14", ["\u4eca\u5929", "\u5929\u5929", "\u5929\u6c14"]),
-        ("... --- ???", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), cases("words_come_whole_and_in_their_parts"))
 def test_words_come_whole_and_in_their_parts(text: str, found: list[str]) -> None:
     """An identifier comes whole and behind it in its parts."""
     assert words(text) == found

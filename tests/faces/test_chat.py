@@ -24,6 +24,7 @@ from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
+from tests.builders import cases
 from tests.faces.http_client import TOKENS, listening
 from tests.timing import until
 
@@ -222,17 +223,8 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
     assert ("tool_result", "It is noon.") in chat.recorded()
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b"{", "no JSON"),
-        (b"[]", "messages"),
-        (b'{"messages": []}', "at least one"),
-        (b'{"messages": [{"content": "x"}]}', "messages[0]"),
-        (b'{"messages": [{"role": "user", "content": "x"}], "n": 2}', "X-Memory: off"),
-    ],
-)
-def test_a_wrong_request_is_told_in_words(chat: Chat, body: bytes, words: str) -> None:
+@pytest.mark.parametrize(("body", "words"), cases("a_wrong_request_is_told_in_words"))
+def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> None:
     """What is no request gets 400 and a sentence, in the shape that clients of this protocol read."""
     response = httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN)
     assert response.status_code == 400
@@ -407,20 +399,10 @@ def test_odd_json_reaches_the_server_as_it_came(chat: Chat, content: bytes) -> N
     assert httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        b'{"message": {"content": [{"type": "text", "text": "x"}]}}',
-        b'{"message": "x"}',
-        b'{"message": {"content": 5}}',
-        b'{"message": {"content": "x", "tool_calls": [5]}}',
-        b'{"message": {"content": "x", "tool_calls": [{"index": [1]}]}}',
-        b'{"message": {"content": "x", "tool_calls": [{"index": 0}, {"index": "a"}]}}',
-    ],
-)
-def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: bytes) -> None:
+@pytest.mark.parametrize("choice", cases("an_answer_of_any_shape_goes_back_as_it_came"))
+def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: str) -> None:
     """What cannot be read of an answer is not recorded, and the client gets it."""
-    answer = b'{"choices": [%s]}' % choice
+    answer = f'{{"choices": [{choice}]}}'.encode()
     chat.llama.statuses = [(200, {}, answer)]
     response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("What?")]}, headers=OWN)
     assert (response.status_code, response.content) == (200, answer)

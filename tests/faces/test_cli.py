@@ -14,6 +14,7 @@ import typer.main
 
 from orchestra_mem.faces.cli import app
 from orchestra_mem.faces.command import EPILOG
+from tests.builders import cases
 from tests.faces.conftest import CHECKOUT, start
 
 
@@ -65,19 +66,9 @@ def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) ->
     assert list(run.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "kind"),
-    [
-        (("expand", "S99"), 1, "NotFoundError"),
-        (("ops", "--session", "zzz"), 1, "NotFoundError"),
-        (("accept", "abcdef"), 1, "NotFoundError"),
-        (("history", "diary"), 1, "NotFoundError"),
-        (("import", "git", "."), 1, "HistoryError"),
-        (("record", "a\nb", "1"), 1, "InvalidOperationError"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "kind"), cases("errors_are_words_on_stderr_and_a_document_with_json"))
 def test_errors_are_words_on_stderr_and_a_document_with_json(
-    run: Any, arguments: tuple[str, ...], code: int, kind: str
+    run: Any, arguments: list[str], code: int, kind: str
 ) -> None:
     """One block, no traceback; with `--json` the same as one document on stdout."""
     run("init")
@@ -88,18 +79,8 @@ def test_errors_are_words_on_stderr_and_a_document_with_json(
     assert run.json(*arguments, exit_code=code) == {"error": {"kind": kind, "message": words, "exit_code": code}}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (), ("bake",), ("record",), ("record", "x"), ("record", "x", "{bad"), ("record", "x", "1", "--text", "y"),
-        ("record", "x", "1", "--tokens", "-1"), ("record", "x", "1", "--timestamp", "noon"), ("ops", "--since", "noon"),
-        ("context", "--max-tokens", "-1"), ("restore", "work_plan", "first"), ("status", "-C", "nowhere"),
-        ("demo", "--limit", "0"), ("search", "x", "--tier", "nowhere"), ("facts", "--limit", "many"),
-        ("work", "--status", "begun"), ("work", "set", "1", "begun"), ("work", "add", "saga", "x"),
-        ("work", "add", "task", "x", "--priority", "9"), ("catalog", "add", "x", "--type", "y"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", cases("wrong_usage_exits_with_2_and_does_nothing"))
+def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: list[str]) -> None:
     """Also where the fault shows only in the value."""
     run(*arguments, exit_code=2)
     assert "Value error" not in run.errors
@@ -160,9 +141,10 @@ def test_version_is_the_packages(run: Any) -> None:
 
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
     """Nor bars; what is printed may be stored and read by programs."""
-    for command in ("status", "ops", "losses", "doctor", "context", "conflicts", "check"):
-        with start(command, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
-            output, errors = process.communicate(timeout=60)
+    commands = ("status", "ops", "losses", "doctor", "context", "conflicts", "check")
+    running = [start(each, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) for each in commands]
+    for process in running:
+        output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert b"\x1b" not in output + errors
 

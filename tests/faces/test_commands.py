@@ -17,6 +17,7 @@ from orchestra_mem.build import open_memory
 from orchestra_mem.faces.asking import parse_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
+from tests.builders import cases
 
 TEMPLATE = Path(__file__).parents[2] / ".obra-template"
 
@@ -176,19 +177,8 @@ def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.M
     assert "! language model: there is no file" in run("status")
 
 
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
-        (("--limit", "3"), [57, 58, 59]),
-        (("--agent", "ann", "--limit", "2"), [57, 59]),
-        (("--type", "decision"), []),
-        (("--since", "2025-01-03T10:00:00Z"), [58, 59]),
-        (("--since", "2025-01-01T01:00:00Z", "--until", "2025-01-01T03:00:00Z"), [1, 2]),
-        (("--since", "1h"), []),
-        (("--until", "1h", "--limit", "1"), [59]),
-    ],
-)
-def test_ops_filters_by_each_condition(filled: Any, filters: tuple[str, ...], expected: list[int]) -> None:
+@pytest.mark.parametrize(("filters", "expected"), cases("ops_filters_by_each_condition"))
+def test_ops_filters_by_each_condition(filled: Any, filters: list[str], expected: list[int]) -> None:
     """Oldest first; of more than the limit the newest."""
     assert [op["id"] - 1 for op in filled.json("ops", *filters)] == expected
 

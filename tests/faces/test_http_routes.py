@@ -240,21 +240,23 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "stands"),
+    ("decision", "stands", "replaced"),
     [
-        ({"accept": True}, "- buy wheat flour\n"),
-        ({"accept": True, "both": True}, "- buy rye flour\n- buy wheat flour\n"),
-        ({"accept": False}, "- buy rye flour\n"),
+        ({"accept": True}, "- buy wheat flour\n", True),
+        ({"accept": True, "both": True}, "- buy rye flour\n- buy wheat flour\n", False),
+        ({"accept": False}, "- buy rye flour\n", False),
     ],
 )
-def test_a_conflict_is_listed_and_decided(served: Served, decision: dict[str, bool], stands: str) -> None:
+def test_a_conflict_is_listed_and_decided(
+    served: Served, decision: dict[str, bool], stands: str, replaced: bool
+) -> None:
     """Either way; a second time it is not there any more."""
     assert served.get("conflicts") == []
     path = collide(served.memory)
     (conflict,) = served.get("conflicts")
     assert (conflict["yours"], conflict["machine"]) == ("- buy rye flour\n", "- buy wheat flour\n")
     done = served.send("POST", f"conflicts/{conflict['id']}", json=decision)
-    assert (done["id"], done["document"]) == (conflict["id"], "work_plan")
+    assert (done["id"], done["document"], done["replaced"]) == (conflict["id"], "work_plan", replaced)
     assert path.read_text().endswith(f"\n{stands}")
     assert served.get("conflicts") == []
     assert served.send("POST", f"conflicts/{conflict['id']}", 404, json={"accept": True})["detail"]

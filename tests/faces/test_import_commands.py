@@ -13,6 +13,7 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.types import MustKeepStatus
+from tests.builders import cases
 from tests.faces.conftest import start
 
 SAMPLES = Path(__file__).parents[1] / "adapters" / "samples"
@@ -148,16 +149,7 @@ def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, sou
     assert f"skipped: {source / 'a.jsonl'}:10: is no JSON" in run.errors
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "problem"),
-    [
-        (("nowhere",), 1, "nowhere: cannot be read: No such file or directory"),
-        (("x" * 300,), 1, "cannot be read: File name too long"),
-        ((".", "--as", "poems"), 2, "'poems' is not one of"),
-        (("from",), 2, "Missing argument"),
-        (("a", "b"), 2, "unexpected extra argument"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "problem"), cases("what_cannot_be_imported_is_told"))
 def test_what_cannot_be_imported_is_told(run: Any, arguments: tuple[str, ...], code: int, problem: str) -> None:
     """By its exit code, too; no memory is made."""
     run("import", *arguments, exit_code=code)

@@ -27,6 +27,7 @@ from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.mcp.mcp_server import TOOLS
 from orchestra_mem.settings import ServerSettings
+from tests.builders import cases
 from tests.faces.conftest import CHECKOUT, Program
 from tests.faces.http_client import TOKENS, listening, serving
 
@@ -124,22 +125,7 @@ def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: C
     }
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "answer"),
-    [
-        ("facts", {}, "```recalled facts\nK1 (decision): We deploy on Tuesdays, as Ann is there.\n```\n"),
-        ("facts", {"kind": "failure"}, "Nothing found.\n"),
-        ("facts", {"offset": 7}, "Nothing behind offset=7.\n"),
-        ("recent", {"type": "note"}, '```recalled recent\nop2 TIME note by bob: {"seen": ["é", 1]}\n```\n'),
-        ("work_list", {"kinds": ["story"], "statuses": ["pending"], "parent": 1, "text": "mail"},
-         "```recalled work\nstory 2 (pending, priority 3, below 1): By mail\n```\n"),
-        ("work_list", {"limit": 1},
-         "```recalled work\nepic 1 (pending, priority 3): Sign in\n```\nThere is more: go on with offset=1.\n"),
-        ("work_show", {"id": 3},
-         "```recalled work item\nepic 3 (pending, priority 3): Pay\n"
-         "waits for epic 1 (pending, priority 3): Sign in\nTIME created: Pay\n```\n"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tool", "arguments", "answer"), cases("lists_are_told_entry_by_entry"))
 def test_lists_are_told_entry_by_entry(server: Connection, tool: str, arguments: dict[str, Any], answer: str) -> None:
     """In a fence, each in a line, and how to go on behind it."""
     assert server(tool, **arguments) == answer
@@ -184,24 +170,7 @@ def test_work_moves_on(server: Connection) -> None:
     assert "status: pending -> in progress (she is there)" in shown
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("search", {}, "search cannot be called so: query: Field required"),
-        ("search", {"query": "x", "top": 1}, "search has no top; it takes query, limit, offset, max_tokens"),
-        ("search", {"query": "", "max_tokens": 5},
-         "search cannot be called so: query: String should have at least 1 character; "
-         "max_tokens: Input should be greater than or equal to 100"),
-        ("expand", {"reference": "op99"}, "there is no operation 99"),
-        ("expand", {"reference": "op1", "offset": 100_000}, "offset is 100000, and there are "),
-        ("forget", {"item": "M99"}, "there is no item 'M99' in the catalog; `orchestra-mem catalog list` shows them"),
-        ("work_show", {"id": 99}, "there is no work item #99; `orchestra-mem work` lists them"),
-        ("work_add", {"kind": "subtask", "title": "x", "parent": 1},
-         'a subtask "x" cannot stand under Epic #1 "Sign in"; it can stand under a task'),
-        ("remember", {"content": "x", "type": "poem"}, "remember cannot be called so: type: Input should be "),
-        ("nothing", {}, "Unknown tool: nothing"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tool", "arguments", "words"), cases("wrong_arguments_are_refused_in_words"))
 def test_wrong_arguments_are_refused_in_words(
     server: Connection, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
@@ -400,20 +369,7 @@ def test_clients_are_given_their_configuration(run: Program, home: Path) -> None
     assert "it goes with --install CLIENT" in run.errors
 
 
-@pytest.mark.parametrize(
-    ("client", "file", "before"),
-    [
-        (
-            "claude-code",
-            "project/.mcp.json",
-            '{\n    "a": 1.5,\n    "mcpServers": {"b": {"url": "é"}},\n    "c": [null]\n}\n',
-        ),
-        ("cursor", "project/.cursor/mcp.json", '{"mcpServers": {}}'),
-        ("vs-code", "project/.vscode/mcp.json", '{"inputs": [], "servers": {"x": {}}}'),
-        ("claude-desktop", "home/.config/Claude/claude_desktop_config.json", " \n"),
-        ("codex", "home/.codex/config.toml", 'model = "x" # mine\n\n[mcp_servers.b]\ncommand = "b"'),
-    ],
-)
+@pytest.mark.parametrize(("client", "file", "before"), cases("a_clients_file_is_written_and_what_is_there_stays"))
 def test_a_clients_file_is_written_and_what_is_there_stays(
     run: Program, home: Path, client: str, file: str, before: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from tests.builders import cases
 
 
 @pytest.fixture
@@ -31,18 +32,8 @@ def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
     assert working.errors == "the first 2; --limit 0 lists all\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        (("--kind", "story", "--kind", "epic", "--limit", "1"), [2]),
-        (("--status", "In_Progress", "--status", "pending"), [2, 1, 3]),
-        (("--parent", "0"), [1]),
-        (("--text", "UP sign"), [3]),
-        (("--blocked-by", "2"), [3]),
-        (("--assignee", "ann"), [3]),
-    ],
-)
-def test_filters_are_those_of_the_memory(working: Any, options: tuple[str, ...], found: list[int]) -> None:
+@pytest.mark.parametrize(("options", "found"), cases("filters_are_those_of_the_memory"))
+def test_filters_are_those_of_the_memory(working: Any, options: list[str], found: list[int]) -> None:
     """All given must hold."""
     working("work", "set", "2", "in-progress")
     assert [item["id"] for item in working.json("work", *options)] == found
@@ -111,17 +102,8 @@ def test_a_plan_that_cannot_be_written_takes_no_change_back(run: Any, monkeypatc
     assert run.errors.endswith("the documents are not up to date yet: the lock is held\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("set", "3", "failed"), "it can be started, blocked, finished, deferred or cancelled"),
-        (("set", "3", "done"), 'it waits for: Story #2 "Log in" (pending)'),
-        (("show", "9"), "there is no work item #9"),
-        (("add", "subtask", "Hash", "--parent", "1"), "it can stand under a task"),
-        (("add", "task", " "), "give it at least one visible character"),
-    ],
-)
-def test_what_cannot_be_exits_with_1_and_says_why(working: Any, arguments: tuple[str, ...], told: str) -> None:
+@pytest.mark.parametrize(("arguments", "told"), cases("what_cannot_be_exits_with_1_and_says_why"))
+def test_what_cannot_be_exits_with_1_and_says_why(working: Any, arguments: list[str], told: str) -> None:
     """On stderr, and with `--json` as a document."""
     assert working("work", *arguments, exit_code=1) == ""
     assert told in working.errors

@@ -62,13 +62,6 @@ def _sorted(items: Any) -> list[tuple[Any, ...]]:
     return sorted(_shown(items), key=repr)
 
 
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A memory that redacts nothing."""
-    with open_memory(tmp_path_factory.mktemp("exact"), config=EXACT) as memory:
-        yield memory
-
-
 @given(st.lists(st.lists(puts, min_size=1, max_size=4), max_size=4), namespaces)
 def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: Any, prefix: Any) -> None:
     """Gets and searches give what LangGraph's own store does, whatever was put, replaced and deleted before."""

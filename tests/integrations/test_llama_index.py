@@ -18,7 +18,7 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from llama_index.core.utils import get_tokenizer
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.integrations.llama_index import OrchestraMemBlock, OrchestraMemChatStore
 
 ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
@@ -56,13 +56,6 @@ def loop() -> Iterator[None]:
         asyncio.set_event_loop(runner.get_loop())
         yield
         asyncio.set_event_loop(None)
-
-
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorContextManager]:
-    """A memory that redacts nothing."""
-    with open_memory(tmp_path_factory.mktemp("exact"), config={"redaction.mode": "off"}) as memory:
-        yield memory
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), steps), max_size=8))

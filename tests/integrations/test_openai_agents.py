@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from orchestra_mem import InvalidOperationError, OperationFilter, OrchestratorCo
 from orchestra_mem.integrations.openai_agents import OrchestraMemSession
 from tests.processes import python
 
-EXACT: dict[str, Any] = {"redaction.mode": "off"}
 _NAMES = count()
 set_tracing_disabled(True)
 
@@ -44,13 +42,6 @@ steps = st.one_of(
 async def _call(session: Any, step: Any) -> Any:
     name, *given = step
     return await getattr(session, name)(*given)
-
-
-@pytest.fixture(scope="module")
-def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorContextManager]:
-    """A memory that redacts nothing."""
-    with open_memory(tmp_path_factory.mktemp("exact"), config=EXACT) as memory:
-        yield memory
 
 
 @given(st.lists(steps, max_size=10), st.none() | st.integers(0, 3))

@@ -10,6 +10,7 @@ import pytest
 from orchestra_mem import ItemFilter, open_memory
 from orchestra_mem.orchestrator import Orchestrator, reply_record
 from orchestra_mem.testing import ScriptedModel
+from tests.builders import cases
 
 RULE = "We decided to use bcrypt because it is slow on purpose."
 
@@ -56,16 +57,7 @@ def test_what_is_given_is_no_command(hooked: Orchestrator) -> None:
     assert "billing" not in str([operation.data for operation in hooked.memory.operations()])
 
 
-@pytest.mark.parametrize(
-    ("line", "learnt"),
-    [
-        ("We decided to use bcrypt because it is slow on purpose", True),
-        ("The build failed with ENOSPC on runner 3.", True),
-        ("create an epic for user authentication", False),
-        ("start #1, it is blocked by #2", False),
-        ("what did we just do?", False),
-    ],
-)
+@pytest.mark.parametrize(("line", "learnt"), cases("lines_are_learnt_from_and_commands_and_answers_are_not"))
 def test_lines_are_learnt_from_and_commands_and_answers_are_not(hooked: Orchestrator, line: str, learnt: bool) -> None:
     """What a command did stands in the state of work, and an answer says what the memory holds."""
     for each in ("create an epic for billing", "create an epic for shipping", line):

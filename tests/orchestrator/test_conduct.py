@@ -11,6 +11,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.orchestrator.turns import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
+from tests.builders import cases
 
 
 @pytest.fixture
@@ -77,15 +78,7 @@ def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None
     assert said(orchestrator, "yes").outcome is Outcome.NOT_UNDERSTOOD
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "don't start 2", "never cancel 3", "start 2 if 3 is done", "unless login is done, finish 3",
-        "finish 3 once 2 is",
-        "did you cancel 2?", "should I start 3?", "is 2 done?", 'she said "cancel 2"', "why did we start 2?",
-        "what if we dropped 4?", "not 2", "I have not finished 2", "2 is not done",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", cases("negations_conditions_questions_and_quotes_change_nothing"))
 def test_negations_conditions_questions_and_quotes_change_nothing(orchestrator: Orchestrator, line: str) -> None:
     """Whatever they speak of."""
     before = items(orchestrator)

@@ -32,15 +32,9 @@ def item(number: int, kind: WorkKind, title: str) -> WorkItem:
 def event(of: int, work: int, field: str, after: str) -> WorkEvent:
     """Give a change that came from an operation."""
     return WorkEvent(
-        id=of * 10 + work,
-        item=work,
-        time=NOW,
-        author=Author.MACHINE,
-        field=field,
-        before=None,
-        after=after,
+        id=of * 10 + work, item=work, time=NOW, author=Author.MACHINE, field=field, before=None, after=after,
         operation=of,
-    )
+    )  # fmt: skip
 
 
 ITEMS = {

@@ -15,30 +15,12 @@ from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
-MILESTONE, EPIC, STORY, TASK = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkKind.TASK
-PENDING, ACTIVE, BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
-FAILED, DONE = WorkStatus.FAILED, WorkStatus.DONE
-
-
-def item(number: int, kind: WorkKind, title: str, status: WorkStatus = PENDING, parent: int | None = None) -> WorkItem:
-    """Make an item."""
-    return WorkItem(id=number, kind=kind, title=title, status=status, parent=parent, created=NOON, changed=NOON)
-
-
-WORK = (
-    item(1, MILESTONE, "Launch"),
-    item(5, EPIC, "User authentication", ACTIVE, 1),
-    item(6, EPIC, "Billing", PENDING, 1),
-    item(10, STORY, "Login", PENDING, 5),
-    item(11, STORY, "Signup", PENDING, 5),
-    item(12, STORY, "Multi-factor authentication", PENDING, 5),
-    item(13, STORY, "Invoices", PENDING, 6),
-    item(14, STORY, "Payment gateway", BLOCKED, 6),
-    item(20, TASK, "Write login form", PENDING, 10),
-    item(21, TASK, "Hash passwords", FAILED, 10),
-    item(22, TASK, "Rate limit attempts", DONE, 10),
-    item(23, TASK, "PDF layout", ACTIVE, 13),
-)
+MILESTONE, EPIC, STORY, ACTIVE = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkStatus.IN_PROGRESS
+WORK = tuple(
+    WorkItem(id=number, kind=WorkKind(kind), title=title, status=WorkStatus(status), parent=parent, created=NOON,
+             changed=NOON)
+    for number, kind, title, status, parent in cases("work_that_is_spoken_of")
+)  # fmt: skip
 LOOKUP = Items(WORK)
 
 
@@ -83,35 +65,13 @@ def test_line_means_what_a_listener_takes_it_for(after: str, line: str, meant: l
 # Numbers
 
 
-@pytest.mark.parametrize(
-    ("line", "ids"),
-    [
-        ("finish #12", [12]),
-        ("finish 12", [12]),
-        ("finish number 12 please", [12]),
-        ("finish story twelve", [12]),
-        ("finish story12", [12]),
-        ("start #10 and #12", [10, 12]),
-        ("start 10, 11 and 12", [10, 11, 12]),
-        ("start stories 10 through 12", [10, 11, 12]),
-        ("start #10-#12", [10, 11, 12]),
-        ("12 depends on 10", [12]),
-    ],
-)
+@pytest.mark.parametrize(("line", "ids"), cases("number_is_taken_as_it_stands"))
 def test_number_is_taken_as_it_stands(line: str, ids: list[int]) -> None:
     """In figures or words, one or several, with or without the sign."""
     assert [each.id for each in resolve_line(line, FIRST_STARTED).items] == ids
 
 
-@pytest.mark.parametrize(
-    ("line", "question"),
-    [
-        ("start #99", "There is no #99. Which do you mean?"),
-        ("start story 5", "#5 is an epic, not a story. Which do you mean?"),
-        ("add a story to #10", "#10 is a story, not an epic or a milestone. Which do you mean?"),
-        ("start #98 and #99", "There is no #98. There is no #99. Which do you mean?"),
-    ],
-)
+@pytest.mark.parametrize(("line", "question"), cases("number_that_cannot_be_meant_is_told_and_not_replaced"))
 def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, question: str) -> None:
     """Whatever else was spoken of."""
     resolution = resolve_line(line, THREE_CREATED)
@@ -119,36 +79,14 @@ def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, questio
     assert resolution.ask == question
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "start the one Kim wanted", "cancel the stories nobody asked us for", "start the story that needs a plumber",
-        "start the one with the longest title", "start the one that isn't for us", "cancel the ones they like",
-        "start this one",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", cases("clause_that_is_not_understood_is_asked_about"))
 def test_clause_that_is_not_understood_is_asked_about(line: str) -> None:
     """What says which one is meant is never passed over for what is in focus."""
     resolution = resolve_line(line, THREE_CREATED)
     assert (resolution.items, bool(resolution.ask)) == ((), True)
 
 
-@pytest.mark.parametrize(
-    ("line", "meant"),
-    [
-        ("signup can wait, start the first one", [10]),
-        ("finish it and start signup", [5]),
-        ("cancel login and its tasks", [10, 20, 21, 22]),
-        ("they need work, thats a pity, defer them", [10, 11, 12]),
-        ("they're all done", [10, 11, 12]),
-        ("start the 1st & 3rd", [10, 12]),
-        ("put the last two on hold", [11, 12]),
-        ("give Kim login", [10]),
-        ("put 3 stories under it: a, b, c", [5]),
-        ("login needs two tasks: a, b", [10]),
-        ("start the first instead of the second", [10]),
-    ],
-)
+@pytest.mark.parametrize(("line", "meant"), cases("clauses_of_a_line_are_told_apart"))
 def test_clauses_of_a_line_are_told_apart(line: str, meant: list[int]) -> None:
     """What is ordered, from what is said aside."""
     assert [found.id for found in resolve_line(line, THREE_CREATED).items] == meant

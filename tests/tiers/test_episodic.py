@@ -24,6 +24,7 @@ from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
+from tests.builders import cases
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN, LOG, STATE = DocumentName.WORK_PLAN, DocumentName.DECISION_LOG, DocumentName.PROJECT_STATE
@@ -41,14 +42,9 @@ class Shelf:
         self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
         state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
         self.memory = EpisodicMemoryManager(
-            ledger=self.ledger,
-            store=self.store,
-            counter=COUNTER,
-            clock=lambda: self.now,
-            folder=folder / "memory",
-            keep_versions=keep_versions,
-            work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
-        )
+            ledger=self.ledger, store=self.store, counter=COUNTER, clock=lambda: self.now, folder=folder / "memory",
+            keep_versions=keep_versions, work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
+        )  # fmt: skip
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
         """The machine writes; whether that changed the file."""
@@ -100,15 +96,9 @@ def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
     """What is known of a project with these decisions."""
     kinds = {kind: [f for f in facts if f.kind is kind] for kind in MustKeepKind}
     return ProjectView(
-        project="demo",
-        updated=START,
-        session="s",
-        size_tokens=size,
-        operations=len(facts),
-        sessions=1,
-        facts=kinds,
+        project="demo", updated=START, session="s", size_tokens=size, operations=len(facts), sessions=1, facts=kinds,
         counts={kind: len(found) for kind, found in kinds.items()},
-    )
+    )  # fmt: skip
 
 
 def test_every_rewrite_keeps_the_text_before(shelf: Shelf) -> None:
@@ -257,14 +247,7 @@ def _sectioned(blockers: str, steps: str = "- None\n") -> str:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "later", "then", "expected"),
-    [
-        ("- None\n", "- one\n", "- one\n- two\n", "- two\n"),
-        ("- one\n", "- None\n", "- two\n", "- two\n- one\n"),
-        ("- one\n", "- None\n", "- None\n", "- one\n"),
-        ("- None\n", "- one\n", "- one\n", "- None\n"),
-        ("- None\n", "- one\n", "- None\n", "- None\n"),
-    ],
+    ("earlier", "later", "then", "expected"), cases("a_section_says_that_it_is_empty_where_it_is_and_nowhere_else")
 )
 def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
     shelf: Shelf, earlier: str, later: str, then: str, expected: str

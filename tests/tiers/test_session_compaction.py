@@ -12,6 +12,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
 from orchestra_mem.types import Author, OperationFilter, VersionReason
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.memories import edit as edit_file
 from tests.memories import live, session_of, standing, text_of
@@ -39,6 +40,12 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         said = " ".join(f"Then I read {WORDS[number * k % 12]}/part_{number}.py and its tests." for k in range(1, 4))
         text = f"{said} It took {number + 100} ms. {say}"
         memory.record_operation("step", {"task_id": number // 3, "text": text})
+
+
+def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:
+    """The same, and what follows of it."""
+    record(memory, clock, count)
+    memory.refresh()
 
 
 def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
@@ -79,12 +86,10 @@ def test_old_operations_become_summaries_and_the_newest_stay(memory: Orchestrato
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Also in a summary that was written before, and in a document written again."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record(memory, clock, 18)
-    memory.refresh()
+    record_and_refresh(memory, clock, 18)
     assert "(superseded by K" not in text_of(memory)
     memory.record_operation("decision", {"decision": TAKEN_BACK})
-    record(memory, clock, 4)
-    memory.refresh()
+    record_and_refresh(memory, clock, 4)
     line = next(line for line in text_of(memory).splitlines() if "MySQL for the event log" in line and "K1" in line)
     assert line.startswith("- Decision K1 (superseded by K")
     live(memory).unlink()
@@ -98,8 +103,7 @@ def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
     """At no time does what it says stand nowhere."""
     record(memory, clock, 12)
     edit(memory, "(op 3)\n", f"(op 3)\n{PIN}\n")
-    record(memory, clock, 60)
-    memory.refresh()
+    record_and_refresh(memory, clock, 60)
     assert shown(memory).entries()[3].pinned
     assert not any(s.first_operation <= 3 <= s.last_operation for s in standing(memory))
     edit(memory, f"(op 3)\n{PIN}\n", "(op 3)\n")
@@ -132,16 +136,10 @@ def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     )
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "judge.commit.after",
-        "compaction.commit.before",
-        "compaction.commit.after",
-        "compact.write.before",
-        "compact.fsync.after",
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    "judge.commit.after", "compaction.commit.before", "compaction.commit.after", "compact.write.before",
+    "compact.fsync.after",
+])  # fmt: skip
 def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path, clock: Clock, moment: str) -> None:
     """A person may save at any moment between the reading and the renaming of the document."""
     words = "SAVED AT THE LAST MOMENT"
@@ -155,8 +153,7 @@ def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path,
             path.write_text(text.replace("(op 4)\n", f"(op 4)\n{words}\n", 1), encoding="utf-8")
 
     with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
-        record(memory, clock, 20)
-        memory.refresh()
+        record_and_refresh(memory, clock, 20)
         assert waiting == []
         assert words in kept_words(memory, tmp_path)
 
@@ -165,43 +162,31 @@ def test_a_persons_edit_of_a_summary_survives_its_merging(
     memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
 ) -> None:
     """The words go on into the higher summary or stay as a version, whatever becomes of the block."""
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), summary_block(first).rstrip("\n") + "\nThe ZEBRA case was closed by Grace.\n\n")
     for _ in range(6):
-        record(memory, clock, 60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 60)
     assert first.id not in {s.id for s in standing(memory)}
     assert "ZEBRA" in kept_words(memory, tmp_path)
 
 
 def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: OrchestratorContextManager, clock: Clock) -> None:
     """People may forget; the event log does not."""
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), "")
     gone = min(shown(memory).entries())
     edit(memory, shown(memory).entries()[gone].text, "")
     for _ in range(2):
-        record(memory, clock, 10)
-        memory.refresh()
+        record_and_refresh(memory, clock, 10)
         assert first.id not in shown(memory).summaries()
         assert gone not in shown(memory).entries()
     assert memory.expand(f"op {gone}").operations[0].id == gone
     assert len(memory.expand(f"S{first.id}").operations) == first.operation_count
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        "## Mine\n\nKept: K1.\n- Decision K1: not the machine's line\n\n",
-        "#### Sub of an entry\r\n\r\nwith CRLF\r\n\r\n",
-        "## Mine\n\n```\n## Operations Log\n### [10:00:00] Step (op 2)\n```\n\n",
-        "# Another title\n\n",
-    ],
-)
+@pytest.mark.parametrize("own", cases("a_persons_own_section_stays_byte_for_byte"))
 def test_a_persons_own_section_stays_byte_for_byte(memory: OrchestratorContextManager, clock: Clock, own: str) -> None:
     """Wherever it stands, whatever it holds: spills, compactions and merges leave it alone."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
@@ -211,8 +196,7 @@ def test_a_persons_own_section_stays_byte_for_byte(memory: OrchestratorContextMa
     path.write_bytes(path.read_bytes().replace(at, at + own.encode()))
     memory.record_operation("decision", {"decision": TAKEN_BACK})
     for _ in range(4):
-        record(memory, clock, 40)
-        memory.refresh()
+        record_and_refresh(memory, clock, 40)
     assert own.encode() in path.read_bytes()
 
 
@@ -222,8 +206,7 @@ def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: Orchestrato
     edit(memory, "(op 2)\n", "(op 2)\n```\nunclosed\n")
     path = live(memory)
     path.write_text(text_of(memory) + "## Mine\n\nMY OWN SECTION\n", encoding="utf-8")
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     assert "MY OWN SECTION" in text_of(memory)
     covered = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
     spilled = session_of(memory)
@@ -235,15 +218,13 @@ def test_a_summary_copied_from_another_session_is_a_persons_own(
 ) -> None:
     """It is not taken for one that this session has merged."""
     for _ in range(4):
-        record(memory, clock, 60)
-        memory.refresh()
+        record_and_refresh(memory, clock, 60)
     merged = next(s for s in memory.losses() if s.parent)
     memory.flush_session()
     record(memory, clock, 20)
     copied = summary_block(merged)
     live(memory).write_text(text_of(memory) + copied, encoding="utf-8")
-    record(memory, clock, 40)
-    memory.refresh()
+    record_and_refresh(memory, clock, 40)
     assert copied.strip() in text_of(memory)
 
 
@@ -264,8 +245,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
     words = "EDITED BY A PERSON"
     memory = open_memory(tmp_path, config=CONFIG, clock=clock, write_point=kill)
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record(memory, clock, 30)
-    memory.refresh()
+    record_and_refresh(memory, clock, 30)
     memory.record_operation("decision", {"decision": TAKEN_BACK})
     record(memory, clock, 30)
     number = min(shown(memory).entries())

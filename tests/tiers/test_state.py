@@ -22,7 +22,6 @@ from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, No
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import (
-    OPEN_STATUSES,
     PARENT_KINDS,
     WorkFilter,
     WorkItem,
@@ -30,6 +29,7 @@ from orchestra_mem.work_types import (
     WorkProgress,
     WorkStatus,
 )
+from tests.builders import cases
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 KINDS, STATUSES = st.sampled_from(WorkKind), st.sampled_from(WorkStatus)
@@ -214,79 +214,26 @@ def epic(state: StateManager) -> WorkItem:
     return epic
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda state: state.set_status(3, WorkStatus.FAILED),
-            'Story #3 "Sign up" is pending and cannot become failed; '
-            "it can be started, blocked, finished, deferred or cancelled",
-        ),
-        (
-            lambda state: state.set_status(3, WorkStatus.DONE),
-            'Story #3 "Sign up" cannot be finished before what it waits for: Story #2 "Log in" (pending); '
-            "finish that first, or take the dependency away",
-        ),
-        (
-            lambda state: state.set_status(1, WorkStatus.DONE),
-            'Epic #1 "User authentication" cannot be finished before what is below it: '
-            'Story #2 "Log in" (pending) and Story #3 "Sign up" (pending)',
-        ),
-        (
-            lambda state: state.set_status(1, WorkStatus.CANCELLED),
-            'Epic #1 "User authentication" cannot be cancelled before what is below it: '
-            'Story #2 "Log in" (pending) and Story #3 "Sign up" (pending)',
-        ),
-        (
-            lambda state: state.create(WorkKind.SUBTASK, "Hash", parent=2),
-            'a subtask "Hash" cannot stand under Story #2 "Log in"; it can stand under a task',
-        ),
-        (lambda state: state.create(WorkKind.SUBTASK, "Hash"), 'a subtask "Hash" needs a task as its parent'),
-        (
-            lambda state: state.create(WorkKind.MILESTONE, "Beta", parent=1),
-            'a milestone "Beta" cannot stand under Epic #1 "User authentication"; it stands alone',
-        ),
-        (
-            lambda state: state.change(2, parent=3),
-            'Story #2 "Log in" cannot stand under Story #3 "Sign up"; it can stand under an epic or a milestone',
-        ),
-        (
-            lambda state: state.change(2, depends_on=[3]),
-            'Story #2 "Log in" cannot wait for Story #3 "Sign up": each would wait for the next in #2 → #3 → #2 '
-            "(a parent waits for what is below it)",
-        ),
-        (
-            lambda state: state.change(2, depends_on=[2]),
-            'Story #2 "Log in" cannot wait for itself: each would wait for the next in #2 → #2 '
-            "(a parent waits for what is below it)",
-        ),
-        (
-            lambda state: state.create(WorkKind.TASK, "Hash", parent=2, depends_on=[1]),
-            'a task "Hash" cannot wait for Epic #1 "User authentication": each would wait for the next in '
-            "the new one → #1 → #2 → the new one (a parent waits for what is below it)",
-        ),
-        (lambda state: state.item(9), "there is no work item #9; `orchestra-mem work` lists them"),
-        (lambda state: state.item(2**80), f"there is no work item #{2**80}; `orchestra-mem work` lists them"),
-        (
-            lambda state: state.set_status(0, WorkStatus.DONE),
-            "there is no work item #0; `orchestra-mem work` lists them",
-        ),
-        (lambda state: state.progress(9), "there is no work item #9; `orchestra-mem work` lists them"),
-        (lambda state: state.blockers(9), "there is no work item #9; `orchestra-mem work` lists them"),
-        (lambda state: state.events(9), "there is no work item #9; `orchestra-mem work` lists them"),
-        (lambda state: state.note(2, " \0"), "the note says nothing; give it at least one visible character"),
-        (lambda state: state.undo(7), "there is nothing of operation 7 to undo"),
-        (lambda state: state.undo(0), "there is nothing of operation 0 to undo"),
-        (lambda state: state.undo(2**80), f"there is nothing of operation {2**80} to undo"),
-    ],
-)  # fmt: skip
+def _chosen(given: dict[str, Any]) -> dict[str, Any]:
+    """Make kinds and statuses of the words for them in a table."""
+    words = {str(each): each for each in (*WorkKind, *WorkStatus)}
+    return {
+        name: [words.get(each, each) for each in value] if isinstance(value, list) else words.get(value, value)
+        for name, value in given.items()
+    }
+
+
+@pytest.mark.parametrize(("call", "given", "message"), cases("what_cannot_be_is_refused_with_what_can"))
 def test_what_cannot_be_is_refused_with_what_can(
-    state: StateManager, epic: WorkItem, change: Any, message: str
+    state: StateManager, epic: WorkItem, call: str, given: dict[str, Any], message: str
 ) -> None:
     """What, why, and what would be allowed; nothing is changed."""
+    given |= {
+        name: choice(given[name]) for name, choice in (("kind", WorkKind), ("status", WorkStatus)) if name in given
+    }
     items, events = state.items(), state.events()
     with pytest.raises((InvalidChangeError, NotFoundError)) as caught:
-        change(state)
+        getattr(state, call)(**_chosen(given))
     assert str(caught.value) == message
     assert (state.items(), state.events()) == (items, events)
 
@@ -421,32 +368,15 @@ def test_threads_do_not_break_together_what_each_keeps(state: StateManager, epic
     assert state.progress(epic.id) == WorkProgress(done=0, total=42)
 
 
+LONG = [" ".join(f"w{number}" for number in range(2_000)), "y" * 100_000]
+
+
 @pytest.mark.parametrize(
     ("where", "expected"),
-    [
-        (WorkFilter(), [4, 1, 2, 3]),
-        (WorkFilter(limit=2), [4, 1]),
-        (WorkFilter(limit=0), []),
-        (WorkFilter(kinds=(WorkKind.STORY, WorkKind.STORY)), [2, 3]),
-        (WorkFilter(statuses=(WorkStatus.IN_PROGRESS, WorkStatus.DONE)), [4, 2]),
-        (WorkFilter(statuses=OPEN_STATUSES, limit=1), [1]),
-        (WorkFilter(parent=0), [4, 1]),
-        (WorkFilter(parent=1, statuses=(WorkStatus.PENDING,)), [3]),
-        (WorkFilter(parent=2**80), []),
-        (WorkFilter(blocked_by=2), [3]),
-        (WorkFilter(blocked_by=2, statuses=(WorkStatus.DONE,)), []),
-        (WorkFilter(assignee="ann"), [2, 3]),
-        (WorkFilter(assignee="ann", parent=1, kinds=(WorkKind.TASK,)), []),
-        (WorkFilter(text="ÖFFENTLICHE schlüssel"), [2]),
-        (WorkFilter(text="schlüssel", statuses=(WorkStatus.PENDING,)), []),
-        (WorkFilter(text='"*'), []),
-        (WorkFilter(text="in"), [4, 1, 2, 3]),
-        (WorkFilter(text=" ".join(f"w{number}" for number in range(2_000))), []),
-        (WorkFilter(text="y" * 100_000), []),
-    ],
+    [*cases("items_are_found_by_all_conditions_together"), *(({"text": text}, []) for text in LONG)],
 )
 def test_items_are_found_by_all_conditions_together(
-    state: StateManager, where: WorkFilter, expected: list[int]
+    state: StateManager, where: dict[str, Any], expected: list[int]
 ) -> None:
     """In the order of the backlog."""
     epic = state.create(WorkKind.EPIC, "Login and sign-up", priority=2)
@@ -458,4 +388,4 @@ def test_items_are_found_by_all_conditions_together(
     task = state.create(WorkKind.TASK, "Printing", priority=1)
     state.set_status(story.id, WorkStatus.IN_PROGRESS)
     state.set_status(task.id, WorkStatus.DONE)
-    assert [item.id for item in state.items(where)] == expected
+    assert [item.id for item in state.items(WorkFilter(**_chosen(where)))] == expected

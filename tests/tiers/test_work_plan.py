@@ -114,13 +114,11 @@ def test_work_without_a_session_is_shown_by_a_refresh(tmp_path: Path, clock: Clo
 
 def test_a_new_line_that_may_not_be_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
     """It stays as it was written, until it may be or is taken out."""
-    _edit(memory, ("- [ ] #5", "- [x] #5"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5", "- [x] #5"))
     _change(memory, clock, ("- [x] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n  - [ ] Sweep\n"), times=2)
     assert "  - [ ] Sweep\n" in _text(memory)
     assert 'a subtask "Sweep" cannot be open under Task #5' in _problems(memory)
-    _edit(memory, ("  - [ ] Sweep\n", ""))
-    _go_on(memory, clock)
+    _change(memory, clock, ("  - [ ] Sweep\n", ""))
     assert "Sweep" not in _problems(memory)
 
 
@@ -128,8 +126,7 @@ def test_without_work_a_box_is_a_fact_as_before(tmp_path: Path, clock: Clock) ->
     """And the plan has the sections that it had."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         _go_on(memory, clock)
-        _edit(memory, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Buy a bell\n"))
-        _go_on(memory, clock)
+        _change(memory, clock, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Buy a bell\n"))
         assert "## Backlog\n\n- [ ] Buy a bell (K1)\n" in _text(memory)
         assert memory.state.items() == []
         memory.state.create(WorkKind.TASK, "Tidy up")
@@ -163,8 +160,7 @@ def test_what_is_done_to_a_line_is_done_to_the_item(
 
 def test_a_tick_that_is_taken_out_reopens(memory: OrchestratorContextManager, clock: Clock) -> None:
     """What was closed stands in the plan for a while; so does what was struck out."""
-    _edit(memory, ("- [ ] #5", "- [x] #5"), ("#6 Paint the door", "~~#6 Paint the door~~"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5", "- [x] #5"), ("#6 Paint the door", "~~#6 Paint the door~~"))
     _change(memory, clock, ("- [x] #5", "- [ ] #5"), ("~~#6 Paint the door~~", "#6 Paint the door"))
     assert [memory.state.item(number).status for number in (5, 6)] == [PENDING, PENDING]
     assert "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint the door (task)\n" in _text(memory)
@@ -188,16 +184,17 @@ def test_words_of_a_line_change_the_item(memory: OrchestratorContextManager, clo
 
 def test_new_lines_get_their_numbers(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Under an epic, under a new line, done already, put off, or loose; each once, in the place where it stands."""
-    _edit(
+    _change(
         memory,
+        clock,
         (
             "  - [ ] #4 MFA (story)\n",
             "  - [ ] Reset a password (high)\n    - [ ] Write the mail\n  - [ ] #4 MFA (story)\n",
         ),
         ("- [ ] #6", "- [x] Buy a bell\n- [ ] #6"),
         ("## Future Work\n\n", "## Future Work\n\n- [ ] A mobile app\n"),
+        times=2,
     )
-    _go_on(memory, clock, times=2)
     assert _section(_text(memory), "Prioritized Backlog") == (
         "- [ ] #1 User authentication (epic, high, 0 of 4 done)\n"
         "  - [ ] #8 Reset a password (story, high)\n"
@@ -255,8 +252,7 @@ def test_what_may_not_be_is_told_beside_the_line(memory: OrchestratorContextMana
 
 def test_what_is_refused_holds_up_nothing_else(memory: OrchestratorContextManager, clock: Clock) -> None:
     """A circle of waiting is told with its path, and the new title of the same line stands."""
-    _edit(memory, ("#2 Login (story)", "#2 Sign in (story, blocked by #3)"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("#2 Login (story)", "#2 Sign in (story, blocked by #3)"))
     item = memory.state.item(2)
     assert (item.title, item.depends_on) == ("Sign in", ())
     assert "  - [ ] #2 Sign in (story)\n    <!-- Story #2" in _text(memory)
@@ -297,8 +293,7 @@ def test_a_whole_tree_is_ticked_at_once(memory: OrchestratorContextManager, cloc
 def test_what_makes_way_for_another_change_is_done_before_it(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Whatever order the lines have: what is waited for, the parent of a new line."""
     memory.state.change(2, depends_on=[4])
-    _edit(memory, ("- [ ] #2", "- [x] #2"), ("- [ ] #4", "- [x] #4"), ("- [ ] #5", "- [x] #5"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #2", "- [x] #2"), ("- [ ] #4", "- [x] #4"), ("- [ ] #5", "- [x] #5"))
     assert [memory.state.item(number).status for number in (2, 4, 5)] == [DONE, DONE, DONE]
     _change(
         memory, clock, ("- [x] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task)\n  - [ ] Sweep\n    - [ ] Deeper still\n")
@@ -432,10 +427,8 @@ def test_a_new_title_in_a_next_step_is_the_items(tmp_path: Path, clock: Clock) -
         memory.state.create(WorkKind.TASK, "Tidy pu")
         memory.state.create(WorkKind.TASK, "Oil it")
         _go_on(memory, clock)
-        _edit(
-            memory, ('#1 "Tidy pu": can', '#1 "Tidy up": can'), ('#2 "Oil it"', '#2 "Oil"'), ("#2 Oil it", "#2 Grease")
-        )
-        _go_on(memory, clock)
+        _edit(memory, ('#1 "Tidy pu": can', '#1 "Tidy up": can'), ('#2 "Oil it"', '#2 "Oil"'))
+        _change(memory, clock, ("#2 Oil it", "#2 Grease"))
         assert [item.title for item in memory.state.items()] == ["Tidy up", "Grease"]
         assert _section(_text(memory), "Immediate Next Steps") == (
             '- Task #1 "Tidy up": can be started\n- Task #2 "Grease": can be started\n'
@@ -464,8 +457,7 @@ def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
 def test_machine_and_person_change_one_item(memory: OrchestratorContextManager, clock: Clock) -> None:
     """The person's words stand, and the machine's are told below; what only one of them changed is so."""
     memory.state.change(5, title="Sweep the yard", priority=2)
-    _edit(memory, ("#5 Tidy up", "#5 Clean up"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("#5 Tidy up", "#5 Clean up"))
     item = memory.state.item(5)
     assert (item.title, item.priority) == ("Clean up", 2)
     assert "- [ ] #5 Clean up (task, high)\n" in _text(memory)
@@ -499,8 +491,7 @@ def test_facts_and_work_share_the_plan(memory: OrchestratorContextManager, clock
     _go_on(memory, clock, "TODO: write the guide.")
     assert [fact.text for fact in memory.facts()] == ["Ask Grace about the quota", "TODO: write the guide."]
     assert "#6 Paint the door (task)\n- Ask Grace about the quota (K1)\n" in _text(memory)
-    _edit(memory, ("- Ask Grace about the quota (K1)\n", ""))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- Ask Grace about the quota (K1)\n", ""))
     assert [fact.text for fact in memory.facts()] == ["TODO: write the guide."]
 
 
@@ -511,8 +502,7 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(
     _change(memory, clock, ("- [ ] #5 Tidy up (task)", "- [x] Tidy up"), times=2)
     assert memory.state.item(5).status is DONE
     assert "- [x] #5 Tidy up (task)\n" in _text(memory)
-    _edit(memory, ("- [ ] #6 Paint the door (task)", "* [ ] Paint the door"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #6 Paint the door (task)", "* [ ] Paint the door"))
     assert len(memory.state.items()) == 7
     assert _text(memory).count("Paint the door (task)") == 1
 
@@ -538,8 +528,7 @@ def test_what_cannot_be_done_to_a_line_is_told(memory: OrchestratorContextManage
 
 def test_a_slip_of_the_hand_takes_nothing_out(memory: OrchestratorContextManager, clock: Clock) -> None:
     """A space too few before a number is a tick, not a line taken out."""
-    _edit(memory, ("- [ ] #5 Tidy up", "- [x]#5 Tidy up"), ("- [ ] #6 Paint the door (task)", "- [x] #6"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #5 Tidy up", "- [x]#5 Tidy up"), ("- [ ] #6 Paint the door (task)", "- [x] #6"))
     assert [memory.state.item(number).status for number in (5, 6)] == [DONE, DONE]
     assert "- [x] #6 Paint the door (task)\n" in _text(memory)
 
@@ -681,8 +670,7 @@ def test_a_context_says_in_one_voice_what_the_machine_has_done(
 
 def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorContextManager, clock: Clock) -> None:
     """What the machine does afterwards stands, though the copy still says otherwise; who ticks one of both means it."""
-    _edit(memory, ("- [ ] #6 Paint", "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint"))
-    _go_on(memory, clock)
+    _change(memory, clock, ("- [ ] #6 Paint", "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint"))
     memory.state.set_status(5, WorkStatus.IN_PROGRESS)
     for _ in range(3):
         _go_on(memory, clock)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import Json, OperationFilter, SessionStatus
 from tests.builders import an_operation
+from tests.timing import assert_linear
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 # Small enough that a few dozen operations spill, are compacted, and are merged to higher levels.
@@ -107,12 +107,8 @@ def test_figures_and_clearing() -> None:
     """Numbers of operations and tokens, the limits, and the share in use."""
     memory = filled(10, 15)
     assert memory.get_stats() == {
-        "operation_count": 2,
-        "max_operations": 6,
-        "current_tokens": 25,
-        "max_tokens": 100,
-        "utilization": 0.25,
-    }
+        "operation_count": 2, "max_operations": 6, "current_tokens": 25, "max_tokens": 100, "utilization": 0.25,
+    }  # fmt: skip
     memory.clear()
     assert memory.get_all_operations() == []
     assert memory.get_stats()["current_tokens"] == 0
@@ -310,21 +306,14 @@ TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
 
 def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
     """Where the next tier takes nothing, each operation is taken in as quickly as the first."""
+    entries = [entry(number, tokens=60) for number in range(1, 20_001)]
 
-    def add(memory: WorkingMemory, first: int) -> None:
-        for number in range(first, first + 500):
-            memory.add(entry(number, tokens=60))
+    def add(size: int) -> None:
+        memory = WorkingMemory(max_tokens=100)
+        for each in entries[:size]:
+            memory.add(each)
 
-    few, many = WorkingMemory(max_tokens=100), WorkingMemory(max_tokens=100)
-    add(many, 1)
-    for first in range(501, 10_000, 500):
-        add(many, first)
-    start = time.process_time()
-    add(few, 1)
-    early = time.process_time() - start
-    start = time.process_time()
-    add(many, 10_001)
-    assert time.process_time() - start < 5 * early + 0.02
+    assert_linear(add, len(entries))
 
 
 def test_the_newest_operation_stays_however_large() -> None:

@@ -28,6 +28,7 @@ from orchestra_mem.core.redaction.masking import (
     redact_value,
 )
 from orchestra_mem.core.redaction.personal import PERSONAL as PERSONAL_FORMS
+from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
 
 KEY = b"of the project"
@@ -80,16 +81,7 @@ def test_a_key_of_a_provider_is_found_whole_in_any_text(text: str, kind: str) ->
         assert re.fullmatch(re.escape(before) + PLACEHOLDER.format(kind) + re.escape(behind), redacted)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "PGPASSWORD=§ psql", "password: §", 'password = "§"', "{'password': '§'}", "postgres://app:§@db/app",
-        "mysql -u root -p§ app", "curl -u admin:§ https://x.example", "machine h login u password §",
-        "  - name: DB_PASSWORD\n    value: §", "IDENTIFIED BY '§'", "das Passwort lautet §.", "пароль: §",
-        "密码是 §", "| password | `§` |", "<password>§</password>", '{\\"password\\": \\"§\\"}',
-        'let password: &str = "§";', "requests.get(u, auth=('admin', '§'))",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", cases("a_password_is_found_where_it_is_said_to_be_one"))
 def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
     """And nothing around it is touched."""
     before, behind = text.split("§")
@@ -97,15 +89,7 @@ def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
     assert re.fullmatch(re.escape(before) + r"\[redacted:[a-z-]+:[0-9a-f]{4}\]" + re.escape(behind), redacted)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "password = input()", "token: str", 'os.environ["API_KEY"]', "token=<your-token>", "password: changeme",
-        "secret: xxxxxxxxxxxx", "see #12, K12 and op 4711 in .obra/sessions/x.md", "password: ${DB_PASSWORD}",
-        "https://user:password@example.com", "api_key=settings.api_key", "the password is too short",
-        "--- PASS: TestParse/v2_token (0.00s)", "max_tokens=4096", "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", cases("code_and_placeholders_and_talk_of_secrets_stay"))
 def test_code_and_placeholders_and_talk_of_secrets_stay(text: str) -> None:
     """They say where a secret would be, and hold none."""
     assert masked(text) == text
@@ -144,21 +128,7 @@ def test_kinds_are_switched_by_name_and_by_group() -> None:
     assert {"private-key", "password"} < GROUPS["secrets"]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "wrong"),
-    [
-        ("jane.doe@example.org", "email", "icon@2x.png"),
-        ("GB82 WEST 1234 5698 7654 32", "iban", "GB82 WEST 1234 5698 7654 33"),
-        ("4111 1111 1111 1111", "card", "4111 1111 1111 1112"),
-        ("+49 30 1234567", "phone", "+49 30"),
-        ("(212) 555-0187", "phone", "(112) 555-0187"),
-        ("078-05-1120", "us-ssn", "666-05-1120"),
-        ("11010519491231002X", "national-id", "110105194912310021"),
-        ("12345678Z", "national-id", "12345678A"),
-        ("203.0.113.7", "ip-address", "127.0.0.1"),
-        ("2001:db8::7", "ip-address", "10:11:12"),
-    ],
-)
+@pytest.mark.parametrize(("text", "kind", "wrong"), cases("personal_data_are_found_by_their_sums_where_they_are_on"))
 def test_personal_data_are_found_by_their_sums_where_they_are_on(text: str, kind: str, wrong: str) -> None:
     """A number that only looks so stays."""
     assert re.fullmatch(f"call {PLACEHOLDER.format(kind)} now", masked(f"call {text} now", PERSONAL))
