@@ -145,8 +145,9 @@ class Projects:
         Raises:
             EmbedderError: the table of words cannot be had.
         """
-        from orchestra_mem.home.recurring import find_recurring, shareable_facts, shared_texts
+        from orchestra_mem.home.recurring import NEWEST, find_recurring, shared_texts
         from orchestra_mem.home.side_by_side import ask_each
 
         shared = shared_texts(self._registry.folder.with_name("shared"))
-        return find_recurring(*ask_each(self.list(), shareable_facts, timeout_s), least, shared)
+        found = ask_each(self.list(), lambda memory: memory.shareable()[-NEWEST:], timeout_s)
+        return find_recurring(*found, least, shared)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from orchestra_mem.core.search.responses import difference
 from orchestra_mem.home.side_by_side import with_project
 from orchestra_mem.types import MustKeep
 
-if TYPE_CHECKING:
-    from orchestra_mem.memory.manager import OrchestratorContextManager
-
-_NEWEST = 500  # of each project
+NEWEST = 500  # of each project
 # Two facts say the same from this cosine on, which is that of two questions with one answer (`responses.similarity`),
 # where in numbers, names and words such as not they do not differ.
 _LIKE = 0.90
@@ -43,11 +39,6 @@ class Recurring:
     notes: tuple[str, ...] = ()
 
 
-def shareable_facts(memory: OrchestratorContextManager) -> list[MustKeep]:
-    """Give the newest facts of a memory that it may share."""
-    return memory.shareable()[-_NEWEST:]
-
-
 def shared_texts(folder: Path) -> list[str]:
     """Return what stands in the shared log in a folder, or stood there until it was taken out."""
     if not has_memory(folder):
@@ -59,10 +50,7 @@ def shared_texts(folder: Path) -> list[str]:
 def find_recurring(
     found: Sequence[tuple[ListedProject, Sequence[MustKeep]]], notes: Sequence[str], least: int, shared: Sequence[str]
 ) -> Recurring:
-    """Find groups of facts that say the same in so many projects at least, and nothing that is `shared`.
-
-    Copies of a project are one.
-    """
+    """Find groups of facts that say the same in so many projects at least, copies being one, but what is `shared`."""
     facts = [with_project(ProjectFact, fact, project) for project, each in found for fact in each]
     counted = [(len({fact.project_id for fact in group}), group) for group in _groups(facts, shared)]
     most_first = sorted(counted, key=lambda each: -each[0])

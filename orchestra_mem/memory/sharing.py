@@ -81,7 +81,7 @@ class SharingCalls:
     def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
         """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
 
-        It takes the place of one that this project shared before and has superseded by it.
+        It takes the place of one that this project shared and has superseded by it, for the same projects.
 
         Args:
             reference: its number.
@@ -112,12 +112,13 @@ class SharingCalls:
             if each.number and each.text.casefold() == text.casefold():
                 return SharedFact(number=each.number, text=each.text, is_new=False, entry=each)
         data: dict[str, Json] = {"from": {**origin}, "tags": [*tags]}
-        outdated = {each.number for each, own in parts.shared.outdated() if own.id == fact.id}
+        outdated = {old.number: old for old, own in parts.shared.outdated() if own.id == fact.id and not old.unclear}
         log: SharingCalls
         with parts.open_shared_log() as log:
-            old = [one for one in log.facts() if f"K{one.id}" in outdated][-1:]
+            old = [each for each in log.facts() if f"K{each.id}" in outdated][-1:]
             if old:
-                data[REPLACES] = f"op {old[0].operation}"
+                meant = tags or outdated[f"K{old[0].id}"].tags
+                data |= {REPLACES: f"op {old[0].operation}", "tags": [*meant]}
             done = log._state(fact.kind, text, data, SHARED_LOG, found, again=again)
             try:
                 log.refresh()  # writes it into the document

@@ -223,8 +223,8 @@ def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Ope
 def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place(home: Path, opened: Open) -> None:
     """Nothing goes by itself; what a person has reworded in the shared log is theirs and stays."""
     first, second, third = (f"We decided to use {name} for storage." for name in ("PostgreSQL", "MySQL", "SQLite"))
-    shop, web = opened("shop", first), opened("web", "Hello.")
-    shop.share_decision("K1")
+    shop, web = opened("shop", first), opened("web", "Hello.", project={"tags": ["web"]})
+    shop.share_decision("K1", tags=["web"])
     shop.record_operation("message", {"role": "user", "text": second})
     assert [fact.text for fact in shop.facts()] == [second]
     told = "this project shared K1 and no longer holds it; `orchestra-mem decisions share K2` puts this in its place"
@@ -233,7 +233,7 @@ def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place
     assert part_of(web) == [f"- {first} (from shop)"]
     done = shop.share_decision("K2")
     assert (done.number, [each.text for each in done.superseded]) == ("K2", [first])
-    assert [each.text for each in web.shared_decisions()] == [second]
+    assert [(each.text, each.tags) for each in web.shared_decisions()] == [(second, ("web",))]
     edit(log_of(home), ("use MySQL for storage. (K2)", "use MySQL 9 for storage. (K2)"))
     shop.record_operation("message", {"role": "user", "text": third})
     assert [fact.text for fact in shop.facts()] == [third]
@@ -252,6 +252,9 @@ def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open,
     assert shop.facts() == []
     [problem] = problems_of(shop)
     assert problem["problem"].endswith("no longer holds it; delete it there if it shall hold for nobody")
+    with pytest.raises(InvalidChangeError, match="a person has taken K1 out of this project's documents: `--again`"):
+        shop.adopt_decision("K1")
+    assert shop.adopt_decision("K1", again=True).is_new
     log_of(home).write_text(log_of(home).read_text("utf-8").partition("### [")[0], encoding="utf-8")
     assert problems_of(shop) == []
 

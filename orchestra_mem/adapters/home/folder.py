@@ -15,9 +15,7 @@ def home_folder(environ: Mapping[str, str]) -> Path | None:
     """Name the home folder, whether it is there or not; None where the user wants none, or has no folder at all.
 
     The variable `ORCHESTRA_MEM_HOME` names it, or is `off`; unset or empty, it is in the user's data folder.
-
-    Raises:
-        StorageError: it is no full path.
+    Where it is no full path, `StorageError` says so.
     """
     given = environ.get(HOME_VARIABLE, "").strip()
     if given == "off":

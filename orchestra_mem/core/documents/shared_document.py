@@ -76,7 +76,8 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
     said = [line for line in owned_lines(text) if line.fact]
     ends = [*(line.place for line in said), len(rows)][1:]
     found: list[SharedDecision] = []
-    section, above = "", ("", _tags(None))
+    section = ""
+    above: tuple[str, tuple[str, ...]] = ("", ())
     for line, end in zip(said, ends, strict=True):
         fact, kind, below = line.fact, kinds.get(line.section), rows[line.place + 1 : end]
         told = next(filter(None, map(_LINE.fullmatch, below)), None)
