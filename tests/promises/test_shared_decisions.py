@@ -376,7 +376,7 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     web = opened("web", "We decided to use MySQL for storage.")
     own = 'this project holds: "We decided to use MySQL for storage." (K1)'
     assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
-    other = opened("other", "Every page has a version for printing.")
+    other = opened("other", "We decided to use Redis for the cache.")
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
 
 
