@@ -131,8 +131,8 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     shutil.copytree(moved, copy)
     open_memory(copy).close()
     assert {each.path: each.note for each in Projects().list()} == {
-        copy: f"copied: {moved} has the same id; give one of them a project.id of its own",
-        moved: f"copied: {copy} has the same id; give one of them a project.id of its own",
+        copy: f"has the id of {moved}, as a copy has; give one of them a project.id of its own",
+        moved: f"has the id of {copy}, as a copy has; give one of them a project.id of its own",
     }
     (copy / ".obra" / "config.yaml").write_text("project: {id: 8}")
     open_memory(copy).close()
@@ -197,7 +197,7 @@ def test_without_a_home_nothing_is_listed_and_everything_else_works(make: Callab
         patch.setenv("ORCHESTRA_MEM_HOME", "off")
         shutil.rmtree(project / ".obra")
         open_memory(project).close()
-        with pytest.raises(StorageError, match="no projects are listed: ORCHESTRA_MEM_HOME is off"):
+        with pytest.raises(StorageError, match="there is no home: ORCHESTRA_MEM_HOME is off"):
             Projects()
     assert [each.present for each in Projects().list()] == [True]
 
@@ -309,10 +309,7 @@ def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[.
         projects.recommend("open the vault by the key", agents=["ada"]), projects.recurring(least=1),
     ):  # fmt: skip
         assert "copper" not in str(found)
-        assert found.notes == tuple(
-            f"{name}: it is not to be searched from others (project.shared: false)"
-            for name in ("late", "safe", "vault")
-        )
+        assert found.notes == ("late, safe, vault: not searched (project.shared: false)",)
 
 
 def test_an_agent_sees_in_each_project_what_it_may_see_there(make: Callable[..., Path]) -> None:
@@ -393,7 +390,7 @@ def test_a_project_that_hangs_holds_up_none_beyond_its_time(
     monkeypatch.setattr("orchestra_mem.home.side_by_side.has_memory", hang)
     found = Projects().search("gateway", timeout_s=3)
     go_on.set()
-    assert found.notes == ("p0: it took longer than 3 s", "p3: it took longer than 3 s")
+    assert found.notes == ("p0, p3: it took longer than 3 s",)
     assert {hit.project for hit in found.hits} == {"p1", "p2", "p4", "p5"}
 
 
@@ -438,3 +435,21 @@ def test_what_recurs_in_three_projects_is_offered_and_its_opposite_is_not(make: 
     assert {fact.project for fact in group} == {"copy", "oven", "shop", "web"}
     assert {fact.text for fact in group} == {same, "We decided to keep each timestamp in UTC."}
     assert Projects().recurring(least=4).groups == ()
+
+
+def test_what_is_shared_or_cannot_be_is_not_offered_for_sharing(make: Callable[..., Path], home: Path) -> None:
+    """As `decisions share` would say of it: nor what was shared, adopted and taken out again, nor what was learnt."""
+    same, learnt = "We decided to keep every timestamp in UTC.", "We learned that the cache doubles the latency."
+    shop = make("shop", same, learnt)
+    make("web", "We decided to keep each timestamp in UTC.", learnt)
+    make("oven", learnt)
+    with open_memory(shop) as memory:
+        assert {fact.kind for fact in memory.facts()} == {"decision", "insight"}
+        assert len(Projects().recurring(least=2).groups) == 1
+        memory.share_decision("K1")
+    with open_memory(shop.with_name("oven")) as memory:
+        memory.adopt_decision("K1")
+    assert Projects().recurring(least=2).groups == ()
+    log = home / "shared" / "decision_log.md"
+    log.write_text(log.read_text()[: log.read_text().index("### [")])
+    assert Projects().recurring(least=2).groups == ()

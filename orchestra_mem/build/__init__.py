@@ -152,10 +152,11 @@ def open_memory(
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
+    home = home_folder(os.environ)
     wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
     listed = not wiring.settings.documents.only_decisions and not (wiring.place.home / BACKUP_MARK).exists()
-    if listed and (home := home_folder(os.environ)):
+    if listed and home:
         ProjectRegistry(home).note_opened(wiring.listed())
     return memory
 

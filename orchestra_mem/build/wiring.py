@@ -36,7 +36,7 @@ from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import InvalidChangeError, OrchestraMemError, storage_error
+from orchestra_mem.errors import OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -169,8 +169,8 @@ class Wiring:
         )
         is_log = settings.documents.only_decisions
         shared = SharedDecisions(
-            path=None if is_log else shared_document(os.environ), store=store, ledger=ledger,
-            project=lambda: settings.project.id or project_id(database), tags=settings.project.tags,
+            path=self.place.documents()[0] if is_log else shared_document(os.environ), store=store, ledger=ledger,
+            project=lambda: settings.project.id or project_id(database), tags=settings.project.tags, name=self.project,
             shown=settings.context.shared_share > 0, redacted=redactor.text,
         )  # fmt: skip
         self._look_at_documents(episodic, reporter)
@@ -198,7 +198,7 @@ class Wiring:
                 clock=clock,
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
-            reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.path),
+            reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.document().parent),
             search=search, agents=self.agents, redactor=redactor,
             assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
@@ -332,12 +332,10 @@ class Wiring:
 
         return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
 
-    def _open_shared_log(self, document: Path | None) -> OrchestratorContextManager:
-        if document is None:
-            raise InvalidChangeError("there is no shared log: the environment has ORCHESTRA_MEM_HOME=off")
-        settings = prepare_shared_log(document.parent, self.settings.storage)
+    def _open_shared_log(self, folder: Path) -> OrchestratorContextManager:
+        settings = prepare_shared_log(folder, self.settings.storage)
         return Wiring(
-            Place.of(document.parent, settings), settings, clock=self.clock, counter=self.counter,
+            Place.of(folder, settings), settings, clock=self.clock, counter=self.counter,
             write_point=self.write_point, model=None,
         ).manager()  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from orchestra_mem.faces.command import CommandResult, command
+from orchestra_mem.faces.command import CommandResult, command, flag
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.sharing import SharedFact
 
 decisions = typer.Typer(no_args_is_help=True)
+AgainOption = Annotated[bool, flag("--again", "Also where somebody has taken it out by hand.")]
 
 
 @command(of=decisions)
@@ -25,12 +26,13 @@ def share(
     tags: Annotated[
         list[str] | None, Option("--tag", metavar="TAG", help="Only for projects with this tag. May be repeated.")
     ] = None,
+    again: AgainOption = False,
 ) -> CommandResult:
     """Lift a decision or a rule of this project into the shared log, for all projects or those with a tag.
 
     Example: orchestra-mem decisions share K12 --tag payments
     """
-    done = memory.share_decision(fact, tags=tags or ())
+    done = memory.share_decision(fact, tags=tags or (), again=again)
     document = memory.shared_log.path
     if done.entry is None:
         later = f"orchestra-mem: it comes into {document} when that can be written and a decision is shared again"
@@ -48,12 +50,13 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
     Example: orchestra-mem decisions shared --json
     """
     found, log = memory.shared_decisions(), memory.shared_log
+    document = log.document()
     lines = (
         f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)})\n"
         for each in found
     )
     notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
-    notes += [] if log.problem else [f"its document: {log.path or 'off, there is no home'}"]
+    notes += [] if log.problem else [f"its document: {document}"]
     none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
     return CommandResult(found, "".join(lines) or none, notes=notes)
 
@@ -62,12 +65,13 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
 def adopt(
     memory: OrchestratorContextManager,
     number: Annotated[str, Argument(metavar="K", help="The number in the shared log, as `decisions shared` lists it.")],
+    again: AgainOption = False,
 ) -> CommandResult:
     """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.
 
     Example: orchestra-mem decisions adopt K3
     """
-    done = memory.adopt_decision(number)
+    done = memory.adopt_decision(number, again=again)
     return _told(done, f"{'adopted' if done.is_new else 'stands here already,'} as {done.number}")
 
 

@@ -25,6 +25,7 @@ from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 _Row = TypeVar("_Row")
 
 _TITLE_CHARS = 400
+_CELL_CHARS = 24  # of all columns but the widest
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
 _MOST_LINES = 12
 _LINE_CHARS = 400
@@ -67,6 +68,8 @@ def table_of(
     if wide:
         table.expand = True
         table.columns[-1].ratio = 1
+        for column in table.columns[:-1]:
+            column.max_width = _CELL_CHARS
     for each in rows:
         table.add_row(*(clipped(cell) if isinstance(cell, str) else cell for cell in row(each)))
     yield table

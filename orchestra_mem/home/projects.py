@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.home import HOME_VARIABLE, ListedProject, ProjectRegistry, has_memory, home_folder
+from orchestra_mem.adapters.home import ListedProject, ProjectRegistry, has_memory, home_folder
 from orchestra_mem.build import wire
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.tiers.shared_decisions import NO_HOME
 
 if TYPE_CHECKING:
     from orchestra_mem.home.recurring import Recurring
@@ -32,13 +33,13 @@ class Projects:
         home: the folder that holds the list; by default the one that `ORCHESTRA_MEM_HOME` names, else the user's own.
 
     Raises:
-        StorageError: `ORCHESTRA_MEM_HOME` is `off`.
+        StorageError: `ORCHESTRA_MEM_HOME` is `off`, or no full path.
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
         folder = home_folder(os.environ) if home is None else Path(home)
         if folder is None:
-            raise StorageError(f"no projects are listed: {HOME_VARIABLE} is off; unset it, or let it name a folder")
+            raise StorageError(NO_HOME)
         self._registry = ProjectRegistry(folder)
 
     def list(self) -> list[ListedProject]:
@@ -137,12 +138,16 @@ class Projects:
         return joined_recommendations(task, *ask_each(self.list(), ask, timeout_s), limit)
 
     def recurring(self, *, least: int = 3, timeout_s: float = TIMEOUT_S) -> Recurring:
-        """Find the decisions, rules and insights that hold in `least` projects or more, in nearly the same words.
+        """Find the decisions and rules that hold in `least` projects or more, in nearly the same words.
+
+        Those that are shared already, or that a person has taken out of the shared log, are left out.
 
         Raises:
             EmbedderError: the table of words cannot be had.
         """
-        from orchestra_mem.home.recurring import find_recurring, shareable_facts
+        from orchestra_mem.home.recurring import NEWEST, find_recurring, shared_texts
         from orchestra_mem.home.side_by_side import ask_each
 
-        return find_recurring(*ask_each(self.list(), shareable_facts, timeout_s), least)
+        shared = shared_texts(self._registry.folder.with_name("shared"))
+        found = ask_each(self.list(), lambda memory: memory.shareable()[-NEWEST:], timeout_s)
+        return find_recurring(*found, least, shared)

@@ -53,13 +53,13 @@ def ask_each(
 ) -> tuple[list[tuple[ListedProject, _Answer]], list[str]]:
     """Ask the memories of projects, each in a thread of its own; one that takes longer is left to end by itself.
 
-    Returns what they answered, and why others did not, in words; both in the order of `projects`.
+    Returns what they answered, in the order of `projects`, and why others did not, in words: each reason once.
     """
     waiting = [*enumerate(projects)][::-1]
     running: dict[int, tuple[ListedProject, float]] = {}
     done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     answers: dict[int, tuple[ListedProject, _Answer]] = {}
-    notes: dict[int, str] = {}
+    notes: dict[str, list[tuple[int, str]]] = {}
     table = WordLlamaEmbedder()  # loaded once for all: it takes 80 ms
 
     def work(number: int, project: ListedProject) -> None:
@@ -83,10 +83,12 @@ def ask_each(
         if number in running:  # else it comes too late
             project, _ = running.pop(number)
             if isinstance(answer, Exception):
-                notes[number] = f"{project.label}: {answer}"
+                notes.setdefault(str(answer), []).append((number, project.label))
             else:
                 answers[number] = project, answer
-    return [answers[each] for each in sorted(answers)], [notes[each] for each in sorted(notes)]
+    told = sorted((sorted(whose), why) for why, whose in notes.items())
+    reasons = [f"{', '.join(label for _, label in whose)}: {why}" for whose, why in told]
+    return [answers[each] for each in sorted(answers)], reasons
 
 
 def _asked(
@@ -100,7 +102,7 @@ def _asked(
     wiring = wire(project.path, {"storage": waits, "compression": {"auto": False}}, table=table)
     # A program may have opened it with settings of its own: what it was listed with counts as well.
     if not (project.shared and wiring.settings.project.shared):
-        raise AccessDeniedError("it is not to be searched from others (project.shared: false)")
+        raise AccessDeniedError("not searched (project.shared: false)")
     with wiring.manager() as memory:
         return ask(memory)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from orchestra_mem.catalog_types import GLOBAL
+from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.shared_document import SharedDecision
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
@@ -60,38 +62,64 @@ class SharingCalls:
         with self._life.synced():
             return list(self.shared_log.all())
 
-    def share_decision(self, reference: str, *, tags: Sequence[str] = ()) -> SharedFact:
+    def shareable(self) -> list[MustKeep]:
+        """Return the decisions and rules of this project that can be shared, oldest first."""
+        return [fact for fact in self.facts() if not self._why_not(fact)]
+
+    def _why_not(self, fact: MustKeep) -> str:
+        """Say why a fact cannot be shared; "" where it can."""
+        parts = self._parts
+        if fact.kind not in LIFTED or fact.status is not _STANDS:
+            return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; decisions and rules that hold can be"
+        if parts.agents.access.strict and fact.author is not Author.PERSON:
+            for said in parts.log.operations(OperationFilter(after=fact.operation - 1, through=fact.operation)):
+                if said.agent not in (None, OWNER, GLOBAL):
+                    whose = f"is of agent {said.agent!r}, and catalog.isolation is strict"
+                    return f"K{fact.id} {whose}: to share it, write it into the decision log in words of your own"
+        return ""
+
+    def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
         """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
+
+        It takes the place of one that this project shared and has superseded by it, for the same projects.
 
         Args:
             reference: its number.
             tags: of the projects that it is for, as their setting `project.tags` names them; none: for all.
+            again: share it where a person has taken it out of the shared log, too.
 
         Raises:
-            InvalidChangeError: it is no decision or rule that holds, the project shares nothing, or a person has taken
-                it out of the shared log.
+            InvalidChangeError: it is no decision or rule that holds, or, with strict isolation, an agent's own; the
+                project shares nothing; or a person has taken it out of the shared log.
             NotFoundError: there is no such fact.
             StorageError: the shared log cannot be used.
         """
+        from orchestra_mem.core.histories import REPLACES  # here: a status needs none of it
+
         parts, tags = self._parts, [*dict.fromkeys(map(squeeze, tags))]
+        self.shared_log.document()
         if not parts.settings.project.shared:
             raise InvalidChangeError("this project shares nothing: its setting project.shared is false")
         if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
             raise InvalidChangeError(f"{wrong[0]!r} is no tag: give a word or several, without comma, semicolon or *")
         self.facts(limit=0)
         fact = parts.ledger.must_keep(_number(reference))
-        if fact.kind not in LIFTED or fact.status is not _STANDS:
-            raise InvalidChangeError(
-                f"K{fact.id} is a {fact.kind.value} ({fact.status.value}); decisions and rules that hold can be shared"
-            )
+        if why := self._why_not(fact):
+            raise InvalidChangeError(why)
         origin = {"project": parts.shared.project(), "name": parts.reporter.project, "fact": f"K{fact.id}"}
         text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
         for each in self.shared_decisions():
             if each.number and each.text.casefold() == text.casefold():
                 return SharedFact(number=each.number, text=each.text, is_new=False, entry=each)
+        data: dict[str, Json] = {"from": {**origin}, "tags": [*tags]}
+        outdated = {old.number: old for old, own in parts.shared.outdated() if own.id == fact.id and not old.unclear}
         log: SharingCalls
         with parts.open_shared_log() as log:
-            done = log._state(fact.kind, text, {"from": {**origin}, "tags": [*tags]}, SHARED_LOG, found)
+            old = [each for each in log.facts() if f"K{each.id}" in outdated][-1:]
+            if old:
+                meant = tags or outdated[f"K{old[0].id}"].tags
+                data |= {REPLACES: f"op {old[0].operation}", "tags": [*meant]}
+            done = log._state(fact.kind, text, data, SHARED_LOG, found, again=again)
             try:
                 log.refresh()  # writes it into the document
             except StorageError as error:
@@ -99,27 +127,33 @@ class SharingCalls:
             else:
                 problem = "; ".join(parts.shared.faults()) or "its document does not have it"
         entry = next((each for each in self.shared_decisions() if each.number == done.number), None)
-        return replace(done, entry=entry, problem="" if entry else problem)
+        return replace(done, entry=entry, problem="" if entry else problem, superseded=tuple(old))
 
-    def adopt_decision(self, reference: str) -> SharedFact:
+    def adopt_decision(self, reference: str, *, again: bool = False) -> SharedFact:
         """Take a decision or a rule from the shared log, by its number there, into this project as its own.
+
+        Args:
+            reference: its number.
+            again: adopt it where a person has taken it out of this project's documents, too.
 
         Raises:
             InvalidChangeError: a person has taken it out of this project's documents.
             NotFoundError: it does not stand in the shared log.
-            StorageError: it could not be recorded.
+            StorageError: there is no shared log, or it could not be recorded.
         """
         wanted = f"K{_number(reference)}"
+        self.shared_log.document()
         found = next((each for each in self.shared_decisions() if each.number == wanted), None)
         if found is None:
             why = self._parts.shared.problem or "`orchestra-mem decisions shared` lists what does"
             raise NotFoundError(f"{wanted} does not stand in {SHARED_LOG}: {why}")
         origin: dict[str, Json] = {"name": found.project, "fact": found.origin, "shared": wanted}
-        return self._state(found.kind, found.text, {"from": origin}, "this project's documents")
+        return self._state(found.kind, found.text, {"from": origin}, "this project's documents", again=again)
 
     def _state(
-        self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = ""
-    ) -> SharedFact:
+        self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = "", *,
+        again: bool = False,
+    ) -> SharedFact:  # fmt: skip
         """Record a fact as an operation of its own, unless it stands here already, in words as `found` or others."""
         self.facts(limit=0)
         ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
@@ -130,11 +164,9 @@ class SharingCalls:
         ]
         if standing := [fact for fact in alike if fact.status is _STANDS]:
             return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
-        if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON:
-            raise InvalidChangeError(
-                f"a person has taken K{alike[-1].id} out of {where}; whoever wants it back writes it there again"
-            )
-        key = hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
+        if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:
+            raise InvalidChangeError(f"a person has taken K{alike[-1].id} out of {where}: `--again` puts it back")
+        key = "stated:" + hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
         known = self._parts.log.operations(OperationFilter(idempotency_key=key))
         operation = self.record_operation(
             STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key

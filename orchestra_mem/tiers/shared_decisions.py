@@ -7,19 +7,22 @@ no project.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_origin, unshared_lines
+from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_name, told_origin
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.errors import StorageError
+from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.types import STATED_FACT, FileState, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 SHARED_LOG = "the shared decision log"
+NO_HOME = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
 LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """The kinds of facts that can be shared."""
+_STANDS = MustKeepStatus.STANDING
 _HOLDING = (*LIFTED, MustKeepKind.ROLE)
 # With so many of its newest facts a project's own word is compared.
 _REACH = 400
@@ -35,6 +38,7 @@ class SharedDecisions:
         path: the log's document; None where there is no home.
         store, ledger: the project's.
         project: gives the id of the project, which tells it from all others.
+        name: the project's, as the shared log has it.
         redacted: takes out secrets, as people write into the document too.
         tags: the project's; what is shared for others alone is passed over.
         shown: whether it stands in contexts.
@@ -45,28 +49,33 @@ class SharedDecisions:
     store: DocumentStore
     ledger: Ledger
     project: Callable[[], str]
+    name: str
     redacted: Callable[[str], str]
     tags: Sequence[str] = ()
     shown: bool = True
     problem: str = field(default="", init=False)
     _seen: FileState | None = field(default=None, init=False)
     _all: tuple[SharedDecision, ...] = field(default=(), init=False)
-    _unshared: list[tuple[int, str]] = field(default_factory=list, init=False)
     _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
         """What tells whether the document has changed, without reading it; None where there is none."""
         return self.store.state(self.path) if self.path and self.shown else None
 
+    def document(self) -> Path:
+        """Name the document; where there is no home, `StorageError` says so."""
+        if self.path is None:
+            raise StorageError(NO_HOME)
+        return self.path
+
     def all(self) -> tuple[SharedDecision, ...]:
         """All that is shared, for whatever project; nothing where the document cannot be read."""
         state = self.store.state(self.path) if self.path else None
         if self.path and (state != self._seen or state is None or self.problem):
-            self._seen, self._all, self._unshared, self.problem = state, (), [], ""
+            self._seen, self._all, self.problem = state, (), ""
             try:
                 text = self.store.read_shown(self.path)
                 self._all = tuple(map(self._without_secrets, read_shared(text or "")))
-                self._unshared = unshared_lines(text or "")
                 if text is None and (self.path.parent / ".obra").is_dir():
                     self.problem = f"{self.path} is gone; who next shares a decision writes it anew"
             except StorageError as error:
@@ -82,7 +91,7 @@ class SharedDecisions:
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
-        own = self.ledger.must_keeps(kinds=_HOLDING, status=MustKeepStatus.STANDING, limit=_REACH)
+        own = self.ledger.must_keeps(kinds=_HOLDING, status=_STANDS, limit=_REACH)
         if own and self._compared[0] != (entries, own):
             # Here, as NumPy is heavy and most contexts need none.
             from orchestra_mem.core.facts.superseding import contradicted
@@ -96,7 +105,8 @@ class SharedDecisions:
 
     def problems(self) -> list[Json]:
         """Return what is off, in the words of `status`."""
-        return [{"subject": "shared decisions", "since": None, "problem": each} for each in self.faults()]
+        faults = [*self.faults(), *self.remarks()] if self.shown else []
+        return [{"subject": "shared decisions", "since": None, "problem": each} for each in faults]
 
     def faults(self) -> list[str]:
         """Say what is wrong with the document, and which of its decisions are for nobody."""
@@ -110,13 +120,36 @@ class SharedDecisions:
         ]
 
     def remarks(self) -> list[str]:
-        """Name the lines that somebody may have meant to share; that they stand where they do is no fault."""
-        self.all()
-        return [
-            f"{self.path}:{line}: {self.redacted(row)!r} belongs to the entry above it and is not shared; to share it, "
-            "put it directly below the heading of its section"
-            for line, row in self._unshared
-        ]
+        """Say what others are still told by this project, and it holds no more."""
+        told, shared = [], {each.text.casefold() for each in self.all()}
+        for each, own in self.outdated():
+            advice = "delete it there if it shall hold for nobody"
+            if own.status is _STANDS and self._lifted(own.text).casefold() not in shared:
+                advice = f"`orchestra-mem decisions share K{own.id}` puts this in its place: {own.text}"
+            told.append(f"{self.path}:{each.line}: this project shared {each.number} and no longer holds it; {advice}")
+        return told
+
+    def outdated(self) -> list[tuple[SharedDecision, MustKeep]]:
+        """Find what this project shared and no longer holds, with the fact that took its place, or as it is now.
+
+        What a person has reworded in the shared log is theirs.
+        """
+        found: list[tuple[SharedDecision, MustKeep]] = []
+        for each in self.all():
+            if each.origin and each.project == told_name(self.name):
+                with suppress(NotFoundError):
+                    own = self.ledger.must_keep(int(each.origin[1:]))
+                    if own.status is _STANDS or each.text not in map(self._lifted, (own.text, own.found)):
+                        continue
+                    seen = {0}
+                    while own.status is MustKeepStatus.SUPERSEDED and own.superseded_by not in seen:
+                        seen.add(own.superseded_by)
+                        own = self.ledger.must_keep(own.superseded_by)
+                    found.append((each, own))
+        return found
+
+    def _lifted(self, text: str) -> str:
+        return self.redacted(squeeze(text))
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:

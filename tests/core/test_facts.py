@@ -18,7 +18,7 @@ from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
 from orchestra_mem.core.facts.safety import safety_kind
-from orchestra_mem.core.facts.superseding import settle
+from orchestra_mem.core.facts.superseding import contradicted, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
@@ -53,6 +53,21 @@ def test_facts_of_unread_writers_are_found() -> None:
     assert tally.right_kind / tally.marked >= 0.55
     assert tally.told_rightly / tally.told >= 0.75
     assert min(share for _, share, _ in tally.recall("language")) >= 0.5
+
+
+def test_two_decisions_of_one_form_stand_side_by_side() -> None:
+    """Where they say of two things what each is done with. The pairs were written apart from what was learnt from."""
+    gone: dict[bool, list[bool]] = {True: [], False: []}
+    against: dict[bool, list[bool]] = {True: [], False: []}
+    for older, newer, takes_back in cases("a_later_decision_takes_back_an_earlier_one"):
+        facts = [_fact(older, 1), _fact(newer, 5)]
+        gone[takes_back].append(settle(facts)[0].status is SUPERSEDED)
+        against[takes_back].append(contradicted(facts[:1], facts[1:]) != [None])
+    assert [len(each) for each in gone.values()] == [30, 30]
+    assert sum(gone[False]) <= 3
+    assert sum(against[False]) <= 3
+    assert sum(gone[True]) >= 26
+    assert sum(against[True]) >= 25
 
 
 def test_a_section_of_a_file_is_read_like_any_text() -> None:

@@ -37,6 +37,15 @@ def test_the_list_has_every_project_with_its_folder(shop: Program, tmp_path: Pat
     assert shop.errors == f"orchestra-mem: {tmp_path / 'web'}: {gone}\n"
 
 
+def test_a_long_name_leaves_room_for_the_rest(shop: Program, tmp_path: Path) -> None:
+    """In 80 columns each project has its id, its day and the beginning of its folder."""
+    (tmp_path / "web" / ".obra" / "config.yaml").write_text(f"project: {{name: {'N' * 300}}}")
+    shop("status", "-C", tmp_path / "web")
+    for line, each in zip(shop("projects", "list").splitlines()[2:], shop.json("projects", "list"), strict=True):
+        assert line.split()[1:4] == [each["id"][:12], each["last_opened"], "yes"]
+        assert len(line) <= 80
+
+
 def test_a_project_is_shown_taken_off_and_put_back(shop: Program, tmp_path: Path) -> None:
     """That of the folder where none is named; what is not listed ends with 1, and a folder without a memory with 4."""
     (own, web) = shop.json("projects", "list")
@@ -76,7 +85,7 @@ def test_recommendations_name_their_projects_and_what_fails_is_noted(shop: Progr
     (tmp_path / "web" / ".obra" / "config.yaml").write_text("project: {shared: false}")
     found = shop.json("recommend", "which database do we use", "--all-projects", "--agent", "ada")
     assert {each["project"] for each in found["decisions"]} == {"shop"}
-    assert shop.errors == "orchestra-mem: web: it is not to be searched from others (project.shared: false)\n"
+    assert shop.errors == "orchestra-mem: web: not searched (project.shared: false)\n"
 
 
 def test_what_recurs_is_listed_with_its_projects(shop: Program) -> None:
@@ -95,9 +104,12 @@ def test_what_recurs_is_listed_with_its_projects(shop: Program) -> None:
 
 
 def test_without_a_home_each_command_says_so(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In words that name the variable."""
+    """In words that name the variable, with one exit code."""
+    run("init")
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
-    for command in (("projects", "list"), ("search", "x", "--all-projects"), ("recommend", "x", "--all-projects")):
+    asking = [[each, "x", "--all-projects"] for each in ("search", "recommend")]
+    deciding = [["decisions", "shared"], ["decisions", "share", "K1"], ["decisions", "adopt", "K1"]]
+    for command in (["projects", "list"], *asking, *deciding):
         run(*command, exit_code=4)
-        told = "no projects are listed: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
+        told = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
         assert run.errors == f"orchestra-mem: {told}\n"

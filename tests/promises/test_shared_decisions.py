@@ -220,6 +220,45 @@ def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Ope
     ]  # fmt: skip
 
 
+def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place(home: Path, opened: Open) -> None:
+    """Nothing goes by itself; what a person has reworded in the shared log is theirs and stays."""
+    first, second, third = (f"We decided to use {name} for storage." for name in ("PostgreSQL", "MySQL", "SQLite"))
+    shop, web = opened("shop", first), opened("web", "Hello.", project={"tags": ["web"]})
+    shop.share_decision("K1", tags=["web"])
+    shop.record_operation("message", {"role": "user", "text": second})
+    assert [fact.text for fact in shop.facts()] == [second]
+    told = "this project shared K1 and no longer holds it; `orchestra-mem decisions share K2` puts this in its place"
+    place = f"{log_of(home)}:{shop.shared_decisions()[0].line}"
+    assert [each["problem"] for each in problems_of(shop)] == [f"{place}: {told}: {second}"]
+    assert part_of(web) == [f"- {first} (from shop)"]
+    done = shop.share_decision("K2")
+    assert (done.number, [each.text for each in done.superseded]) == ("K2", [first])
+    assert [(each.text, each.tags) for each in web.shared_decisions()] == [(second, ("web",))]
+    edit(log_of(home), ("use MySQL for storage. (K2)", "use MySQL 9 for storage. (K2)"))
+    shop.record_operation("message", {"role": "user", "text": third})
+    assert [fact.text for fact in shop.facts()] == [third]
+    shop.share_decision("K3")
+    assert [each.text for each in web.shared_decisions()] == [second.replace("MySQL", "MySQL 9"), third]
+    assert problems_of(shop) == []
+
+
+def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open, tmp_path: Path) -> None:
+    """Whether it shall hold for others is theirs to say: it is told until they delete it in the shared log too."""
+    shop = opened("shop", "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1")
+    shop.refresh()
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    own.write_text(own.read_text("utf-8").partition("### [")[0], encoding="utf-8")
+    assert shop.facts() == []
+    [problem] = problems_of(shop)
+    assert problem["problem"].endswith("no longer holds it; delete it there if it shall hold for nobody")
+    with pytest.raises(InvalidChangeError, match="a person has taken K1 out of this project's documents: `--again`"):
+        shop.adopt_decision("K1")
+    assert shop.adopt_decision("K1", again=True).is_new
+    log_of(home).write_text(log_of(home).read_text("utf-8").partition("### [")[0], encoding="utf-8")
+    assert problems_of(shop) == []
+
+
 def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open, tmp_path: Path) -> None:
     """In the project's document and in the shared log alike."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")
@@ -261,10 +300,12 @@ def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) ->
     shop.share_decision("K1")
     _take_out(home)
     for memory in (shop, web):
-        with pytest.raises(InvalidChangeError, match="a person has taken K1 out of the shared decision log"):
+        with pytest.raises(InvalidChangeError, match="a person has taken K1 out of the shared decision log: `--again`"):
             memory.share_decision("K1")
     assert shop.shared_decisions() == []
     assert EVERYBODYS not in log_of(home).read_text(encoding="utf-8")
+    assert [web.share_decision("K1", again=True).is_new for _ in range(2)] == [True, False]
+    assert [(each.number, each.text) for each in shop.shared_decisions()] == [("K2", EVERYBODYS)]
 
 
 def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, opened: Open) -> None:
@@ -314,19 +355,18 @@ def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, open
         web.share_decision("K1")  # which writes the document
 
 
-def test_a_line_below_an_entry_is_not_shared_and_is_told(home: Path, opened: Open) -> None:
-    """It belongs to the entry; below the heading of the section it is a rule of its own."""
-    shop = opened("shop", EVERYBODYS)
-    shop.share_decision("K1")
-    edit(log_of(home), ("*Shared by shop, K1.*", "*Shared by shop, K1.*\n\n- Never deploy on Mondays."))
-    assert [each.text for each in shop.shared_decisions()] == [EVERYBODYS]
-    [remark] = shop.shared_log.remarks()
-    assert "'- Never deploy on Mondays.' belongs to the entry above it" in remark
-    edit(
-        log_of(home), ("\n\n- Never deploy on Mondays.", ""), ("## Rules\n", "## Rules\n\n- Never deploy on Mondays.\n")
-    )
-    assert [each.text for each in shop.shared_decisions()] == ["Never deploy on Mondays.", EVERYBODYS]
-    assert (shop.shared_log.remarks(), problems_of(shop)) == ([], [])
+def test_a_line_that_a_person_adds_behind_an_entry_is_shared_with_whom_that_is(home: Path, opened: Open) -> None:
+    """It stays where it stands, with a number of its own; a line that is the entry's own is no decision."""
+    shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
+    shop.share_decision("K1", tags=["pay"])
+    last = "*Shared by shop, K1; for pay.*"
+    edit(log_of(home), (last, f"- as the law says\n\n{last}\n\n- Never deploy on Mondays."))
+    for _ in range(2):
+        found = [(each.text, each.tags) for each in shop.shared_decisions()][:2]
+        assert found == [(EVERYBODYS, ("pay",)), ("Never deploy on Mondays.", ("pay",))]
+        shop.share_decision("K2")  # which writes the document
+    assert f"{last}\n\n- Never deploy on Mondays. (K2)\n" in log_of(home).read_text(encoding="utf-8")
+    assert problems_of(shop) == []
 
 
 def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
@@ -336,7 +376,7 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     web = opened("web", "We decided to use MySQL for storage.")
     own = 'this project holds: "We decided to use MySQL for storage." (K1)'
     assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
-    other = opened("other", "Every page has a version for printing.")
+    other = opened("other", "We decided to use Redis for the cache.")
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
 
 
@@ -383,8 +423,9 @@ def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
     assert not (home / "shared").exists()
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
     off = opened("app", EVERYBODYS)
-    with pytest.raises(InvalidChangeError, match="ORCHESTRA_MEM_HOME=off"):
-        off.share_decision("K1")
+    for call in (off.share_decision, off.adopt_decision):
+        with pytest.raises(StorageError, match="there is no home: ORCHESTRA_MEM_HOME is off"):
+            call("K1")
     assert (off.shared_decisions(), problems_of(off)) == ([], [])
 
 
@@ -465,13 +506,31 @@ def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> Non
     """With its kind and what became of it; and a tag that the document could not show."""
     shop = opened("shop", "TODO: write the migration guide for operators.", EVERYBODYS)
     [task] = [fact for fact in shop.facts() if fact.text.startswith("TODO") or "migration" in fact.text]
-    with pytest.raises(InvalidChangeError, match="decisions and rules that hold can be shared"):
+    with pytest.raises(InvalidChangeError) as refused:
         shop.share_decision(f"K{task.id}")
+    told = f"K{task.id} (open item, standing) cannot be shared; decisions and rules that hold can be"
+    assert str(refused.value) == told
     with pytest.raises(InvalidChangeError, match="is no tag"):
         shop.share_decision("K1", tags=["a, b"])
     with pytest.raises(NotFoundError, match="K99"):
         shop.share_decision("K99")
     assert not (home / "shared").exists()
+
+
+def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, opened: Open, tmp_path: Path) -> None:
+    """It is that agent's alone; what the owner or a person says is theirs to share."""
+    shop = opened("shop", EVERYBODYS, catalog={"isolation": "strict"})
+    bob = shop.as_agent("bob")
+    bob.record_operation("message", {"role": "user", "text": "We decided to use PostgreSQL for storage."})
+    assert not hasattr(bob, "share_decision")
+    assert [fact.id for fact in shop.shareable()] == [1]
+    with pytest.raises(InvalidChangeError, match="K2 is of agent 'bob', and catalog"):
+        shop.share_decision("K2")
+    shop.refresh()
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    edit(own, ("PostgreSQL for storage.", "PostgreSQL 17 for storage."))
+    assert shop.share_decision("K2").is_new
+    assert shop.share_decision("K1").is_new
 
 
 def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: Path) -> None:
@@ -504,6 +563,7 @@ def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: 
     for number in ("K1", "K2"):
         shop.share_decision(number)
     with open_memory(home / "shared") as log:
+        assert log.shared_decisions() == shop.shared_decisions() != []
         assert log.documents.names() == ["decision_log"]
         [line] = [each for each in log.blame("decision_log") if EVERYBODYS in each.text]
         assert line.origin.operations == ((1, 1),)

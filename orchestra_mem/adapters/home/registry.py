@@ -109,7 +109,7 @@ class ProjectRegistry:
             if not present:
                 note = "its memory is gone; `orchestra-mem projects remove` takes it off the list"
             elif copies:
-                note = f"copied: {', '.join(copies)} has the same id; give one of them a project.id of its own"
+                note = f"has the id of {', '.join(copies)}, as a copy has; give one of them a project.id of its own"
             if present or not copies:
                 first = min([each.first_opened, *(other.first_opened for other in twins if other.path not in there)])
                 label = each.name if names.count(each.name) < 2 else f"{each.name} ({each.path})"

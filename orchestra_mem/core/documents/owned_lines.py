@@ -68,6 +68,8 @@ _NUMBER = re.compile(
 )
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
+SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
+"""The last line of an entry of the shared log, or what is meant to be one."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
@@ -131,7 +133,8 @@ class Difference(Generic[T]):
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
     """The lines of a document that bear an identity or may be facts, in order; in the rows of `but` only work.
 
-    What is indented, quoted or stands below an entry belongs to the line above it, unless it bears a number.
+    What is indented, quoted or stands below an entry belongs to the line above it, unless it bears a number. An entry
+    of the shared log ends with the line that says who shared it.
     """
     work = has_work(text)
     plans = {line.place: line for line in plan_lines(text)}
@@ -140,12 +143,14 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     for block in split_blocks(text):
         if block.level in (1, 2):
             section = block.title.strip().lower()
+        in_entry = block.level >= 3
         for place, row in zip(block.rows, split_lines(block.text), strict=True):
-            plan = plans.get(place)
+            plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
             is_empty = block.level == 2 and row.rstrip() == "- None"
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
-            fact = None if block.front else _fact(row, block, is_entry=block.level >= 3 and place == block.line - 1)
+            is_entry = block.level >= 3 and place == block.line - 1
+            fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
             if work and plan and plan.number:
                 key = f"#{plan.number}"
             elif work and section == NEXT and (step := next_step(row)[0]):
@@ -164,13 +169,12 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     return tuple(found)
 
 
-def _fact(row: str, block: Block, *, is_entry: bool) -> FactRow | None:
+def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow | None:
     """What a row of a block says of a fact, if it may be one."""
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
     fact = _said(_whole(said["text"], block) if is_entry else said["text"])
-    is_below = block.level >= 3 and not is_entry
     return fact if fact.number or (fact.text and not is_below and not _OURS.fullmatch(fact.text)) else None
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN
-from orchestra_mem.core.documents.owned_lines import SECTIONS, owned_lines
+from orchestra_mem.core.documents.owned_lines import SECTIONS, SHARED_LINE, owned_lines
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
-_MEANT_AS_ONE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 # Of who shared it, where no number could be read: it may have swallowed for whom it is.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
@@ -55,12 +54,17 @@ class SharedDecision:
         return not self.tags or not {tag.casefold() for tag in self.tags}.isdisjoint(map(str.casefold, tags))
 
 
+def told_name(project: str) -> str:
+    """Write a project's name as it can be read again."""
+    return re.sub(r"[;*]", ",", project)
+
+
 def told_origin(data: Json) -> str:
     """Say below an entry who shared it, and for whom, by the data of the operation that did; "" where these lack it."""
     known = data.get("from") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(known, dict):
         return ""
-    project, tags = re.sub(r"[;*]", ",", str(known.get("name"))), data.get("tags")
+    project, tags = told_name(str(known.get("name"))), data.get("tags")
     meant = f"; for {', '.join(map(str, tags))}" if isinstance(tags, list) and tags else ""
     return f"*Shared by {project}, {known.get('fact')}{meant}.*\n\n"
 
@@ -72,36 +76,29 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
     said = [line for line in owned_lines(text) if line.fact]
     ends = [*(line.place for line in said), len(rows)][1:]
     found: list[SharedDecision] = []
+    section = ""
+    above: tuple[str, tuple[str, ...]] = ("", ())
     for line, end in zip(said, ends, strict=True):
         fact, kind, below = line.fact, kinds.get(line.section), rows[line.place + 1 : end]
+        told = next(filter(None, map(_LINE.fullmatch, below)), None)
+        meant = next((row.strip() for row in below if _is_unclear(row)), ""), _tags(told["tags"]) if told else ()
+        if line.section != section:
+            section, above = line.section, ("", ())
+        if line.row.startswith("#"):
+            above = meant
+        elif not any(meant):  # below an entry a line is for those whom that is for
+            meant = above
         gone = line.fact and line.fact.state.startswith(" (superseded")
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
             continue
-        told = next(filter(None, map(_LINE.fullmatch, below)), None)
-        tags = _tags(told["tags"]) if told else ()
         found.append(
             SharedDecision(
                 number=fact.number, kind=kind, text=squeeze(fact.text), line=line.place + 1,
                 project=(told["by"] or "") if told else "", origin=(told["origin"] or "") if told else "",
-                tags=tags, unclear=next((row.strip() for row in below if _is_unclear(row)), ""), pinned=PIN in line.row,
+                unclear=meant[0], tags=meant[1], pinned=PIN in line.row,
             )
         )  # fmt: skip
     return tuple(found)
-
-
-def unshared_lines(text: str) -> list[tuple[int, str]]:
-    """Find list items that stand behind the last line of an entry, and so belong to it: line from 1, and the row."""
-    facts = {line.place for line in owned_lines(text) if line.fact}
-    found: list[tuple[int, str]] = []
-    is_behind = False
-    for place, row in enumerate(text.split("\n")):
-        if place in facts or row.startswith("#"):
-            is_behind = False
-        elif _MEANT_AS_ONE.fullmatch(row):
-            is_behind = True
-        elif is_behind and row.startswith(("- ", "* ", "+ ")):
-            found.append((place + 1, row.strip()))
-    return found
 
 
 def _tags(said: str | None) -> tuple[str, ...]:
@@ -110,7 +107,7 @@ def _tags(said: str | None) -> tuple[str, ...]:
 
 def _is_unclear(row: str) -> bool:
     """Whether a row is meant to say who shared a decision, and cannot be read or names no tag after "for"."""
-    if not _MEANT_AS_ONE.fullmatch(row):
+    if not SHARED_LINE.fullmatch(row):
         return False
     told = _LINE.fullmatch(row)
     if told is None or (told["tags"] is not None and not _tags(told["tags"].strip(". "))):

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, log1p
-from operator import mul
+from math import exp, log, log1p
+from operator import mul, ne
 
 from orchestra_mem.core.facts.classifier import load_table, signs_of
 from orchestra_mem.core.facts.features import column_of
@@ -43,12 +43,20 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+"
 # `room 12`, `part 3`: one of several of a kind; `under 200 ms` is a value
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d+|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
+_WORD = re.compile(r"\w+")
+_BESIDE, _DOUBTED = 19, log(PERHAPS / (1 - PERHAPS))
+_ONE_FORM = 0.5  # from this share of words in common, in one order, two texts have one form
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a fact is about: its telling words with their rarity, its numbers, its names, and what is told by number."""
+    """What a fact is about: its telling words with their rarity, its numbers, its names, and what is told by number.
 
+    `said` are all of its words in order, and `form` the same with each stop word as "".
+    """
+
+    said: tuple[str, ...]
+    form: tuple[str, ...]
     words: dict[str, float]
     weight: float
     numbers: frozenset[str]
@@ -62,7 +70,10 @@ def topic_of(text: str) -> Topic:
     text = text[:_MAX_CHARS]
     rarity = load_table().rarity
     words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
+    said = tuple(_WORD.findall(text.lower()))
     return Topic(
+        said=said,
+        form=tuple(word if content_stems(word) else "" for word in said),
         words=words,
         weight=sum(words.values()),
         numbers=frozenset(_NUMBER.findall(text)),
@@ -71,8 +82,35 @@ def topic_of(text: str) -> Topic:
     )
 
 
-def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> list[float]:
-    """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`."""
+def _tells_of_another(newer: MustKeep, older: MustKeep) -> bool:
+    """Whether facts that hold have one form and differ in two places or more, as in what is done and for which thing.
+
+    One that differs from another in one place alone gives the same thing another value.
+    """
+    if newer.kind not in HOLDING or older.kind not in HOLDING:
+        return False
+    mine, theirs = topic_of(newer.text), topic_of(older.text)
+    if len(mine.said) == len(theirs.said):  # word by word, which is quick
+        differs = bytes(map(ne, mine.form, theirs.form))
+        if differs.count(0) >= _ONE_FORM * len(differs):
+            return (b"\0" + differs).count(b"\0\1") > 1
+    same = differing = start = there = 0
+    for here, word in enumerate(mine.said):
+        if word in theirs.said[there:]:
+            place = theirs.said.index(word, there)
+            differing += any(mine.form[start:here]) and any(theirs.form[there:place])
+            same, start, there = same + 1, here + 1, place + 1
+    differing += any(mine.form[start:]) and any(theirs.form[there:])
+    return differing > 1 and 2 * same >= _ONE_FORM * (len(mine.said) + len(theirs.said))
+
+
+def pair_features(
+    newer: MustKeep, older: MustKeep, signs: Sequence[float], *, beside: bool | None = None
+) -> list[float]:
+    """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`.
+
+    The one at `_BESIDE`, whether they tell of different things, takes as long as all others: give `beside` if known.
+    """
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     shared = [weight for word, weight in mine.words.items() if word in theirs.words]
     common = sum(shared)
@@ -107,6 +145,7 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
         back * share,
         same_kind,
         same_kind * cover,
+        _tells_of_another(newer, older) if beside is None else beside,
         newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
         completes,
@@ -122,7 +161,9 @@ def pair_features(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> l
 def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
     """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
     weights, bias = _pair_weights()
-    logit = sum(map(mul, pair_features(newer, older, signs), weights), bias)
+    logit = sum(map(mul, pair_features(newer, older, signs, beside=False), weights), bias)
+    if logit > _DOUBTED and _tells_of_another(newer, older):  # which only makes it less likely
+        logit += weights[_BESIDE]
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
 
 
