@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,17 +83,23 @@ class LocalTexts:
             row = connection.execute("SELECT revision FROM copies WHERE name = ?", (name,)).fetchone()
             return int(row[0]) if row else 0
 
-    def changed(self, states: dict[str, FileState | None]) -> list[str]:
-        """Name the files that are not as they were when their copies were brought to a revision."""
-        with self._open() as connection:
-            known = dict(connection.execute("SELECT name, state FROM copies").fetchall())
-        return [name for name, state in states.items() if known.get(name) != _state(state)]
+    def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> list[str]:
+        """Name the copies whose files are not as they were when they were brought to their revision.
 
-    def names(self) -> list[str]:
+        Args:
+            state: gives the state of a file by its name.
+            but: names that have one of these parts are left out.
+        """
+        left_out = " AND name NOT LIKE ?" * len(but)
+        query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"
+        with self._open() as connection:
+            known = connection.execute(query, (_GONE, *(f"%{part}%" for part in but))).fetchall()
+        return [name for name, then in known if _state(state(name)) != then]
+
+    def names(self) -> set[str]:
         """Name the files that the folder has copies of."""
         with self._open() as connection:
-            rows = connection.execute("SELECT name FROM copies WHERE state <> ? ORDER BY name", (_GONE,))
-            return [name for (name,) in rows]
+            return {name for (name,) in connection.execute("SELECT name FROM copies WHERE state <> ?", (_GONE,))}
 
     def in_step(self, name: str) -> Copy | None:
         """Return what a copy held when it was brought to its revision; None where that is not remembered."""

@@ -155,8 +155,7 @@ class SharedDocumentStore(FileDocumentStore):
     def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
-        names = [name for name in self._copies.names() if not any(part in name for part in but)]
-        return self._copies.changed({name: self.state(self._path(name)) for name in names})
+        return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
 
     def _share_versions(self) -> None:
         """Share versions that were kept here while the server could not be reached."""
