@@ -21,7 +21,8 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import TABLES, as_postgres, preparation, schema_statements
-from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
+from orchestra_mem.adapters.database.rows import Values, bound
+from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, Written, columns_of, written
 from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
@@ -33,6 +34,7 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
+_SILENT_S = 30  # then the system asks whether the other side still lives, and keeps what stands between from forgetting
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the call that meets it tells
 # PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
 _MARK = "\U00100000"
@@ -61,7 +63,7 @@ class _Rows:
         return row and _given(row)
 
     def fetchall(self) -> list[Any]:
-        return [_given(row) for row in self._cursor.fetchall()]
+        return [_given(row) for row in self._cursor.fetchall()] if self._cursor.description else []
 
 
 class _Session:
@@ -115,15 +117,17 @@ class PostgresDatabase(SqlDatabase):
         self._commits = 0
         self._closed = False
         self._name = _told_name(url)
+        self._turn = _TURN.format(_LOCK.format(schema))
         busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
-        options = f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8"
+        options = f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 {_ISOLATION}"
         how: dict[str, Any] = {
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
+            "keepalives_idle": _SILENT_S,
         }  # fmt: skip
         self._pool = ConnectionPool(
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
-            configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
+            configure=_configure, check=_check, reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
@@ -136,7 +140,8 @@ class PostgresDatabase(SqlDatabase):
             raise
 
     def _prepare(self) -> None:
-        version = self._version()
+        with self._pool.connection() as connection:
+            version = self._version(connection)
         if version > len(MIGRATIONS):
             raise SchemaTooNewError(
                 f"{self._name}, schema {self.schema}, has version {version}, this program knows versions up to "
@@ -150,7 +155,7 @@ class PostgresDatabase(SqlDatabase):
                 f"{len(MIGRATIONS)}; open it once where it may be written to"
             )
         with self._pool.connection() as connection, connection.transaction():
-            self._lock_schema(connection)
+            connection.execute(f"SELECT {_LOCK.format(self.schema)}")
             if connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone() == (None,):
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             version = self._version(connection)  # asked again: another process may have made it meanwhile
@@ -164,10 +169,7 @@ class PostgresDatabase(SqlDatabase):
                 connection.execute(statement)
             connection.execute("UPDATE schema_version SET version = %s", (len(MIGRATIONS),))
 
-    def _version(self, connection: psycopg.Connection[Any] | None = None) -> int:
-        if connection is None:
-            with self._pool.connection() as taken:
-                return self._version(taken)
+    def _version(self, connection: psycopg.Connection[Any]) -> int:
         found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.schema_version",)).fetchone()
         if found is None or found[0] is None:
             return 0
@@ -179,31 +181,49 @@ class PostgresDatabase(SqlDatabase):
         """The number of the last migration that the schema has seen."""
         return int(self.value("reading the schema", "SELECT version FROM schema_version"))
 
-    def _lock_schema(self, connection: psycopg.Connection[Any]) -> None:
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {self.schema}",))
-
     @contextmanager
     def transaction(self, name: str) -> Iterator[Connection]:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
-        if self.read_only:
-            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
-        with self._lock:
-            self._check_open()
+        with self._writing(name):
             if self._current is not None:
                 yield self._current
                 return
-            with self._translated(name), self._pool.connection() as connection:
+            with self._pool.connection() as connection:
+                connection.execute(f"BEGIN; {self._turn}")
+                self._current = _Session(connection)
                 try:
-                    with connection.transaction():
-                        self._lock_schema(connection)
-                        self._current = _Session(connection)
-                        yield self._current
-                        connection.execute("UPDATE schema_version SET commits = commits + 1")
-                        self._tell(f"{name}.commit.before")
+                    yield self._current
+                    self._tell(f"{name}.commit.before")
+                    connection.commit()
                 finally:
                     self._current = None
-                self._commits += 1
-            self._tell(f"{name}.commit.after")
+            self._committed(name)
+
+    def write(self, name: str, query: str, values: Values = ()) -> Written:
+        """See `SqlDatabase.write`; a transaction of one statement is sent whole, and takes one round trip."""
+        with self._writing(name):
+            if self._current is not None:
+                return written(self._current.execute(query, bound(values)))
+            self._tell(f"{name}.commit.before")
+            with self._pool.connection() as connection:
+                with connection.pipeline():  # which the server commits at its end
+                    connection.execute(self._turn)
+                    cursor = _Session(connection).execute(query, bound(values))
+                done = written(cursor)
+            self._committed(name)
+            return done
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        if self.read_only:
+            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
+        with self._lock, self._translated(name):
+            self._check_open()
+            yield
+
+    def _committed(self, name: str) -> None:
+        self._commits += 1
+        self._tell(f"{name}.commit.after")
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:
@@ -288,6 +308,8 @@ class PostgresDatabase(SqlDatabase):
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            return StorageError(f"{text}; the server ended it: after its statement_timeout, or because it was told to")
         if isinstance(error, psycopg.errors.DiskFull):
             return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
@@ -297,6 +319,11 @@ class PostgresDatabase(SqlDatabase):
         return StorageError(text)
 
 
+# What a transaction begins with: it waits for those that came before, and all that follows sees what they have done.
+_LOCK = "pg_advisory_xact_lock(hashtextextended('orchestra-mem {}', 0))"
+_TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
+# Each statement sees what was committed before it, whatever the server's own setting is.
+_ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
@@ -314,6 +341,12 @@ def _told_name(url: str) -> str:
             "on, and that its parameters are libpq's"
         ) from None
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+
+
+def _check(connection: psycopg.Connection[Any]) -> None:
+    """Refuse one that the server has closed, without asking it: its last words come first, then the end."""
+    for _ in range(2):
+        connection.pgconn.consume_input()
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
