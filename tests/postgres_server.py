@@ -53,10 +53,10 @@ class PostgresServer:
             connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
 
     def cut_connections(self) -> None:
-        """End every connection but the one that says so."""
+        """End every connection but the one that says so, and wait until they are ended."""
         with self.connect() as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                 "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
             )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,11 +48,8 @@ class Lifecycle:
         self._parts = parts
         self._events = events
         self.session: Session | None = None
-        self.last_id = 0
-        self._changes, self._retry_at = -1, 0
-        self._refresh_due = False
-        self._over_ceiling = False
-        self._window_known = False
+        self.last_id, self._changes, self._retry_at = 0, -1, 0
+        self._refresh_due = self._over_ceiling = self._window_known = False
         self._seen_documents: Mapping[str, object] = {}
         self._looked_at: object = None
 
@@ -91,8 +88,7 @@ class Lifecycle:
 
     def _catch_up(self) -> None:
         """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
-        live = self._parts.log.live_session()
-        if live is None:
+        if (live := self._parts.log.live_session()) is None:
             self._leave_session()
             return
         if self.session is None or live.id != self.session.id:
@@ -111,8 +107,7 @@ class Lifecycle:
             self.last_id = live.spilled_through
         self.session = live
         self._parts.working.drop_through(live.spilled_through)
-        for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
-            self._take(operation)
+        self._take(self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)))
 
     def _leave_session(self) -> None:
         self.session, self.last_id = None, 0
@@ -173,25 +168,31 @@ class Lifecycle:
         """Take a recorded operation into working memory, after those that others recorded meanwhile."""
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
             self._parts.session.remember(entry)
-        if self.session is None or operation.session != self.session.id or operation.id != self.last_id + 1:
+        if self.session is None or operation.session != self.session.id:
             self._catch_up()
+        elif operation.id == self.last_id + 1:
+            self._take([operation])
         else:
-            self._take(operation)
+            self._take(self._parts.log.operations(OperationFilter(session=operation.session, after=self.last_id)))
 
-    def _take(self, operation: Operation) -> None:
+    def _take(self, operations: Iterable[Operation]) -> None:
         assert self.session is not None
-        self.last_id = operation.id
-        if not operation.is_stored:
-            entry = self._parts.session.entry(operation, self.session.started.date())
-            self._parts.working.add(entry)
-            self._parts.epochs.add(entry)
-            self._parts.tracker.add_usage(operation.tokens)
+        for operation in operations:
+            self.last_id = operation.id
+            if not operation.is_stored:
+                entry = self._parts.session.entry(operation, self.session.started.date())
+                self._parts.working.add(entry)
+                self._parts.epochs.add(entry)
+                self._parts.tracker.add_usage(operation.tokens)
 
     def _keep_within_limits(self, operation: Operation) -> None:
         """Note what is due. It waits for the next read, or until it can wait no longer."""
         if self.last_id < self._retry_at:
             return
-        if self._parts.working.overflows_far:
+        if (far := self._parts.working.overflows_far) > 1 and not self._parts.session.is_as_left(self.session):
+            self._catch_up()  # the process that spilled last does it again: another has to read the document first
+            far = self._parts.working.overflows_far
+        if far > 1 or (far and self._parts.session.is_as_left(self.session)):
             self._spill_overflow()
         if not self._parts.settings.orchestrator.auto_refresh_enabled:
             return
@@ -349,8 +350,7 @@ class Lifecycle:
         if self.session is None:
             return finished
         with self._parts.store.lock():
-            begun = self._begin_flush(self.session)
-            if begun is None:
+            if (begun := self._begin_flush(self.session)) is None:
                 return finished
             session, closing = begun
             self._update_documents(VersionReason.FLUSH)

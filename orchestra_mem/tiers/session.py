@@ -128,9 +128,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         """
         with self._store.lock():
             session = self._log.session(session.id)
-            if session.status is not SessionStatus.ACTIVE:
-                # Another process has flushed it meanwhile, with all that it had.
-                return session.spilled_through
+            if session.status is not SessionStatus.ACTIVE or entries[-1].operation.id <= session.spilled_through:
+                return session.spilled_through  # another process has flushed it meanwhile, or spilled these
             for attempt in range(WRITE_TRIES):
                 self._look(session)
                 new = [entry for entry in entries if entry.operation.id > self._appended_through]
@@ -145,6 +144,10 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             if self._appended_through > session.spilled_through:
                 self._log.set_spilled(session.id, self._appended_through)
             return max(self._appended_through, session.spilled_through)
+
+    def is_as_left(self, session: Session | None) -> bool:
+        """Whether the document is as this process has left it, and need not be read again for a spill."""
+        return session is not None and self._seen == (session.id, self._store.state(self.place.document(session)))
 
     def _append(self, session: Session, new: Sequence[Entry]) -> None:
         if not new:

@@ -85,10 +85,11 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
         return self._leaving > 0
 
     @property
-    def overflows_far(self) -> bool:
-        """Whether so much is to spill that it should wait no longer: more than the limits again."""
+    def overflows_far(self) -> int:
+        """How many times more than the limits is to spill; with one it should wait no longer, with two it must not."""
         with self._lock:
-            return self._leaving > self.max_operations or self._tokens(0, self._leaving) > self.max_tokens
+            tokens = self._tokens(0, self._leaving)
+            return max(0, (self._leaving - 1) // self.max_operations, (tokens - 1) // self.max_tokens)
 
     def older_half(self) -> list[Entry]:
         """The older ones without which half of both limits is kept; the newest operation is never among them."""

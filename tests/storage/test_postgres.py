@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,29 @@ def test_what_was_acknowledged_outlives_the_server(
     assert len(set(found.values())) == len(found)
 
 
+def test_of_several_that_record_while_the_server_dies_nothing_acknowledged_is_lost(
+    tmp_path: Path, config: dict[str, Any], server: PostgresServer
+) -> None:
+    """Nor is there a gap in the numbers, or a number that two were told."""
+    workers = [start(tmp_path, config, f"w{number}", 60) for number in range(4)]
+    said: list[list[str]] = [[next(worker.stdout or iter(()))] for worker in workers]  # all of them have begun
+    for _ in range(3):
+        server.kill()
+        server.start()
+    kept: dict[int, str] = {}
+    for number, (worker, lines) in enumerate(zip(workers, said, strict=True)):
+        with worker:
+            lines += worker.stdout or []
+        told = {int(line.split()[1]): f"w{number} {line.split()[2]}" for line in lines if line.startswith("kept")}
+        assert len(told) == 60
+        assert not told.keys() & kept.keys()
+        kept |= told
+    with open_memory(tmp_path, config=config) as memory:
+        found = {each.id: each.data["text"] for each in memory.operations(OperationFilter())}  # type: ignore[call-overload, index]
+    assert kept.items() <= found.items()
+    assert sorted(found) == [*range(1, len(found) + 1)]
+
+
 def test_while_the_server_is_away_documents_and_the_last_context_are_there(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
@@ -149,6 +172,36 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
         assert memory.documents.path("decision_log").read_text(encoding="utf-8")
         server.start()
         assert memory.record_operation("note", {"text": "back"}).id == 21
+
+
+def test_a_connection_that_was_cut_is_met_by_nobody(
+    tmp_path: Path, config: dict[str, Any], server: PostgresServer
+) -> None:
+    """Neither by a record nor by a reading, nor when the server was begun anew meanwhile."""
+    with open_memory(tmp_path, config=config) as memory:
+        for number in range(1, 7):
+            if number == 4:
+                server.kill()
+                server.start()
+            else:
+                server.cut_connections()
+            if number % 2:
+                assert memory.record_operation("note", {"text": "one"}).id == number // 2 + 1
+            else:
+                assert len(memory.operations(OperationFilter())) == number // 2
+
+
+def test_a_statement_that_the_server_ends_is_told_as_that(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """A limit that whoever looks after the server has set is no server that cannot be reached."""
+    with postgres.connect() as connection, ExitStack() as stack:
+        connection.execute("ALTER DATABASE postgres SET statement_timeout = '300ms'")
+        stack.callback(connection.execute, "ALTER DATABASE postgres RESET statement_timeout")
+        database = stack.enter_context(closing(open_database(tmp_path, load_settings(tmp_path, {}, config))))
+        with pytest.raises(StorageError, match="the server ended it: after its statement_timeout") as told:
+            database.value("sleeping", "SELECT pg_sleep(5)")
+    assert "cannot be reached" not in str(told.value)
 
 
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:

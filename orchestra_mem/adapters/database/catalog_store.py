@@ -49,7 +49,7 @@ class SqlCatalogStore(Stored):
             item = replace(item, number=0, changed=self._next_change())
             values = [*_ITEMS.values(item), digest, len(keys)]
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
-            item = replace(item, number=added.fetchone()[0])
+            item = replace(item, number=added.row[0])
             self._set_tags(item, keys)
             self._set_references(item)
         return item

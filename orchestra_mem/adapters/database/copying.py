@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
@@ -45,14 +46,15 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
             count = int(source.value("copy", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
             on_table(table, count)
             names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
-            found = _rows(source, table, columns)
+            sent, arrived = hashlib.sha256(), hashlib.sha256()
+            found = _digested(_rows(source, table, columns), sent)
             while part := [*islice(found, _AT_ONCE)]:
                 connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
-            there, here = (_digest(_rows(database, table, columns)) for database in (source, target))
-            if there != here:
+            deque(_digested(_rows(target, table, columns), arrived), maxlen=0)
+            if sent.digest() != arrived.digest():
                 raise StorageError(f"copy: what arrived in {table} is not what was sent; nothing has been copied")
             rows += count
-            digest.update(f"{table} {here}\n".encode())
+            digest.update(f"{table} {sent.hexdigest()}\n".encode())
     return Copied(rows, digest.hexdigest())
 
 
@@ -88,8 +90,8 @@ def _copied(table: str) -> str:
     return _NOT_COPIED.get(table, "1 = 1")
 
 
-def _digest(rows: Iterator[tuple[Any, ...]]) -> str:
-    found = hashlib.sha256()
+def _digested(rows: Iterator[tuple[Any, ...]], digest: hashlib._Hash) -> Iterator[tuple[Any, ...]]:
+    """Pass rows on, and take them into a digest on the way."""
     for row in rows:
-        found.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+        digest.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
+        yield row

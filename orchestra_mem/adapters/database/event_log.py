@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 
-from orchestra_mem.adapters.database.rows import Table, bound, limit_of, matching
+from orchestra_mem.adapters.database.rows import Table, limit_of, matching
 from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
@@ -18,11 +18,16 @@ _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
 _DRAFTS = Table("operations", UnrecordedOperation)
-_RECORD = f"{_DRAFTS.insert('session')} RETURNING id"
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
+# One statement, and so one round trip to a server; no row where no session is live, or the key is known.
+_RECORD = (
+    f"{_DRAFTS.insert_from('session', f'number FROM sessions {_LIVE}')} "
+    "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING "
+    "RETURNING id, (SELECT id FROM sessions WHERE number = operations.session)"
+)
 
 
 def _passing(where: OperationFilter) -> tuple[str, list[object]]:
@@ -48,28 +53,23 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
 class SqlEventLog(Stored):
     """Fulfils `ports.EventLog`."""
 
+    _begun = False  # whether a session was live when something was recorded last
+
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record an operation in the live session, or in a new one; when this returns it is committed."""
-        values = _DRAFTS.values(draft)
-        with self._database.transaction("record") as connection:
-            if draft.idempotency_key is not None:
-                known = self._database.find(
-                    "record", _OPERATIONS, "WHERE idempotency_key = ?", (draft.idempotency_key,)
-                )
-                if known:
+        values, key = _DRAFTS.values(draft), draft.idempotency_key
+        row = self._database.write("record", _RECORD, values).row if self._begun else None
+        if row is None:
+            with self._database.transaction("record"):
+                if key is not None and (known := self.operations(OperationFilter(idempotency_key=key))):
                     return known[0], False
-            live = connection.execute(f"SELECT number, id FROM sessions {_LIVE}").fetchone()
-            if live is None:
-                session = new_session()
-                begun = connection.execute(f"{_SESSIONS.insert()} RETURNING number", bound(_SESSIONS.values(session)))
-                live = begun.fetchone()[0], session.id
-            (number,) = connection.execute(_RECORD, bound([*values, live[0]])).fetchone()
-            operation = Operation(
-                id=number,
-                session=live[1],
-                **{field.name: getattr(draft, field.name) for field in fields(draft)},
-            )
-        return operation, True
+                if self.live_session() is None:
+                    self._database.write("record", _SESSIONS.insert(), _SESSIONS.values(new_session()))
+                row = self._database.write("record", _RECORD, values).row
+            self._begun = True
+        number, session = row
+        given = {field.name: getattr(draft, field.name) for field in fields(draft)}
+        return Operation(id=number, session=session, **given), True
 
     def operation(self, operation_id: int) -> Operation:
         """Return one operation by its id.

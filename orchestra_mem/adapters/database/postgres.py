@@ -9,20 +9,21 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.postgres_dialect import TABLES, as_postgres, preparation, schema_statements
+from orchestra_mem.adapters.database.postgres_dialect import TABLES, preparation, schema_statements
 from orchestra_mem.adapters.database.postgres_lease import leased
-from orchestra_mem.adapters.database.statements import Connection, Cursor, SqlDatabase, columns_of
+from orchestra_mem.adapters.database.postgres_session import Session, configure
+from orchestra_mem.adapters.database.rows import Values, bound
+from orchestra_mem.adapters.database.statements import Connection, SqlDatabase, Written, columns_of, written
 from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
@@ -34,52 +35,8 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
+_SILENT_S = 30  # then the system asks whether the other side still lives, and keeps what stands between from forgetting
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that meets it tells
-# PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
-_MARK = "\U00100000"
-
-
-class _WholeNumber(Loader):
-    """Sums of whole numbers are numerics there."""
-
-    def load(self, data: Any) -> int | float:
-        text = bytes(data).decode()
-        return float(text) if "." in text else int(text)
-
-
-class _Rows:
-    """A cursor whose texts are as they were given."""
-
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self._cursor = cursor
-
-    @property
-    def rowcount(self) -> int:
-        return self._cursor.rowcount
-
-    def fetchone(self) -> Any:
-        row = self._cursor.fetchone()
-        return row and _given(row)
-
-    def fetchall(self) -> list[Any]:
-        return [_given(row) for row in self._cursor.fetchall()]
-
-
-class _Session:
-    """A connection that takes SQLite's statements and values."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def execute(self, query: str, values: Any = (), /) -> Cursor:
-        return _Rows(self._connection.execute(*as_postgres(query, _taken(values))))
-
-    def executemany(self, query: str, rows: Iterable[Any], /) -> None:
-        all_values = [_taken(row) for row in rows]
-        if all_values:
-            statement, _ = as_postgres(query, all_values[0])
-            values = [as_postgres(query, each)[1] for each in all_values]
-            self._connection.cursor().executemany(statement, values)
 
 
 class PostgresDatabase(SqlDatabase):
@@ -112,23 +69,25 @@ class PostgresDatabase(SqlDatabase):
         self.schema = schema
         self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
-        self._current: _Session | None = None
+        self._current: Session | None = None
         self._commits = 0
         self._closed = False
         self._name = _told_name(url)
+        self._turn = _TURN.format(_LOCK.format(schema))
         self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
         options = (
-            f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 "
+            f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 {_ISOLATION} "
             # A machine that is switched off holds a lock no longer than half a minute.
             "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
         )
         how: dict[str, Any] = {
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
+            "keepalives_idle": _SILENT_S,
         }  # fmt: skip
         self._pool = ConnectionPool(
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
-            configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
+            configure=configure, check=_check, reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
@@ -141,7 +100,8 @@ class PostgresDatabase(SqlDatabase):
             raise
 
     def _prepare(self) -> None:
-        version = self._version()
+        with self._pool.connection() as connection:
+            version = self._version(connection)
         if version > len(MIGRATIONS):
             raise SchemaTooNewError(
                 f"{self._name}, schema {self.schema}, has version {version}, this program knows versions up to "
@@ -155,7 +115,7 @@ class PostgresDatabase(SqlDatabase):
                 f"{len(MIGRATIONS)}; open it once where it may be written to"
             )
         with self._pool.connection() as connection, connection.transaction():
-            self._lock_schema(connection)
+            connection.execute(f"SELECT {_LOCK.format(self.schema)}")
             if connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone() == (None,):
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
             version = self._version(connection)  # asked again: another process may have made it meanwhile
@@ -169,10 +129,7 @@ class PostgresDatabase(SqlDatabase):
                 connection.execute(statement)
             connection.execute("UPDATE schema_version SET version = %s", (len(MIGRATIONS),))
 
-    def _version(self, connection: psycopg.Connection[Any] | None = None) -> int:
-        if connection is None:
-            with self._pool.connection() as taken:
-                return self._version(taken)
+    def _version(self, connection: psycopg.Connection[Any]) -> int:
         found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.schema_version",)).fetchone()
         if found is None or found[0] is None:
             return 0
@@ -184,31 +141,49 @@ class PostgresDatabase(SqlDatabase):
         """The number of the last migration that the schema has seen."""
         return int(self.value("reading the schema", "SELECT version FROM schema_version"))
 
-    def _lock_schema(self, connection: psycopg.Connection[Any]) -> None:
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {self.schema}",))
-
     @contextmanager
     def transaction(self, name: str) -> Iterator[Connection]:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
-        if self.read_only:
-            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
-        with self._lock:
-            self._check_open()
+        with self._writing(name):
             if self._current is not None:
                 yield self._current
                 return
-            with self._translated(name), self._pool.connection() as connection:
+            with self._pool.connection() as connection:
+                connection.execute(f"BEGIN; {self._turn}")
+                self._current = Session(connection)
                 try:
-                    with connection.transaction():
-                        self._lock_schema(connection)
-                        self._current = _Session(connection)
-                        yield self._current
-                        connection.execute("UPDATE schema_version SET commits = commits + 1")
-                        self._tell(f"{name}.commit.before")
+                    yield self._current
+                    self._tell(f"{name}.commit.before")
+                    connection.commit()
                 finally:
                     self._current = None
-                self._commits += 1
-            self._tell(f"{name}.commit.after")
+            self._committed(name)
+
+    def write(self, name: str, query: str, values: Values = ()) -> Written:
+        """See `SqlDatabase.write`; a transaction of one statement is sent whole, and takes one round trip."""
+        with self._writing(name):
+            if self._current is not None:
+                return written(self._current.execute(query, bound(values)))
+            self._tell(f"{name}.commit.before")
+            with self._pool.connection() as connection:
+                with connection.pipeline():  # which the server commits at its end
+                    connection.execute(self._turn)
+                    cursor = Session(connection).execute(query, bound(values))
+                done = written(cursor)
+            self._committed(name)
+            return done
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        if self.read_only:
+            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
+        with self._lock, self._translated(name):
+            self._check_open()
+            yield
+
+    def _committed(self, name: str) -> None:
+        self._commits += 1
+        self._tell(f"{name}.commit.after")
 
     @contextmanager
     def exclusive(self, what: str) -> Iterator[None]:
@@ -230,7 +205,7 @@ class PostgresDatabase(SqlDatabase):
             return
         self._check_open()
         with self._translated(name), self._pool.connection() as connection:
-            yield _Session(connection)
+            yield Session(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -241,7 +216,7 @@ class PostgresDatabase(SqlDatabase):
                 with connection.transaction():
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                     connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
-                    self._current = _Session(connection)
+                    self._current = Session(connection)
                     yield
             finally:
                 self._current = None
@@ -250,7 +225,7 @@ class PostgresDatabase(SqlDatabase):
         """Return whether this thread is within a transaction of its own."""
         return self._own_transaction() is not None
 
-    def _own_transaction(self) -> _Session | None:
+    def _own_transaction(self) -> Session | None:
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -317,6 +292,8 @@ class PostgresDatabase(SqlDatabase):
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            return StorageError(f"{text}; the server ended it: after its statement_timeout, or because it was told to")
         if isinstance(error, psycopg.errors.DiskFull):
             return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
@@ -326,6 +303,11 @@ class PostgresDatabase(SqlDatabase):
         return StorageError(text)
 
 
+# What a transaction begins with: it waits for those that came before, and all that follows sees what they have done.
+_LOCK = "pg_advisory_xact_lock(hashtextextended('orchestra-mem {}', 0))"
+_TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
+# Each statement sees what was committed before it, whatever the server's own setting is.
+_ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
@@ -345,28 +327,7 @@ def _told_name(url: str) -> str:
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
 
 
-def _configure(connection: psycopg.Connection[Any]) -> None:
-    connection.adapters.register_loader("numeric", _WholeNumber)
-
-
-def _taken(values: Any) -> Any:
-    """Values as the server takes them: no truth values where numbers stand, no NUL in texts."""
-    if isinstance(values, Mapping):
-        return {name: _taken_one(value) for name, value in values.items()}
-    return [_taken_one(value) for value in values]
-
-
-def _taken_one(value: object) -> object:
-    if isinstance(value, str):
-        if "\x00" in value or _MARK in value:
-            return value.replace(_MARK, f"{_MARK}1").replace("\x00", f"{_MARK}0")
-        return str(value)
-    return int(value) if isinstance(value, bool) else value
-
-
-def _given(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_given_one(each) if isinstance(each, str) and _MARK in each else each for each in row)
-
-
-def _given_one(text: str) -> str:
-    return text.replace(f"{_MARK}0", "\x00").replace(f"{_MARK}1", _MARK)
+def _check(connection: psycopg.Connection[Any]) -> None:
+    """Refuse one that the server has closed, without asking it: its last words come first, then the end."""
+    for _ in range(2):
+        connection.pgconn.consume_input()

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 
-# What SQLite has as functions of its own; and rows without a number get the next one, as there.
+# What SQLite has as functions of its own.
 _PREPARATION: tuple[str, ...] = (
     "CREATE TABLE schema_version (version BIGINT NOT NULL, commits BIGINT NOT NULL)",
     "INSERT INTO schema_version VALUES (0, 0)",
@@ -17,12 +17,13 @@ _PREPARATION: tuple[str, ...] = (
     "AS 'SELECT strpos(whole, part)'",
     "CREATE FUNCTION listed(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE "
     "AS 'SELECT json_array_elements_text(CAST(list AS JSON))'",
-    *(
-        f"CREATE FUNCTION give_{column}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.{column} IS NULL THEN "
-        f"EXECUTE format('SELECT coalesce(max({column}), 0) + 1 FROM %I.%I', TG_TABLE_SCHEMA, TG_TABLE_NAME) "
-        f"INTO NEW.{column}; END IF; RETURN NEW; END $$"
-        for column in ("id", "number")
-    ),
+)
+# A function for each table: one for all would have to plan its query again for each row.
+_NUMBERING = (
+    "CREATE OR REPLACE FUNCTION number_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "NEW.{column} := (SELECT coalesce(max({column}), 0) + 1 FROM {table}); RETURN NEW; END $$",
+    "CREATE TRIGGER numbered BEFORE INSERT ON {table} FOR EACH ROW WHEN (NEW.{column} IS NULL) "
+    "EXECUTE FUNCTION number_{table}()",
 )
 _NUMBERED = re.compile(r"CREATE TABLE (\w+) \(\s*(id|number) INTEGER PRIMARY KEY")
 _TYPES = (
@@ -72,9 +73,7 @@ def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
         found.append(statement)
         if numbered:
             table, column = numbered.groups()
-            found.append(
-                f"CREATE TRIGGER numbered BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION give_{column}()"
-            )
+            found += [each.format(table=table, column=column) for each in _NUMBERING]
     return found
 
 

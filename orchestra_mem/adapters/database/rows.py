@@ -108,6 +108,11 @@ class Table(Generic[Record]):
         names = ", ".join(f'"{name}"' for name in marks)
         return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
+    def insert_from(self, column: str, query: str) -> str:
+        """Give the statement that stores a record's `values` for each row of a query, which gives one more column."""
+        names = ", ".join(f'"{name}"' for name in (*self._marks, column))
+        return f"INSERT INTO {self._name} ({names}) SELECT {', '.join(self._marks.values())}, {query}"
+
     def update(self, *more: str) -> str:
         """Give the statement that changes the row of a record's id, for the same values as `insert`."""
         marks = self._marks | dict.fromkeys(more, "?")

@@ -41,7 +41,7 @@ class SqlSharedFiles(Stored):
             DocumentConflictError: another machine has stored one since.
         """
         values = {"name": file.name, "text": file.text, "moved_to": file.moved_to, "machine": file.machine}
-        done = self._database.write("sharing", _PUT, {**values, "known": known}).fetchone()
+        done = self._database.write("sharing", _PUT, {**values, "known": known}).row
         if done is None:
             raise DocumentConflictError(f"{file.name} was changed on another machine while it was being written")
         return int(done[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
 
@@ -22,6 +22,13 @@ class Cursor(Protocol):
 
     def fetchall(self) -> list[Any]:
         """Give the rows that are left."""
+
+
+class Written(NamedTuple):
+    """What a statement that writes has done: the number of rows that it changed, and the first that it returns."""
+
+    rowcount: int
+    row: Any
 
 
 class Connection(Protocol):
@@ -95,10 +102,10 @@ class SqlDatabase(ABC):
     def problem(self) -> str | None:
         """What has happened to the database below this process, in words; None where all is well."""
 
-    def write(self, name: str, query: str, values: Values = ()) -> Cursor:
+    def write(self, name: str, query: str, values: Values = ()) -> Written:
         """Run a statement in a transaction of that name, or within the one that is under way."""
         with self.transaction(name) as connection:
-            return connection.execute(query, bound(values))
+            return written(connection.execute(query, bound(values)))
 
     def write_all(self, name: str, query: str, rows: Iterable[Values]) -> None:
         """Run a statement for each of several rows, all or none."""
@@ -125,6 +132,12 @@ class Stored:
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
+
+
+def written(cursor: Cursor) -> Written:
+    """Give what a statement has done; SQLite ends one that returns rows when they are fetched."""
+    rows = cursor.fetchall()
+    return Written(cursor.rowcount, rows[0] if rows else None)
 
 
 def columns_of(rows: Iterable[tuple[str, str, object]]) -> dict[str, dict[str, bool]]:

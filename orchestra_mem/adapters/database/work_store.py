@@ -62,7 +62,7 @@ class SqlWorkStore(Stored):
             added = self._database.write(
                 "work", f"{_ITEMS.insert('folded')} RETURNING id", [*_ITEMS.values(item), text]
             )
-            stored = replace(item, id=added.fetchone()[0])
+            stored = replace(item, id=added.row[0])
             self._set_dependencies((), stored)
             self._count(stored, 1)
             _shift(connection, stored.parent, _leaves(stored.status, _NOTHING))

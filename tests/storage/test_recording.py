@@ -1,0 +1,128 @@
+"""Records of many at once, on each storage: numbers in the order of commits, keys once, errors in words."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from orchestra_mem import LockTimeoutError, StorageError
+from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
+from orchestra_mem.adapters.database.copying import copy_database
+from orchestra_mem.build.storage import open_database
+from orchestra_mem.settings import Settings
+from orchestra_mem.types import OperationFilter, Session, SessionStatus, UnrecordedOperation
+from tests.conftest import START
+
+NOTICE = "INSERT INTO notices (time, subject, text) VALUES (1, ?, '')"
+
+
+def draft(text: str, key: str | None = None) -> UnrecordedOperation:
+    """An operation that says the text."""
+    return UnrecordedOperation(
+        type="note", data={"text": text}, timestamp=START, tokens=5, entry_tokens=5, agent=None, critical=False,
+        idempotency_key=key,
+    )  # fmt: skip
+
+
+def new_session(name: str = "one") -> Session:
+    """A session that begins."""
+    return Session(id=name, started=START, status=SessionStatus.ACTIVE)
+
+
+def opened(folder: Path, storage: dict[str, Any]) -> Any:
+    """The database, opened once more."""
+    return closing(open_database(folder, Settings.model_validate({"storage": storage})))
+
+
+def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """Eight record at once, each with connections of its own: what a reader sees is 1, 2, 3 and so on to the end."""
+    seen: list[int] = []
+    ended = Event()
+    with ExitStack() as stack, ThreadPoolExecutor(9) as pool:
+        logs = [SqlEventLog(stack.enter_context(opened(tmp_path, storage))) for _ in range(8)]
+        reader: SqlDatabase = stack.enter_context(opened(tmp_path, storage))
+
+        def read() -> None:
+            while True:
+                last_look = ended.is_set()
+                query = "SELECT id FROM operations WHERE id > ? ORDER BY id"
+                seen.extend(number for (number,) in reader.rows("reading", query, [max(seen, default=0)]))
+                if last_look:
+                    return
+
+        def record(log: SqlEventLog) -> list[int]:
+            return [log.append(draft(str(number)), new_session)[0].id for number in range(100)]
+
+        reading = pool.submit(read)
+        try:
+            given = [number for numbers in pool.map(record, logs) for number in numbers]
+        finally:
+            ended.set()
+        reading.result()
+    assert seen == sorted(given) == [*range(1, 801)]
+
+
+def test_a_key_is_recorded_once_and_takes_no_number(database: SqlDatabase) -> None:
+    """What was recorded first is returned, and the next operation has the next number."""
+    log = SqlEventLog(database)
+    first, created = log.append(draft("first", "key"), new_session)
+    assert created
+    assert log.append(draft("second", "key"), new_session) == (first, False)
+    assert log.append(draft("third"), new_session)[0].id == first.id + 1 == 2
+
+
+def test_what_is_recorded_after_anothers_flush_begins_a_session(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """Though this process has seen the old one live."""
+    with opened(tmp_path, storage) as one, opened(tmp_path, storage) as other:
+        log = SqlEventLog(one)
+        first, _ = log.append(draft("first"), new_session)
+        SqlEventLog(other).set_spilled("one", first.id)
+        assert SqlEventLog(other).begin_flush("one", "")
+        assert log.append(draft("second"), lambda: new_session("two"))[0].session == "two"
+        assert [each.session for each in log.operations(OperationFilter())] == ["one", "two"]
+
+
+def test_a_statement_that_fails_leaves_nothing_and_is_told_in_words(database: SqlDatabase) -> None:
+    """Alone, within a transaction, and within one that is nested: always as a `StorageError`."""
+    wrong = "INSERT INTO notices (time, subject, text) VALUES (NULL, '', '')"
+    with pytest.raises(StorageError, match=r"^notice: .*notices"):
+        database.write("notice", wrong)
+    with suppress(ZeroDivisionError), database.transaction("outer"):
+        database.write("notice", NOTICE, ["gone"])
+        with pytest.raises(StorageError, match=r"^notice: .*notices"):
+            database.write("notice", wrong)
+        with pytest.raises(StorageError, match=r"^inner: "), database.transaction("inner") as connection:
+            connection.execute(wrong)
+        raise ZeroDivisionError
+    assert database.value("reading", "SELECT count(*) FROM notices") == 0
+
+
+def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """A statement alone as a transaction; nothing of it is left, and the next one is done."""
+    with opened(tmp_path, storage) as one, opened(tmp_path, {**storage, "busy_timeout_s": 0.2}) as other:
+        with one.transaction("long"):
+            one.write("long", NOTICE, ["one"])
+            with pytest.raises(LockTimeoutError, match=r"storage\.busy_timeout_s"):
+                other.write("short", NOTICE, ["other"])
+            with pytest.raises(LockTimeoutError, match=r"storage\.busy_timeout_s"), other.transaction("short"):
+                pass
+        other.write("short", NOTICE, ["other"])
+        assert one.rows("reading", "SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
+
+
+def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
+    """What was sent is compared with what stands in the target; then nothing stands there."""
+    (tmp_path / "to").mkdir()
+    with opened(tmp_path, {}) as source, opened(tmp_path / "to", {}) as target:
+        source.write("note", NOTICE, ["one"])
+        target.write("spoil", "CREATE TRIGGER spoil AFTER INSERT ON notices BEGIN UPDATE notices SET text = 'x'; END")
+        with pytest.raises(StorageError, match="what arrived in notices is not what was sent; nothing has been copied"):
+            copy_database(source, target, on_table=lambda table, rows: None)
+        assert target.rows("reading", "SELECT * FROM notices") == []
+        target.write("spoil", "DROP TRIGGER spoil")
+        assert copy_database(source, target, on_table=lambda table, rows: None).rows == 1
