@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import TABLES, preparation, schema_statements
 from orchestra_mem.adapters.database.postgres_lease import leased
-from orchestra_mem.adapters.database.postgres_session import Session, configure
+from orchestra_mem.adapters.database.postgres_values import ServerConnection, configure
 from orchestra_mem.adapters.database.rows import Values, bound
 from orchestra_mem.adapters.database.statements import Connection, SqlDatabase, Written, columns_of, written
 from orchestra_mem.errors import (
@@ -69,7 +69,7 @@ class PostgresDatabase(SqlDatabase):
         self.schema = schema
         self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
-        self._current: Session | None = None
+        self._current: ServerConnection | None = None
         self._commits = 0
         self._closed = False
         self._name = _told_name(url)
@@ -150,7 +150,7 @@ class PostgresDatabase(SqlDatabase):
                 return
             with self._pool.connection() as connection:
                 connection.execute(f"BEGIN; {self._turn}")
-                self._current = Session(connection)
+                self._current = ServerConnection(connection)
                 try:
                     yield self._current
                     self._tell(f"{name}.commit.before")
@@ -168,7 +168,7 @@ class PostgresDatabase(SqlDatabase):
             with self._pool.connection() as connection:
                 with connection.pipeline():  # which the server commits at its end
                     connection.execute(self._turn)
-                    cursor = Session(connection).execute(query, bound(values))
+                    cursor = ServerConnection(connection).execute(query, bound(values))
                 done = written(cursor)
             self._committed(name)
             return done
@@ -205,7 +205,7 @@ class PostgresDatabase(SqlDatabase):
             return
         self._check_open()
         with self._translated(name), self._pool.connection() as connection:
-            yield Session(connection)
+            yield ServerConnection(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -216,7 +216,7 @@ class PostgresDatabase(SqlDatabase):
                 with connection.transaction():
                     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                     connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
-                    self._current = Session(connection)
+                    self._current = ServerConnection(connection)
                     yield
             finally:
                 self._current = None
@@ -225,7 +225,7 @@ class PostgresDatabase(SqlDatabase):
         """Return whether this thread is within a transaction of its own."""
         return self._own_transaction() is not None
 
-    def _own_transaction(self) -> Session | None:
+    def _own_transaction(self) -> ServerConnection | None:
         if not self._lock.acquire(blocking=False):
             return None
         try:

@@ -41,7 +41,7 @@ class _Rows:
         return [_given(row) for row in self._cursor.fetchall()] if self._cursor.description else []
 
 
-class Session:
+class ServerConnection:
     """A connection that takes SQLite's statements and values."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
