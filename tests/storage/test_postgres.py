@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,18 @@ def test_what_was_acknowledged_outlives_the_server(
     # What was refused as the server died may have been kept: then it is there once, and nothing else is.
     assert len(found) - len(kept) <= len(refused)
     assert len(set(found.values())) == len(found)
+
+
+def test_after_a_cut_no_call_waits_for_each_dead_connection(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """Whoever finds one of them dead drops them all, and has a new one soon."""
+    with closing(open_database(tmp_path, load_settings(tmp_path, {}, config))) as database:
+        with ExitStack() as at_once:
+            for _ in range(6):
+                at_once.enter_context(database.reading("each has a connection of its own"))
+        postgres.cut_connections()
+        assert until(lambda: database.value("asking", "SELECT 1"), 20) < 5
 
 
 def test_while_the_server_is_away_documents_and_the_last_context_are_there(

@@ -121,9 +121,9 @@ class PostgresDatabase(SqlDatabase):
         how: dict[str, Any] = {
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
         }  # fmt: skip
-        self._pool = ConnectionPool(
+        pool = self._pool = ConnectionPool(
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
-            configure=_configure, check=ConnectionPool.check_connection, reconnect_timeout=busy_timeout_s,
+            configure=_configure, check=lambda connection: _check(connection, pool), reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
@@ -314,6 +314,15 @@ def _told_name(url: str) -> str:
             "on, and that its parameters are libpq's"
         ) from None
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+
+
+def _check(connection: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
+    """Refuse a connection that has been cut, and drop the others: the pool waits longer with each that it finds."""
+    try:
+        ConnectionPool.check_connection(connection)
+    except psycopg.Error:
+        pool.drain()
+        raise
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
