@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -15,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem import OperationFilter, StorageError, open_memory
+from orchestra_mem import OperationFilter, ServerAwayError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.doctor.moving import move_database
+from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
@@ -152,16 +154,29 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
     """A record is refused in words within the time that is set; when the server is back it is taken."""
-    config["storage"]["busy_timeout_s"] = 1
+    config["storage"]["busy_timeout_s"] = 3
     with open_memory(tmp_path, config=config) as memory:
         work(memory, 20)
         memory.refresh()
+        last = memory.get_orchestrator_context("x")
         server.kill()
+        begun = 0.0
+        for _ in range(2):
+            begun = time.monotonic()
+            context = memory.get_orchestrator_context("y", query="where do we keep batch 14?")
+            assert (context.render(), context.for_operation) == (last.render(), "y")
+            (note,) = context.notes
+            assert note.startswith("this is the last context, nothing newer can be read: reading: postgresql://")
+        assert time.monotonic() - begun < 2  # who has waited in vain once does so no more
+        for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
+            with pytest.raises(ServerAwayError):  # nothing was given that may be shown again
+                memory.get_orchestrator_context("y", budget, where=where)
         with pytest.raises(StorageError, match=r"the server cannot be reached: see whether it runs, and storage\.url"):
             memory.record_operation("note", {"text": "lost?"})
         assert memory.documents.path("decision_log").read_text(encoding="utf-8")
         server.start()
         assert memory.record_operation("note", {"text": "back"}).id == 21
+        assert "back" in memory.get_orchestrator_context("x").render()
 
 
 def test_a_second_folder_is_refused_until_it_is_the_same(tmp_path: Path, config: dict[str, Any]) -> None:

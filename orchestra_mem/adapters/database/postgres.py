@@ -26,6 +26,7 @@ from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
     SchemaTooNewError,
+    ServerAwayError,
     StorageError,
     StorageFullError,
     StorageReadOnlyError,
@@ -33,6 +34,7 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
+_AWAY_S = 1.0  # for a read, once a call has waited in vain
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the call that meets it tells
 # PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
 _MARK = "\U00100000"
@@ -113,7 +115,7 @@ class PostgresDatabase(SqlDatabase):
         self._lock = threading.RLock()
         self._current: _Session | None = None
         self._commits = 0
-        self._closed = False
+        self._closed = self._is_away = False
         self._name = _told_name(url)
         busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
@@ -214,7 +216,7 @@ class PostgresDatabase(SqlDatabase):
                 yield own
             return
         self._check_open()
-        with self._translated(name), self._pool.connection() as connection:
+        with self._translated(name), self._pool.connection(_AWAY_S if self._is_away else None) as connection:
             yield _Session(connection)
 
     def in_transaction(self) -> bool:
@@ -281,6 +283,7 @@ class PostgresDatabase(SqlDatabase):
     def _translated(self, doing: str) -> Iterator[None]:
         try:
             yield
+            self._is_away = False
         except (psycopg.Error, PoolTimeout) as error:
             raise self._told(error, doing) from error
 
@@ -293,7 +296,8 @@ class PostgresDatabase(SqlDatabase):
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
         if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
-            return StorageError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
+            self._is_away |= isinstance(error, PoolTimeout)
+            return ServerAwayError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
         return StorageError(text)
 
 
