@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from orchestra_mem import OperationFilter, ServerAwayError, StorageError, open_memory
@@ -304,6 +305,23 @@ def test_what_others_keep_in_a_schema_is_left_alone(
     with closing(open_database(tmp_path / ".obra", load_settings(tmp_path, {}, config))) as database:
         assert "operations" in database.tables()
         assert "ops" not in database.tables()
+
+
+def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a pgbouncer does that was told to ignore them; all memories would share the tables of one schema."""
+    connect = psycopg.Connection.connect
+
+    def without_options(conninfo: str = "", **how: Any) -> Any:
+        return connect(conninfo, **{name: value for name, value in how.items() if name != "options"})
+
+    monkeypatch.setattr(psycopg.Connection, "connect", without_options)
+    monkeypatch.setattr(psycopg, "connect", without_options)
+    with pytest.raises(StorageError, match=r"left out the connection's options: its search_path is .*public' and not"):
+        open_memory(tmp_path, config=config)
+    with postgres.connect() as connection:
+        assert connection.execute("SELECT to_regclass('public.operations')").fetchone() == (None,)
 
 
 def test_a_commit_is_noticed_whatever_else_the_server_commits_meanwhile(

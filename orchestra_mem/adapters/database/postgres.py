@@ -170,8 +170,14 @@ class PostgresDatabase(SqlDatabase):
         if connection is None:
             with self._pool.connection() as taken:
                 return self._version(taken)
-        found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.schema_version",)).fetchone()
-        if found is None or found[0] is None:
+        query = "SELECT to_regclass(%s), current_setting('search_path')"
+        table, path = connection.execute(query, (f"{self.schema}.schema_version",)).fetchone() or (None, "")
+        if path != self.schema:
+            raise StorageError(
+                f"{self._name}: something before the server has left out the connection's options: its search_path is "
+                f"{path!r} and not {self.schema!r}; see docs/scale.md, about pgbouncer"
+            )
+        if table is None:
             return 0
         row = connection.execute("SELECT version FROM schema_version").fetchone()
         return int(row[0]) if row else 0
