@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_920,
     "orchestra_mem/faces": 8_250,
-    "tests": 36_730,
+    "tests": 36_760,
     "benchmarks": 10_200,
 }
 MAX_MODULE_LINES = 400
