@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks._harness import CHECKOUT
 from benchmarks._survival import draft_for
 from orchestra_mem import OrchestraMemError, open_memory
+from orchestra_mem.tiers.session_compaction import Refreshed
 from tests.postgres_server import PostgresServer
 
 _PAUSE_S = 0.02
@@ -33,11 +34,14 @@ _LOOK = (
 class Told:
     """What processes that recorded were told: the number of each key, times, and errors.
 
-    `refused` are errors that say so, `untold` any other. `seconds` are the slowest one's, `cpu_ms` their own work.
+    `calm_ms` are those records within which the window was not refreshed, `refresh_ms` the refreshes. `refused` are
+    errors that say so, `untold` any other. `seconds` are the slowest one's, `cpu_ms` their own work.
     """
 
     kept: dict[str, int] = field(default_factory=dict)
     record_ms: list[float] = field(default_factory=list)
+    calm_ms: list[float] = field(default_factory=list)
+    refresh_ms: list[float] = field(default_factory=list)
     commit_ms: list[float] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
@@ -47,7 +51,7 @@ class Told:
     def take(self, other: Told) -> None:
         """Take in what another process was told."""
         self.kept |= other.kept
-        for name in ("record_ms", "commit_ms", "refused", "untold"):
+        for name in ("record_ms", "calm_ms", "refresh_ms", "commit_ms", "refused", "untold"):
             getattr(self, name).extend(getattr(other, name))
         self.seconds = max(self.seconds, other.seconds)
         self.cpu_ms += other.cpu_ms
@@ -66,6 +70,9 @@ def record(folder: str, config: str, name: str, most: int) -> None:
         elif point == "record.commit.after":
             told.commit_ms.append((time.perf_counter() - commit[0]) * 1000)
 
+    def refreshed(memory: object, refreshed: Refreshed) -> None:
+        told.refresh_ms.append(refreshed.milliseconds)
+
     def until_closed() -> None:
         sys.stdin.read()
         ended.set()
@@ -74,6 +81,7 @@ def record(folder: str, config: str, name: str, most: int) -> None:
         memory.get_orchestrator_context("task_execution")  # whatever is loaded once is loaded now
         memory.record_operation("note", {"text": name})
         told.commit_ms.clear()
+        memory.events.refreshed.connect(refreshed)
         print("ready", flush=True)
         sys.stdin.readline()
         threading.Thread(target=until_closed, daemon=True).start()
@@ -81,10 +89,12 @@ def record(folder: str, config: str, name: str, most: int) -> None:
         while len(told.kept) < most and not ended.is_set():
             key = f"{name}-{len(told.kept) + 1}"
             kind, data = draft_for(key)
-            start = time.perf_counter()
+            start, refreshes = time.perf_counter(), len(told.refresh_ms)
             try:
                 told.kept[key] = memory.record_operation(kind, data, idempotency_key=key).id
                 told.record_ms.append((time.perf_counter() - start) * 1000)
+                if len(told.refresh_ms) == refreshes:
+                    told.calm_ms.append(told.record_ms[-1])
             except OrchestraMemError as error:
                 told.refused.append(str(error))
             except Exception as error:

@@ -7,10 +7,12 @@ outside of the lock, then holds its project's lock: for the work there on a core
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from benchmarks._harness import percentile
@@ -112,9 +114,9 @@ class _Server:
         self.locks = [Queue(self.simulation, 1) for _ in range(projects)]
         self.record_ms: list[float] = []
 
-    def record(self, project: int, then: Then, *, here: bool) -> None:
+    def record(self, project: int, then: Then, *, here: bool, begun: float | None = None) -> None:
         """One record: the caller's own work, on these cores where it is `here`, then what is done under the lock."""
-        begun, lock, costs = self.simulation.now, self.locks[project], self.costs
+        lock, costs, begun = self.locks[project], self.costs, self.simulation.now if begun is None else begun
         before = max(0.0, self.chance.choice(costs.records) - costs.held - costs.waits) + costs.more
 
         def done() -> None:
@@ -137,15 +139,35 @@ class _Server:
         )
 
 
-def in_a_row(costs: Costs, *, processes: int, cores: int, records: int, seed: int = 0) -> Outcome:
-    """Let processes record into one project without a pause, on the same cores as the server."""
+def in_a_row(
+    costs: Costs, *, processes: int, cores: int, records: int, refresh_ms: float = 0.0, every: float = math.inf,
+    seed: int = 0,
+) -> Outcome:  # fmt: skip
+    """Let processes record into one project without a pause, on the same cores as the server.
+
+    Each refreshes its window `every` so many records of them all, for `refresh_ms`, one process after the other.
+    """
     server = _Server(costs, cores, 1, seed)
+    files, refreshed = Queue(server.simulation, 1), [0] * processes
 
-    def again() -> None:
-        server.record(0, again, here=True)
+    def again(process: int) -> None:
+        begun = server.simulation.now
 
-    for _ in range(processes):
-        again()
+        def record() -> None:
+            server.record(0, partial(again, process), here=True, begun=begun)
+
+        def done() -> None:
+            files.give()
+            record()
+
+        if len(server.record_ms) // every > refreshed[process]:
+            refreshed[process] += 1
+            files.take(lambda: server.cores.use(refresh_ms, done))
+        else:
+            record()
+
+    for process in range(processes):
+        again(process)
     server.simulation.run(lambda: len(server.record_ms) < records)
     return server.outcome(cores)
 

@@ -8,6 +8,7 @@ run; the simulation has to foretell what eight processes were measured to get.
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 import time
 from collections import Counter
@@ -68,7 +69,7 @@ class Size:
 
 
 FULL_RUN = Size(records=50_000, alone=4_000, kills=30, cuts=100, operations=100_000, simulated=40_000)
-QUICK_RUN = Size(records=2_000, alone=400, kills=3, cuts=10, operations=5_000, simulated=10_000)
+QUICK_RUN = Size(records=2_000, alone=2_000, kills=3, cuts=10, operations=5_000, simulated=10_000)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +77,8 @@ class Measured:
     """Means of milliseconds that the simulation begins with, all of this run.
 
     `held` is the time of a record under the schema's lock, `idle` what of it nothing works. `reads_…` are a context and
-    a search, `seen_…` what one operation of another process adds to the next context: in all, and on the server.
+    a search, `seen_…` what one operation of another process adds to the next context: in all, and on the server. Each
+    process refreshes its window once in `refresh_every` records of all, which takes it `refresh_ms` alone.
     """
 
     record_ms: list[float]
@@ -87,6 +89,8 @@ class Measured:
     reads_server: float = 0.0
     seen: float = 0.0
     seen_server: float = 0.0
+    refresh_ms: float = 0.0
+    refresh_every: float = math.inf
 
 
 @dataclass(slots=True)
@@ -139,6 +143,7 @@ def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], fl
     with Watch(trial.server) as watch:
         told = Recorders(folder, config, PROCESSES, most=size.records // PROCESSES).end()
     n = len(told.record_ms)
+    tell_refreshes(trial, alone, told, suffix)
     report.add(f"records_per_s{suffix}", n / told.seconds, n=n, note=f"{PROCESSES} processes together")
     report.percentiles(f"record{suffix}", told.record_ms, (50, 99), note=f"in one of {PROCESSES} processes")
     report.add(f"records_per_s_alone{suffix}", len(alone.record_ms) / alone.seconds, n=len(alone.record_ms))
@@ -151,6 +156,18 @@ def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], fl
     for error in [*told.refused, *told.untold][:3]:
         report.note(f"{suffix or 'on the server'}: {error}")
     return folder, config, watch.locked
+
+
+def tell_refreshes(trial: Trial, alone: Told, told: Told, suffix: str) -> None:
+    """Tell what refreshes of the window have cost: a record within which one falls takes that much longer."""
+    report, measured = trial.report, trial.measured
+    report.percentiles(f"record_calm{suffix}", told.calm_ms, (50, 99), note="those without a refresh of the window")
+    report.add(f"refreshes{suffix}", len(told.refresh_ms), n=len(told.record_ms), note="of all processes")
+    if told.refresh_ms:
+        report.percentiles(f"refresh{suffix}", told.refresh_ms, (50,), note="within a record")
+    if measured and alone.refresh_ms and told.refresh_ms:
+        measured.refresh_ms = statistics.fmean(alone.refresh_ms)
+        measured.refresh_every = len(told.record_ms) * PROCESSES / len(told.refresh_ms)
 
 
 def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
@@ -167,7 +184,7 @@ def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
     ):
         report.add(key, value, n=n, note=f"{what}; one process, mean")
     idle = min(held, max(0.0, total - server - client))
-    return Measured(record_ms=alone.record_ms, total=total, held=held, idle=idle, server=min(held, server))
+    return Measured(record_ms=alone.calm_ms, total=total, held=held, idle=idle, server=min(held, server))
 
 
 def measure_reads(trial: Trial, folder: Path, config: dict[str, Any]) -> None:
@@ -308,7 +325,10 @@ def simulate(trial: Trial, cores: int) -> None:
         held=measured.held - measured.idle, waits=measured.idle, records=measured.record_ms,
         more=(PROCESSES - 1) * measured.seen,
     )  # fmt: skip
-    foretold = in_a_row(here, processes=PROCESSES, cores=cores, records=min(n, trial.size.records))
+    foretold = in_a_row(
+        here, processes=PROCESSES, cores=cores, records=min(n, trial.size.records), refresh_ms=measured.refresh_ms,
+        every=measured.refresh_every,
+    )  # fmt: skip
     for percent in (50, 99):
         value, real = percentile(foretold.record_ms, percent), report.figures[f"record_p{percent}_ms"].value
         report.add(f"simulated_record_p{percent}_ms", value, n=n, note=f"{PROCESSES} processes; measured {real:.3g}")

@@ -62,7 +62,7 @@ MAX_LINES = {
     "orchestra_mem/compression": 1_920,
     "orchestra_mem/faces": 8_250,
     "tests": 36_760,
-    "benchmarks": 10_200,
+    "benchmarks": 10_220,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
