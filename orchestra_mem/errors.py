@@ -18,6 +18,7 @@
         ├── DatabaseDamagedError     obra.db is not a database, or is corrupt
         ├── SchemaTooNewError        obra.db was written by a newer program
         ├── LockTimeoutError         another process held a lock too long
+        ├── ServerAwayError          the database's server cannot be reached
         └── DocumentError            a markdown document that cannot be used as it stands
             └── DocumentConflictError    it was changed by someone else meanwhile
 
@@ -149,6 +150,10 @@ class SchemaTooNewError(StorageError):
 
 class LockTimeoutError(StorageError):
     """Another process held a lock for too long."""
+
+
+class ServerAwayError(StorageError):
+    """The database's server cannot be reached now."""
 
 
 class DocumentError(StorageError):

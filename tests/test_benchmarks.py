@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, parse, percentile, run
 from benchmarks._operations import START, Generator, Work, again, recorded_commits
+from benchmarks._queueing import Costs, Outcome, agents, in_a_row, knee
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.types import Operation
@@ -196,3 +198,37 @@ def test_recorded_commits_come_with_their_pauses(tmp_path: Path) -> None:
     assert [(work.data, work.seconds) for work in recorded_commits(path)] == [(lines[0], 0.0), (lines[1], 3600.0)]
     rounds = islice(again(lambda: recorded_commits(path)), 3)
     assert [work.data for work in rounds] == [*lines, {**lines[0], "round": 2}]
+
+
+# The simulation of queues
+
+
+def test_a_queue_of_random_arrivals_waits_as_the_formula_of_pollaczek_and_khinchine_says() -> None:
+    """One lock, held for 10 ms half of the time: 5 ms of waiting on average, and the shares of time in use."""
+    costs = Costs(held=2.0, waits=8.0, records=[10.0])
+    got = agents(costs, count=50, projects=1, every_s=1.0, cores=8, records=40_000, most_seen=0)
+    assert statistics.fmean(got.record_ms) == pytest.approx(15, rel=0.03)
+    assert got.lock_used == pytest.approx(0.5, rel=0.03)
+    assert got.cores_used == pytest.approx(0.1 / 8, rel=0.03)
+
+
+def test_processes_in_a_row_get_what_the_lock_and_the_cores_give() -> None:
+    """One alone takes its own time; many get the lock in turn, or else share the cores."""
+    locked = Costs(held=1.0, waits=3.0, records=[5.0])
+    assert set(in_a_row(locked, processes=1, cores=2, records=50).record_ms) == {5.0}
+    assert in_a_row(locked, processes=8, cores=8, records=2_000).record_ms[-1] == pytest.approx(8 * 4.0)
+    busy = Costs(held=0.5, waits=0.0, records=[4.0])
+    assert statistics.median(in_a_row(busy, processes=8, cores=2, records=2_000).record_ms) == pytest.approx(
+        16, rel=0.2
+    )
+
+
+def test_the_knee_is_found() -> None:
+    """Up to a lock that is in use all the time; none where a single one is over the bound."""
+    costs = Costs(held=0.0, waits=10.0, records=[10.0])
+
+    def outcome(count: int) -> Outcome:
+        return agents(costs, count=count, projects=1, every_s=1.0, cores=1, records=2_000, most_seen=0)
+
+    assert 50 < knee(outcome, bound_ms=100) < 100
+    assert knee(outcome, bound_ms=9) == 0

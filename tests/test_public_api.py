@@ -26,8 +26,9 @@ def test_the_public_names_are_those() -> None:
         "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
         "MemoryCatalog", "MemoryCompressor", "MemoryItem", "MemoryService", "ModelError", "NewObservation",
         "NotFoundError", "ObservationFilter", "OperationFilter", "OrchestraMemError", "Orchestrator",
-        "OrchestratorContextManager", "Projects", "ResponseCache", "SchemaTooNewError", "SearchError", "ServerError",
-        "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError",
+        "OrchestratorContextManager", "Projects", "ResponseCache", "SchemaTooNewError", "SearchError",
+        "ServerAwayError", "ServerError", "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError",
+        "StorageReadOnlyError",
         "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:

@@ -21,6 +21,7 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
     document_items,
     named_apart,
@@ -93,6 +94,11 @@ class _Running:
     extended: bool = False
     before: _Running | None = None
 
+    def told(self, for_operation: str) -> OrchestratorContext:
+        """The context as the epoch has it now."""
+        context = OrchestratorContext.from_epoch(self.epoch, for_operation=for_operation, operations=self.operations)
+        return replace(context, turns=self.turns)
+
 
 @dataclass(slots=True, eq=False)
 class EpochKeeper:
@@ -157,13 +163,22 @@ class EpochKeeper:
         key = budget_tokens, asked, measure_turns
         # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
         running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
-        context = OrchestratorContext.from_epoch(
-            running.epoch, for_operation=for_operation, operations=running.operations
-        )
-        context = replace(context, turns=running.turns)
+        context = running.told(for_operation)
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
+
+    def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
+        """Return the last context for a budget, without what was recalled for it.
+
+        Raises:
+            ServerAwayError: `away`, where none was given in this epoch.
+        """
+        for (budget, *_), running in reversed(self._running.items()):
+            if budget == budget_tokens:
+                last = running.told(for_operation)
+                return replace(last, notes=(f"this is the last context, nothing newer can be read: {away}",))
+        raise away
 
     def _going_on(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
         """Go on with the epoch under way, or begin the next."""

@@ -18,7 +18,7 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.design_names import MadeOtherwise
-from orchestra_mem.errors import ClosedError
+from orchestra_mem.errors import ClosedError, ServerAwayError
 from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.history import HistoryCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
@@ -199,6 +199,8 @@ class OrchestratorContextManager(
     ) -> OrchestratorContext:  # fmt: skip
         """Build what the model is given before an operation.
 
+        While the server of the database is away it is the last one again, and its notes say so.
+
         Args:
             for_operation: the kind of operation that it is for.
             max_tokens: the budget; by default what the window holds up to its refresh threshold.
@@ -208,11 +210,11 @@ class OrchestratorContextManager(
 
         Raises:
             ValueError: the budget is negative.
+            ServerAwayError: the database's server cannot be reached, and no context was given before.
         """
         budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
         if budget_tokens < 0:
             raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-        recalled = None if query is None else self._recalled(query, budget_tokens, where)
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():
@@ -220,7 +222,14 @@ class OrchestratorContextManager(
                     self._parts.epochs.count_again(doubted)
                 return self._life.context(for_operation, budget_tokens, recalled, where, measure_turns=measure_turns)
 
-        context = self._parts.assemble(build)
+        try:
+            recalled = None if query is None else self._recalled(query, budget_tokens, where)
+            context = self._parts.assemble(build)
+        except ServerAwayError as error:
+            if where.strict:
+                raise
+            with self._lock:
+                context = self._parts.epochs.last(for_operation, budget_tokens, error)
         self._pauses.note_call()
         return context
 

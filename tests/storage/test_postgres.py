@@ -7,19 +7,22 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from orchestra_mem import OperationFilter, StorageError, open_memory
+from orchestra_mem import OperationFilter, ServerAwayError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.doctor.moving import move_database
+from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
@@ -158,20 +161,45 @@ def test_of_several_that_record_while_the_server_dies_nothing_acknowledged_is_lo
     assert sorted(found) == [*range(1, len(found) + 1)]
 
 
+def test_after_a_cut_no_call_waits_for_each_dead_connection(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """Whoever finds one of them dead drops them all, and has a new one soon."""
+    with closing(open_database(tmp_path, load_settings(tmp_path, {}, config))) as database:
+        with ExitStack() as at_once:
+            for _ in range(6):
+                at_once.enter_context(database.reading("each has a connection of its own"))
+        postgres.cut_connections()
+        assert until(lambda: database.value("asking", "SELECT 1"), 20) < 5
+
+
 def test_while_the_server_is_away_documents_and_the_last_context_are_there(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
     """A record is refused in words within the time that is set; when the server is back it is taken."""
-    config["storage"]["busy_timeout_s"] = 1
+    config["storage"]["busy_timeout_s"] = 3
     with open_memory(tmp_path, config=config) as memory:
         work(memory, 20)
         memory.refresh()
+        last = memory.get_orchestrator_context("x")
         server.kill()
+        begun = 0.0
+        for _ in range(2):
+            begun = time.monotonic()
+            context = memory.get_orchestrator_context("y", query="where do we keep batch 14?")
+            assert (context.render(), context.for_operation) == (last.render(), "y")
+            (note,) = context.notes
+            assert note.startswith("this is the last context, nothing newer can be read: reading: postgresql://")
+        assert time.monotonic() - begun < 2  # who has waited in vain once does so no more
+        for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
+            with pytest.raises(ServerAwayError):  # nothing was given that may be shown again
+                memory.get_orchestrator_context("y", budget, where=where)
         with pytest.raises(StorageError, match=r"the server cannot be reached: see whether it runs, and storage\.url"):
             memory.record_operation("note", {"text": "lost?"})
         assert memory.documents.path("decision_log").read_text(encoding="utf-8")
         server.start()
         assert memory.record_operation("note", {"text": "back"}).id == 21
+        assert "back" in memory.get_orchestrator_context("x").render()
 
 
 def test_a_connection_that_was_cut_is_met_by_nobody(
@@ -312,6 +340,23 @@ def test_what_others_keep_in_a_schema_is_left_alone(
     with closing(open_database(tmp_path / ".obra", load_settings(tmp_path, {}, config))) as database:
         assert "operations" in database.tables()
         assert "ops" not in database.tables()
+
+
+def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a pgbouncer does that was told to ignore them; all memories would share the tables of one schema."""
+    connect = psycopg.Connection.connect
+
+    def without_options(conninfo: str = "", **how: Any) -> Any:
+        return connect(conninfo, **{name: value for name, value in how.items() if name != "options"})
+
+    monkeypatch.setattr(psycopg.Connection, "connect", without_options)
+    monkeypatch.setattr(psycopg, "connect", without_options)
+    with pytest.raises(StorageError, match=r"left out the connection's options: its search_path is .*public' and not"):
+        open_memory(tmp_path, config=config)
+    with postgres.connect() as connection:
+        assert connection.execute("SELECT to_regclass('public.operations')").fetchone() == (None,)
 
 
 def test_a_commit_is_noticed_whatever_else_the_server_commits_meanwhile(

@@ -28,6 +28,7 @@ from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
     SchemaTooNewError,
+    ServerAwayError,
     StorageError,
     StorageFullError,
     StorageReadOnlyError,
@@ -37,6 +38,7 @@ from orchestra_mem.ports import WritePoint
 _MOST_CONNECTIONS = 8
 _SILENT_S = 30  # then the system asks whether the other side still lives, and keeps what stands between from forgetting
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that meets it tells
+_AWAY_S = 1.0  # for a read, once a call has waited in vain
 
 
 class PostgresDatabase(SqlDatabase):
@@ -71,7 +73,7 @@ class PostgresDatabase(SqlDatabase):
         self._lock = threading.RLock()
         self._current: ServerConnection | None = None
         self._commits = 0
-        self._closed = False
+        self._closed = self._is_away = False
         self._name = _told_name(url)
         self._turn = _TURN.format(_LOCK.format(schema))
         self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
@@ -85,9 +87,9 @@ class PostgresDatabase(SqlDatabase):
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
             "keepalives_idle": _SILENT_S,
         }  # fmt: skip
-        self._pool = ConnectionPool(
+        pool = self._pool = ConnectionPool(
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
-            configure=configure, check=_check, reconnect_timeout=busy_timeout_s,
+            configure=configure, check=lambda connection: _check(connection, pool), reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
         weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
         try:
@@ -130,8 +132,14 @@ class PostgresDatabase(SqlDatabase):
             connection.execute("UPDATE schema_version SET version = %s", (len(MIGRATIONS),))
 
     def _version(self, connection: psycopg.Connection[Any]) -> int:
-        found = connection.execute("SELECT to_regclass(%s)", (f"{self.schema}.schema_version",)).fetchone()
-        if found is None or found[0] is None:
+        query = "SELECT to_regclass(%s), current_setting('search_path')"
+        table, path = connection.execute(query, (f"{self.schema}.schema_version",)).fetchone() or (None, "")
+        if path != self.schema:
+            raise StorageError(
+                f"{self._name}: something before the server has left out the connection's options: its search_path is "
+                f"{path!r} and not {self.schema!r}; see docs/scale.md, about pgbouncer"
+            )
+        if table is None:
             return 0
         row = connection.execute("SELECT version FROM schema_version").fetchone()
         return int(row[0]) if row else 0
@@ -204,7 +212,7 @@ class PostgresDatabase(SqlDatabase):
                 yield own
             return
         self._check_open()
-        with self._translated(name), self._pool.connection() as connection:
+        with self._translated(name), self._pool.connection(_AWAY_S if self._is_away else None) as connection:
             yield ServerConnection(connection)
 
     @contextmanager
@@ -285,6 +293,7 @@ class PostgresDatabase(SqlDatabase):
     def _translated(self, doing: str) -> Iterator[None]:
         try:
             yield
+            self._is_away = False
         except (psycopg.Error, PoolTimeout) as error:
             raise self._told(error, doing) from error
 
@@ -299,7 +308,8 @@ class PostgresDatabase(SqlDatabase):
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
         if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
-            return StorageError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
+            self._is_away |= isinstance(error, PoolTimeout)
+            return ServerAwayError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
         return StorageError(text)
 
 
@@ -327,7 +337,14 @@ def _told_name(url: str) -> str:
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
 
 
-def _check(connection: psycopg.Connection[Any]) -> None:
-    """Refuse one that the server has closed, without asking it: its last words come first, then the end."""
-    for _ in range(2):
-        connection.pgconn.consume_input()
+def _check(connection: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
+    """Refuse one that the server has closed, without asking it: its last words come first, then the end.
+
+    The others are dropped with it: the pool waits longer with each dead one that it finds.
+    """
+    try:
+        for _ in range(2):
+            connection.pgconn.consume_input()
+    except psycopg.Error:
+        pool.drain()
+        raise
