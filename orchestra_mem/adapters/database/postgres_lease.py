@@ -36,7 +36,7 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, timeout_s: floa
     moment without knowing it: meanwhile its lease keeps the others away.
 
     Args:
-        pool: gives connections; one is held throughout.
+        pool: gives connections; one is held throughout, and another for a moment.
         schema: the memory's.
         name: what is held.
         timeout_s: how long to wait for it.
@@ -46,31 +46,33 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, timeout_s: floa
         psycopg.Error: the server cannot be reached.
     """
     values = {"name": name, "holder": f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}"}
-    key = (f"orchestra-mem {name} {schema}",)
-    with pool.connection() as connection:
-        connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
+    connection = pool.getconn()
+    try:
+        # Within a transaction, as what stands between may give each to another of the server's processes.
+        connection.execute("BEGIN")
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {name} {schema}",))
+        _take(pool, values, timeout_s)
         try:
-            _take(connection, values, timeout_s)
             yield
         finally:
-            with suppress(psycopg.Error, PoolTimeout):
-                try:
-                    connection.execute(_END, values)
-                    connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
-                except psycopg.Error:  # cut off: the lock is gone with it, the lease is not
-                    with pool.connection(timeout=_LEASE_S) as another:
-                        another.execute(_END, values)
+            with suppress(psycopg.Error, PoolTimeout), pool.connection(timeout=_LEASE_S) as another:
+                another.execute(_END, values)
+    finally:
+        with suppress(psycopg.Error):  # cut off: the lock is gone with it
+            connection.execute("ROLLBACK")
+        pool.putconn(connection)
 
 
-def _take(connection: psycopg.Connection[Any], values: dict[str, str], timeout_s: float) -> None:
+def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -> None:
     ends, dead = time.monotonic() + timeout_s, ""
-    while connection.execute(_TAKE, {**values, "lease": _LEASE_S, "dead": dead}).fetchone() is None:
-        row = connection.execute("SELECT holder FROM write_leases WHERE name = %s", (values["name"],)).fetchone()
-        dead = row[0] if row and _has_died(row[0]) else ""
-        if time.monotonic() > ends:
-            raise LockTimeoutError(f"another machine ({row and row[0]}) has held the {values['name']} for too long")
-        if not dead:
-            time.sleep(_POLL_S)
+    with pool.connection() as connection:
+        while connection.execute(_TAKE, {**values, "lease": _LEASE_S, "dead": dead}).fetchone() is None:
+            row = connection.execute("SELECT holder FROM write_leases WHERE name = %s", (values["name"],)).fetchone()
+            dead = row[0] if row and _has_died(row[0]) else ""
+            if time.monotonic() > ends:
+                raise LockTimeoutError(f"another machine ({row and row[0]}) has held the {values['name']} for too long")
+            if not dead:
+                time.sleep(_POLL_S)
 
 
 def _has_died(holder: str) -> bool:
