@@ -307,6 +307,7 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
 
     assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is no backup: there is no such folder"
     assert restored(kept) == f"{kept} is no backup: it has no .obra/backup.json"
+    assert "/backup.json: File name too long" in restored(tmp_path / ("x" * 300))
     url = restored(target, ORCHESTRA_MEM__STORAGE__URL="postgresql:///x")
     assert url.startswith(
         "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
@@ -320,8 +321,9 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     assert restored(target) == f"{target} was made by a newer orchestra-mem, 9.0: install that one"
     mark.write_text(json.dumps({**said, "files": {"../../bakery/.obra/obra.db": ""}}))
     assert restored(target) == f"{mark} is damaged: it names files outside of the backup"
-    mark.write_bytes(b"{")
-    assert restored(target).startswith(f"{mark} is damaged: ")
+    for broken in ("{", "[]", '{"schema": 1}'):
+        mark.write_text(broken)
+        assert restored(target) == f"{mark} is damaged: it is not as `backup` writes it"
     mark.write_text(json.dumps(said))
     log.write_text("Less.")
     (target / ".obra" / "memory" / "work_plan.md").unlink()

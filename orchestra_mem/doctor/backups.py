@@ -136,19 +136,19 @@ def check_backup(folder: Path) -> Backup:
     """
     home = folder / HOME
     mark = home / BACKUP_MARK
-    if not mark.is_file():
-        why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
-        raise StorageError(f"{folder} is no backup: {why}")
     try:
         with telling("reading", mark):
+            if not mark.is_file():
+                why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
+                raise StorageError(f"{folder} is no backup: {why}")
             found = json.loads(mark.read_bytes())
         if found["schema"] > len(MIGRATIONS):
             raise SchemaTooNewError(f"{folder} was made by a newer orchestra-mem, {found['program']}: install that one")
         backup = Backup(**found)
         if not all(_is_within(home / name, home) for name in backup.files):
-            raise ValueError("it names files outside of the backup")
+            raise StorageError(f"{mark} is damaged: it names files outside of the backup")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"{mark} is damaged: {error}") from error
+        raise StorageError(f"{mark} is damaged: it is not as `backup` writes it") from error
     _compare(backup.files, home)
     return backup
 
