@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -343,6 +344,21 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
 
     told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=limit)
     assert "free some space" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
+
+
+def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: Path) -> None:
+    """A folder of the memory, for a user whom rights bind."""
+
+    def bind() -> None:
+        for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
+            ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
+
+    versions = kept / ".obra" / "memory" / "versions"
+    versions.mkdir(mode=0o300, exist_ok=True)
+    versions.chmod(0o300)
+    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bind)
+    assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
 

@@ -27,7 +27,7 @@ from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
-from orchestra_mem.errors import SchemaTooNewError, StorageError
+from orchestra_mem.errors import SchemaTooNewError, StorageError, storage_error
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -196,7 +196,12 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
 
 def _files(place: Place) -> Iterator[tuple[str, Path]]:
     """The files that are backed up, by their paths in `.obra`; documents that are kept elsewhere go there too."""
-    for folder, _, names in os.walk(place.home):
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # gone this instant
+            raise storage_error(error, "reading", Path(error.filename))
+
+    for folder, _, names in os.walk(place.home, onerror=refuse):
         for path in (Path(folder, name) for name in names):
             name = path.relative_to(place.home).as_posix()
             if not name.startswith(_LEFT_OUT) and path.is_file():
