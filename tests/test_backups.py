@@ -248,6 +248,17 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     assert [path.name for path in kept.iterdir()] == [".obra"]
 
 
+def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, kept: Path) -> None:
+    """As the folder's owner has set it, for the folders in it too."""
+    home, target = kept / ".obra", tmp_path / "backup"
+    home.chmod(0o700)
+    (home / "memory").chmod(0o750)
+    program("-C", kept, "backup", target)
+    program("-C", kept, "restore-backup", target, "--replace")
+    for each in (target / ".obra", home):
+        assert [path.stat().st_mode & 0o777 for path in (each, each / "memory")] == [0o700, 0o750]
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:

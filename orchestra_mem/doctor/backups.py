@@ -234,6 +234,7 @@ def _copy(path: Path, target: Path) -> str:
     if path.suffix == ".md":
         settled(path)  # an editor that writes into the file itself is waited for
     target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.chmod(path.parent.stat().st_mode & 0o777 | 0o700)
     found = hashlib.sha256()
     with path.open("rb") as file:
         target.unlink(missing_ok=True)
