@@ -259,6 +259,15 @@ def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, 
         assert [path.stat().st_mode & 0o777 for path in (each, each / "memory")] == [0o700, 0o750]
 
 
+def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path, kept: Path) -> None:
+    """As where two are made at once: it says so, and leaves nothing."""
+    target = tmp_path / "backup"
+    settings, other = load_settings(kept, {}), target / "other"
+    with pytest.raises(StorageError, match=f"writing {target}: Directory not empty"):
+        make_backup(kept, settings, target, on_step=lambda step: other.mkdir(parents=True, exist_ok=True))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "bakery"]
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:

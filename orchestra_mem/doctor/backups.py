@@ -180,15 +180,15 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
             yield folder
             for path in (*folder.rglob("*"), folder):
                 sync_folder(path)  # files as well
+            if aside is None:
+                os.rename(folder, target)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         # From here on nothing is removed: it may be what stood there.
-        if aside is None:
-            os.rename(folder, target)
-        elif exchange(folder, target):
+        if aside and exchange(folder, target):
             os.rename(folder, aside)
-        else:  # where files cannot be exchanged, nothing stands there for an instant
+        elif aside:  # where files cannot be exchanged, nothing stands there for an instant
             os.rename(target, aside)
             os.rename(folder, target)
         sync_folder(target.parent)
