@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_810,
+    "orchestra_mem": 54_802,
     "orchestra_mem/core": 12_760,
     "orchestra_mem/core/context": 1_210,
     "orchestra_mem/core/documents": 3_520,

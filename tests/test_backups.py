@@ -202,7 +202,7 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
                 leftover.rename(tmp_path / f"seen-{attempt}")
         before = len(told)
         until(lambda: len(told) > before)
-        make_backup(project, load_settings(project, {}), tmp_path / "last", on_step=lambda step: None)
+        make_backup(project, load_settings(project, {}), tmp_path / "last", on_table=lambda table, rows: None)
         check_backup(tmp_path / "last")
     assert ended >= 2
 
@@ -264,7 +264,7 @@ def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path
     target = tmp_path / "backup"
     settings, other = load_settings(kept, {}), target / "other"
     with pytest.raises(StorageError, match=f"writing {target}: Directory not empty"):
-        make_backup(kept, settings, target, on_step=lambda step: other.mkdir(parents=True, exist_ok=True))
+        make_backup(kept, settings, target, on_table=lambda table, rows: other.mkdir(parents=True, exist_ok=True))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "bakery"]
 
 
