@@ -45,10 +45,10 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_802,
+    "orchestra_mem": 54_806,
     "orchestra_mem/core": 12_760,
     "orchestra_mem/core/context": 1_210,
-    "orchestra_mem/core/documents": 3_520,
+    "orchestra_mem/core/documents": 3_524,
     "orchestra_mem/core/facts": 1_570,
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_990,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_920,
     "orchestra_mem/faces": 8_310,
-    "tests": 36_510,
+    "tests": 36_560,
     "benchmarks": 9_590,
 }
 MAX_MODULE_LINES = 400
