@@ -174,7 +174,8 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     if error.errno in _FULL:
         return StorageFullError(f"{doing} {path}: {cause}; free some space, then go on: nothing recorded is lost")
     if error.errno in _READ_ONLY:
-        return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to write there")
+        right = "read" if doing == "reading" else "write"
+        return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to {right} there")
     return StorageError(f"{doing} {path}: {cause}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -201,7 +202,7 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
                 leftover.rename(tmp_path / f"seen-{attempt}")
         before = len(told)
         until(lambda: len(told) > before)
-        make_backup(project, load_settings(project, {}), tmp_path / "last", on_step=lambda step: None)
+        make_backup(project, load_settings(project, {}), tmp_path / "last", on_table=lambda table, rows: None)
         check_backup(tmp_path / "last")
     assert ended >= 2
 
@@ -245,6 +246,26 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     with open_memory(tmp_path) as memory:
         assert len(memory.operations()) == 2
     assert [path.name for path in kept.iterdir()] == [".obra"]
+
+
+def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, kept: Path) -> None:
+    """As the folder's owner has set it, for the folders in it too."""
+    home, target = kept / ".obra", tmp_path / "backup"
+    home.chmod(0o700)
+    (home / "memory").chmod(0o750)
+    program("-C", kept, "backup", target)
+    program("-C", kept, "restore-backup", target, "--replace")
+    for each in (target / ".obra", home):
+        assert [path.stat().st_mode & 0o777 for path in (each, each / "memory")] == [0o700, 0o750]
+
+
+def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path, kept: Path) -> None:
+    """As where two are made at once: it says so, and leaves nothing."""
+    target = tmp_path / "backup"
+    settings, other = load_settings(kept, {}), target / "other"
+    with pytest.raises(StorageError, match=f"writing {target}: Directory not empty"):
+        make_backup(kept, settings, target, on_table=lambda table, rows: other.mkdir(parents=True, exist_ok=True))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "bakery"]
 
 
 @pytest.mark.timeout(300)
@@ -307,6 +328,7 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
 
     assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is no backup: there is no such folder"
     assert restored(kept) == f"{kept} is no backup: it has no .obra/backup.json"
+    assert "/backup.json: File name too long" in restored(tmp_path / ("x" * 300))
     url = restored(target, ORCHESTRA_MEM__STORAGE__URL="postgresql:///x")
     assert url.startswith(
         "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
@@ -320,8 +342,9 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     assert restored(target) == f"{target} was made by a newer orchestra-mem, 9.0: install that one"
     mark.write_text(json.dumps({**said, "files": {"../../bakery/.obra/obra.db": ""}}))
     assert restored(target) == f"{mark} is damaged: it names files outside of the backup"
-    mark.write_bytes(b"{")
-    assert restored(target).startswith(f"{mark} is damaged: ")
+    for broken in ("{", "[]", '{"schema": 1}'):
+        mark.write_text(broken)
+        assert restored(target) == f"{mark} is damaged: it is not as `backup` writes it"
     mark.write_text(json.dumps(said))
     log.write_text("Less.")
     (target / ".obra" / "memory" / "work_plan.md").unlink()
@@ -341,6 +364,21 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
 
     told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=limit)
     assert "free some space" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
+
+
+def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: Path) -> None:
+    """A folder of the memory, for a user whom rights bind."""
+
+    def bind() -> None:
+        for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
+            ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
+
+    versions = kept / ".obra" / "memory" / "versions"
+    versions.mkdir(mode=0o300, exist_ok=True)
+    versions.chmod(0o300)
+    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bind)
+    assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
 

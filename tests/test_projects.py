@@ -217,6 +217,8 @@ def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: C
         assert memory.operations()[-1].data == {"role": "user", "text": "We decided to bake rye bread."}
     with pytest.raises(StorageError, match=f"writing to {home}/projects: "):
         Projects().add(project)
+    with pytest.raises(StorageError, match=f"reading {home}/projects: "):
+        Projects().list()
 
 
 @pytest.mark.parametrize(("options", "why"), [("size=8k", "No space left on device"), ("ro", "Read-only file system")])

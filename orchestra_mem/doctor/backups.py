@@ -27,7 +27,7 @@ from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
-from orchestra_mem.errors import SchemaTooNewError, StorageError
+from orchestra_mem.errors import SchemaTooNewError, StorageError, storage_error
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -54,36 +54,39 @@ class Backup:
     files: dict[str, str]
 
 
-def make_backup(project: Path, settings: Settings, target: Path, *, on_step: Callable[[str], None]) -> Backup:
+def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Callable[[str, int], None]) -> Backup:
     """Copy a memory into a new folder. Records go on meanwhile; who writes a document waits a moment.
 
-    Whatever ends it early leaves no `target`. `on_step` is told what is copied next.
+    Whatever ends it early leaves no `target`. `on_table` is told each table, with the number of its rows.
 
     Raises:
         StorageError: `target` is there already or cannot be made, or something cannot be read.
     """
     place = Place.of(project, settings)
-    _check_target(target, place)
+    if os.path.lexists(target):
+        example = f", as {target / place.project.name}" if target.is_dir() else ""
+        raise StorageError(f"{target} is there already, and no backup replaces anything: name a new folder{example}")
+    if not target.parent.is_dir():
+        raise StorageError(f"there is no folder {target.parent} to make the backup in")
+    if any(_is_within(target, each) for each in (place.home, *place.folders)):
+        raise StorageError(f"{target} lies within the memory itself: name a folder elsewhere")
     with (
         _unfinished(target) as folder,
         closing(open_database(place.home, settings)) as database,
         closing(open_store(place, settings, database)) as store,
         ExitStack() as moment,
     ):
-        home, copied = folder / HOME, dict[str, tuple[object, str]]()
+        home, copied = folder / HOME, dict[str, object]()
         home.mkdir()
         shutil.copymode(place.home, home)
-        on_step("documents")
         _copy_changed(place, home, copied)
         with store.lock():  # only what has changed since is left to copy
             made = datetime.now(UTC)
             moment.enter_context(database.snapshot())
             _copy_changed(place, home, copied)
-        rows, digest = copy_to_file(database, home / _DATABASE, on_table=lambda table, _: on_step(table))
+        rows, digest = copy_to_file(database, home / _DATABASE, on_table=on_table)
         if (file := database_file(place.home, settings)) is not None:
             shutil.copymode(file, home / _DATABASE)
-        on_step("comparing")
-        _compare({name: digest for name, (_, digest) in copied.items()}, home)
         left_out = _make_self_contained(home / "config.yaml", place)
         if settings.storage.url:
             no_working_copy(Place.of(folder, load_settings(folder, {})))
@@ -136,31 +139,21 @@ def check_backup(folder: Path) -> Backup:
     """
     home = folder / HOME
     mark = home / BACKUP_MARK
-    if not mark.is_file():
-        why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
-        raise StorageError(f"{folder} is no backup: {why}")
     try:
         with telling("reading", mark):
+            if not mark.is_file():
+                why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
+                raise StorageError(f"{folder} is no backup: {why}")
             found = json.loads(mark.read_bytes())
         if found["schema"] > len(MIGRATIONS):
             raise SchemaTooNewError(f"{folder} was made by a newer orchestra-mem, {found['program']}: install that one")
         backup = Backup(**found)
         if not all(_is_within(home / name, home) for name in backup.files):
-            raise ValueError("it names files outside of the backup")
+            raise StorageError(f"{mark} is damaged: it names files outside of the backup")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"{mark} is damaged: {error}") from error
+        raise StorageError(f"{mark} is damaged: it is not as `backup` writes it") from error
     _compare(backup.files, home)
     return backup
-
-
-def _check_target(target: Path, place: Place) -> None:
-    if os.path.lexists(target):
-        example = f", as {target / place.project.name}" if target.is_dir() else ""
-        raise StorageError(f"{target} is there already, and no backup replaces anything: name a new folder{example}")
-    if not target.parent.is_dir():
-        raise StorageError(f"there is no folder {target.parent} to make the backup in")
-    if any(_is_within(target, each) for each in (place.home, place.memory, place.sessions)):
-        raise StorageError(f"{target} lies within the memory itself: name a folder elsewhere")
 
 
 def _is_within(path: Path, folder: Path) -> bool:
@@ -180,15 +173,15 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
             yield folder
             for path in (*folder.rglob("*"), folder):
                 sync_folder(path)  # files as well
+            if aside is None:
+                os.rename(folder, target)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         # From here on nothing is removed: it may be what stood there.
-        if aside is None:
-            os.rename(folder, target)
-        elif exchange(folder, target):
+        if aside and exchange(folder, target):
             os.rename(folder, aside)
-        else:  # where files cannot be exchanged, nothing stands there for an instant
+        elif aside:  # where files cannot be exchanged, nothing stands there for an instant
             os.rename(target, aside)
             os.rename(folder, target)
         sync_folder(target.parent)
@@ -196,7 +189,12 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
 
 def _files(place: Place) -> Iterator[tuple[str, Path]]:
     """The files that are backed up, by their paths in `.obra`; documents that are kept elsewhere go there too."""
-    for folder, _, names in os.walk(place.home):
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # gone this instant
+            raise storage_error(error, "reading", Path(error.filename))
+
+    for folder, _, names in os.walk(place.home, onerror=refuse):
         for path in (Path(folder, name) for name in names):
             name = path.relative_to(place.home).as_posix()
             if not name.startswith(_LEFT_OUT) and path.is_file():
@@ -211,33 +209,28 @@ def _elsewhere(place: Place) -> Mapping[str, Path]:
     return {known: each for known, each in folders.items() if not _is_within(each, place.home)}
 
 
-def _copy_changed(place: Place, home: Path, copied: dict[str, tuple[object, str]]) -> None:
-    """Copy what has changed since it was copied last, and remove what is gone; `copied` has states and digests."""
+def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
+    """Copy what has changed since it was copied last, and remove what is gone; `copied` has the state of each."""
     found = dict(_files(place))
     for name, path in found.items():
         with telling("copying", path), suppress(FileNotFoundError):  # gone this instant
             state = (status := path.stat()).st_ino, status.st_size, status.st_mtime_ns
-            if name not in copied or copied[name][0] != state:
-                copied[name] = state, _copy(path, home / name)
+            if copied.get(name) != state:
+                _copy(path, home / name)
+                copied[name] = state
     for name in copied.keys() - found.keys():
         (home / name).unlink()
         del copied[name]
 
 
-def _copy(path: Path, target: Path) -> str:
-    """Copy a file; gives the digest of what was read."""
+def _copy(path: Path, target: Path) -> None:
+    """Copy a file, with the rights of its folder and its own."""
     if path.suffix == ".md":
         settled(path)  # an editor that writes into the file itself is waited for
     target.parent.mkdir(parents=True, exist_ok=True)
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        target.unlink(missing_ok=True)
-        with target.open("wb") as copy:
-            while part := file.read(1 << 20):
-                found.update(part)
-                copy.write(part)
-    shutil.copystat(path, target)
-    return found.hexdigest()
+    target.parent.chmod(path.parent.stat().st_mode & 0o777 | 0o700)
+    target.unlink(missing_ok=True)
+    shutil.copy2(path, target)
 
 
 def _digest(path: Path) -> str:

@@ -145,7 +145,7 @@ def backup(
     run: Invocation,
     folder: Annotated[Path, Argument(metavar="FOLDER", help="The backup, which is not there yet.")],
 ) -> CommandResult:
-    """Copy the memory into a new folder while programs use it, and verify every row and file.
+    """Copy the memory into a new folder while programs use it, and verify every row.
 
     Example: orchestra-mem backup ../bakery-backup
     """
@@ -158,12 +158,12 @@ def backup(
         task = bar.add_task("", total=None)
         made = make_backup(
             run.project, load_settings(run.project, os.environ), target,
-            on_step=lambda step: bar.update(task, description=step),
+            on_table=lambda table, rows: bar.update(task, description=table),
         )  # fmt: skip
     record = {**asdict(made), "files": len(made.files), "backup": target}
     rows, files = counted(made.rows, "row"), counted(len(made.files), "file")
     notes = [f"not in it, as it would lead elsewhere or give a secret away: {key}" for key in made.left_out]
-    return CommandResult(record, f"backed up to {target}: {rows} and {files}, each compared\n", notes=notes)
+    return CommandResult(record, f"backed up to {target}: {rows}, each compared, and {files}\n", notes=notes)
 
 
 @command("Look after", name="restore-backup")

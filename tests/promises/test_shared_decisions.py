@@ -308,6 +308,18 @@ def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) ->
     assert [(each.number, each.text) for each in shop.shared_decisions()] == [("K2", EVERYBODYS)]
 
 
+def test_what_is_shared_again_is_for_those_whom_that_names(home: Path, opened: Open) -> None:
+    """Whoever shares it, in the same words as before or others: the line that says so comes back with it."""
+    shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
+    shop.share_decision("K1", tags=["pages"])
+    for name, memory in {"shop": shop, "web": web}.items():
+        _take_out(home)
+        entry = memory.share_decision("K1", tags=["pages"], again=True).entry
+        assert entry is not None
+        assert (entry.project, entry.tags) == (name, ("pages",))
+        assert memory.shared_log.faults() == []
+
+
 def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, opened: Open) -> None:
     """With a query and without; not in the project that it came from, and not where its tags are others."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")

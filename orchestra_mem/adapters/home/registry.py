@@ -124,9 +124,10 @@ class ProjectRegistry:
                     file.unlink(missing_ok=True)
 
     def _files(self) -> list[tuple[Path, ListedProject]]:
-        with self._in_words("reading"):
-            files = [*self.folder.glob("*.json")] if self.folder.exists() else []
-        return [(file, each) for file in files if (each := _read(file))]
+        with self._in_words("reading"), suppress(FileNotFoundError):  # nothing has been listed yet
+            files = [file for file in self.folder.iterdir() if file.suffix == ".json"]
+            return [(file, each) for file in files if (each := _read(file))]
+        return []
 
     @contextmanager
     def _in_words(self, doing: str) -> Iterator[None]:

@@ -145,7 +145,11 @@ def _agreed(
         stays_away = key in new and (ahead or key[0] in "@=-")
         if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
             stays_away = False
-        in_base[old[key][0].place] = new[key][0].row if stays_away else None
+        place = old[key][0].place
+        in_base[place] = new[key][0].row if stays_away else None
+        # What says below an entry of the shared log for whom it is goes with it, or it would stay away from a new one.
+        if not stays_away and "".join(base.split("\n")[place + 1 : place + 3]).lstrip().startswith("*Shared by "):
+            in_base[place + 2] = None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
         if line.key[0] == "-" and changed.get(line.place, line.row):
             changed[line.place] = f"{line.row}{_MARK}{line.section}"
