@@ -178,7 +178,7 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
     """At any moment: there is a whole one or none, who records goes on, and the next one is made."""
     ended = 0
     with recording(project, 1) as told:
-        until(lambda: len(told) > 300)
+        until(lambda: len(told) > 60)
         for attempt in range(4):
             target = tmp_path / f"backup{attempt}"
             with start("-m", "orchestra_mem", "-C", project, "backup", target) as running:
