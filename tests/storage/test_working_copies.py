@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,26 @@ def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, s
         assert "We close on Sundays." in machine.text()
     with closing(open_database(machine.project / ".obra", file)) as database:
         assert database.value("test", "SELECT count(*) FROM shared_files") == 0
+
+
+def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_later(
+    laptop: Machine, desk: Machine
+) -> None:
+    """The server has it already; what a person saves here afterwards is shared as ever."""
+    desk.open().close()
+    full = False
+
+    def disk(point: str) -> None:
+        if full and point == "document.rename.before":
+            raise OSError(ENOSPC, "No space left on device")
+
+    with open_memory(laptop.project, config=laptop.config, write_point=disk) as here:
+        here.record_operation("decision", {"text": "We close at noon."})
+        full = True
+        here.refresh()
+    with laptop.open():
+        assert "at noon" in laptop.text()
+        laptop.edit("## Decisions", "## Notes\n\n- saved after it\n\n## Decisions")
+    with laptop.open(), desk.open():
+        assert "saved after it" in desk.text()
+        assert desk.text() == laptop.text()

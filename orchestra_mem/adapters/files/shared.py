@@ -249,9 +249,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share_text(self, name: str, text: str, *, known: int | None = None) -> int:
         known = self._copies.revision(name) if known is None else known
-        revision = self._files.put(self._file(name, text), known=known)
-        self._step(revision)
-        return revision
+        return self._files.put(self._file(name, text), known=known)
 
     def _share_removal(self, path: Path, moved_to: str = "") -> None:
         name = self._name(path)
@@ -270,6 +268,7 @@ class SharedDocumentStore(FileDocumentStore):
         state = self.state(path)
         is_it = self._settled(path) == self._bytes(name, copy)
         self._copies.bring(name, revision, state if is_it else None, None if _VERSIONS in name else copy)
+        self._step(revision)
 
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
