@@ -310,3 +310,15 @@ def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_late
     with laptop.open(), desk.open():
         assert "saved after it" in desk.text()
         assert desk.text() == laptop.text()
+
+
+def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machine, desk: Machine) -> None:
+    """An editor of another encoding has saved it; the lines of others are merged with them."""
+    with laptop.open() as here, desk.open():
+        saved = laptop.log.read_bytes().replace(b"## Decisions", b"## Notes\n\n- cr\xe8me\n\n## Decisions")
+        laptop.log.write_bytes(saved)
+        until(lambda: b"cr\xe8me" in desk.log.read_bytes())
+        desk.log.write_bytes(desk.log.read_bytes().replace(b"on Tuesdays", b"on Mondays"))
+        until(lambda: b"on Mondays" in laptop.log.read_bytes())
+        here.refresh()
+        assert b"cr\xe8me" in laptop.log.read_bytes()
