@@ -5,6 +5,7 @@ What many rounds of edits, cuts and kills leave is for `benchmarks/machines.py`.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -322,3 +323,13 @@ def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machin
         until(lambda: b"on Mondays" in laptop.log.read_bytes())
         here.refresh()
         assert b"cr\xe8me" in laptop.log.read_bytes()
+
+
+def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Machine, desk: Machine) -> None:
+    """A folder there, and a file whose name is no text in UTF-8."""
+    versions = laptop.log.parent / "versions"
+    (versions / "folder.md").mkdir(parents=True)
+    Path(os.fsdecode(os.fsencode(versions) + b"/caf\xe9.md")).write_text("What is that?", "utf-8")
+    laptop.edit("on Tuesdays", "on Mondays")
+    with laptop.open(), desk.open():
+        assert "on Mondays" in desk.text()

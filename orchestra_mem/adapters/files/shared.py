@@ -160,9 +160,9 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share_versions(self) -> None:
         """Share versions that were kept here while the server could not be reached."""
-        known = self._copies.names()
+        known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
-            if (name := self._name(path)) not in known and name is not None:
+            if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
 
     def _here(self, path: Path) -> Copy | None:
@@ -274,10 +274,11 @@ class SharedDocumentStore(FileDocumentStore):
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
 
     def _name(self, path: Path) -> str | None:
-        """The name of a document on every machine; None for what is none."""
+        """The name of a document on every machine; None for what is none, as a name that is no text in UTF-8."""
         for name, folder in self._folders.items():
             if path.suffix == ".md" and path.is_relative_to(folder):
-                return f"{name}/{path.relative_to(folder).as_posix()}"
+                rest = path.relative_to(folder).as_posix()
+                return f"{name}/{rest}" if rest.isprintable() else None
         return None
 
     def _path(self, name: str) -> Path:
