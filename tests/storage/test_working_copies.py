@@ -195,6 +195,26 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(laptop: Machi
         assert "A remark of mine." in archive.read_text("utf-8")
 
 
+def test_what_is_saved_in_a_session_whose_archive_was_edited_elsewhere_goes_along(
+    laptop: Machine, desk: Machine
+) -> None:
+    """The archive has been changed since the document became it: both remarks stand there."""
+    desk.open().close()
+    (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
+    with laptop.open() as here:
+        here.flush_session()
+    (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
+    archive.write_text(archive.read_text("utf-8") + "\nA remark from the laptop.\n", "utf-8")
+    laptop.open().close()
+    live.write_text(live.read_text("utf-8") + "\nA remark from the desk.\n", "utf-8")
+    for machine in (desk, laptop, desk):
+        machine.open().close()
+    assert not live.exists()
+    assert laptop.files() == desk.files()
+    for machine in ("laptop", "desk"):
+        assert f"A remark from the {machine}." in archive.read_text("utf-8")
+
+
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
     """History, and what is restored on one stands on the other."""
     with laptop.open() as here, desk.open() as there:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -118,11 +119,11 @@ class SharedDocumentStore(FileDocumentStore):
         newer = self._files.newer_than(self._copies.through)
         if not newer and not self._copies.through:
             self._share_all()
-        all_taken = True
-        for file in newer:
-            all_taken &= self._done(self._take, file)
-            if all_taken:
-                self._copies.through = file.revision
+        # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
+        in_order = sorted(newer, key=lambda file: file.text is None)
+        taken = {file.revision for file in in_order if self._done(self._take, file)}
+        for file in takewhile(lambda file: file.revision in taken, newer):
+            self._copies.through = file.revision
         everything = self._is_due
         if everything:
             self._all_seen_s = time.monotonic()
@@ -233,8 +234,8 @@ class SharedDocumentStore(FileDocumentStore):
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
                 return
-            there = self.read(self._path(file.moved_to)) or ""
-            text = brought_together(held, there, mine, machines=(self._machine, file.machine))
+            there = self.read(self._path(file.moved_to))
+            text = brought_together(held, there or "", mine, machines=(self._machine, file.machine))
             self.replace(self._path(file.moved_to), text, expected=there, name="pull")
         if mine is not None:
             super().remove(self._path(file.name), expected=mine.text, name="pull")
@@ -323,7 +324,8 @@ class SharedDocumentStore(FileDocumentStore):
         with self.lock(), self._changing("writing", path):
             known, mine = self._copies.in_step(shared), self._here(path)
             if (mine and mine.text) != expected or (known is not None and known.text != expected):
-                self._bring_together()  # saved, emptied or taken away since the lock was taken
+                if not self._brings:
+                    self._bring_together()  # saved, emptied or taken away since the lock was taken
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
             revision = self._share_text(shared, text)
