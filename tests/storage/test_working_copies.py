@@ -211,8 +211,8 @@ def test_what_is_saved_in_a_session_whose_archive_was_edited_elsewhere_goes_alon
         machine.open().close()
     assert not live.exists()
     assert laptop.files() == desk.files()
-    for machine in ("laptop", "desk"):
-        assert f"A remark from the {machine}." in archive.read_text("utf-8")
+    for name in ("laptop", "desk"):
+        assert f"A remark from the {name}." in archive.read_text("utf-8")
 
 
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
@@ -353,3 +353,25 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
     laptop.edit("on Tuesdays", "on Mondays")
     with laptop.open(), desk.open():
         assert "on Mondays" in desk.text()
+
+
+def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """Who is ended while it shares them has left none out: another machine would begin these anew."""
+    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    with open_memory(laptop.project, config=SMALL) as memory:
+        work(memory, 30)
+        memory.refresh()
+    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
+    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
+    before = laptop.files()
+
+    def ends(point: str) -> None:
+        if point == "sharing.commit.after":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_memory(laptop.project, config=laptop.config, write_point=ends)
+    desk.open().close()
+    assert desk.files() == before
+    laptop.open().close()
+    assert laptop.files() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestra_mem.adapters.database.rows import Table
@@ -35,6 +36,12 @@ class SqlSharedFiles(Stored):
         """Return the number of the newest revision, 0 where there is none."""
         query = "SELECT coalesce(max(revision), 0) FROM shared_files"
         return int(self._database.value("reading shared documents", query))
+
+    def begin(self, files: Sequence[SharedFile]) -> None:
+        """Store the first files, all or none."""
+        with self._database.transaction("sharing"):
+            for file in files:
+                self.put(file, known=0)
 
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a file's new revision; its number.

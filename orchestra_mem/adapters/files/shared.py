@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -117,8 +117,9 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _bring_newer(self) -> None:
         newer = self._files.newer_than(self._copies.through)
-        if not newer and not self._copies.through:
-            self._share_all()
+        if not newer and not self._copies.through:  # nobody has shared anything yet
+            self._files.begin([*self._all_here()])
+            newer = self._files.newer_than(0)
         # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
         in_order = sorted(newer, key=lambda file: file.text is None)
         taken = {file.revision for file in in_order if self._done(self._take, file)}
@@ -146,12 +147,11 @@ class SharedDocumentStore(FileDocumentStore):
     def _is_due(self) -> bool:
         return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
-    def _share_all(self) -> None:
-        """Share what lies here: nobody has shared anything yet."""
-        for folder in self._folders.values():
-            for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
-                if not path.is_symlink():
-                    self._done(self._share_written, path)
+    def _all_here(self) -> Iterator[SharedFile]:
+        for path in (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md"))):
+            with suppress(DocumentConflictError, DocumentError):
+                if (name := self._name(path)) and not path.is_symlink() and (copy := self._here(path)):
+                    yield self._file(name, copy.text)
 
     def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
