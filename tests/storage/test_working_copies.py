@@ -229,6 +229,10 @@ def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine
         first = there.documents.history("decision_log")[0]
         there.documents.restore("decision_log", first.sequence)
         until(lambda: "by weight" not in laptop.text())
+    shutil.rmtree(desk.log.parent / "versions")
+    for machine in (laptop, desk):
+        machine.open().close()
+    assert desk.files() == laptop.files()
 
 
 def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(laptop: Machine, desk: Machine) -> None:

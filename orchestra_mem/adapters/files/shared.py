@@ -160,11 +160,15 @@ class SharedDocumentStore(FileDocumentStore):
         return self._copies.changed({name: self.state(self._path(name)) for name in names})
 
     def _share_versions(self) -> None:
-        """Share versions that were kept here while the server could not be reached."""
+        """Share versions kept here while the server could not be reached; those that were taken away come back."""
         known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
+        gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
+        for file in self._files.newer_than(0) if gone else ():
+            if file.name in gone and file.text is not None:
+                self._write(file, file.text, None)
 
     def _here(self, path: Path) -> Copy | None:
         """What a file holds, None where there is none.
