@@ -215,6 +215,22 @@ def test_what_is_saved_in_a_session_whose_archive_was_edited_elsewhere_goes_alon
         assert f"A remark from the {name}." in archive.read_text("utf-8")
 
 
+def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:
+    """It was ended between the move of the session's document and the sharing of it."""
+
+    def ends(point: str) -> None:
+        if point == "archive.rename.after":
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt), open_memory(laptop.project, config=laptop.config, write_point=ends) as here:
+        here.record_operation("note", {"text": "The oven is warm."})
+        here.flush_session()
+    for machine in (laptop, desk, laptop):
+        machine.open().close()
+    assert any("/archive/" in name for name in desk.files())
+    assert laptop.files() == desk.files()
+
+
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
     """History, and what is restored on one stands on the other."""
     with laptop.open() as here, desk.open() as there:

@@ -128,7 +128,7 @@ class SharedDocumentStore(FileDocumentStore):
         everything = self._is_due
         if everything:
             self._all_seen_s = time.monotonic()
-            self._share_versions()
+            self._share_kept()
         names = {file.name for file in newer}
         for name in self._saved(everything=everything):
             if name not in names:
@@ -159,12 +159,15 @@ class SharedDocumentStore(FileDocumentStore):
         names = [name for name in self._copies.names() if not any(part in name for part in but)]
         return self._copies.changed({name: self.state(self._path(name)) for name in names})
 
-    def _share_versions(self) -> None:
-        """Share versions kept here while the server could not be reached; those that were taken away come back."""
+    def _share_kept(self) -> None:
+        """Share versions and archives of which the server was not told; versions that were taken away come back."""
         known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
+        for path in (path for folder in self._folders.values() for path in sorted(folder.glob("archive/*.md"))):
+            if self._name(path) not in known and not path.is_symlink():  # ended between its move and its sharing
+                self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
         for file in self._files.newer_than(0) if gone else ():
             if file.name in gone and file.text is not None:
