@@ -264,5 +264,8 @@ class SharedFiles(Protocol):
     def last_revision(self) -> int:
         """Give the number of the newest revision, 0 where there is none."""
 
+    def begin(self, files: Sequence[SharedFile]) -> None:
+        """Store the first files, all or none."""
+
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a file's new revision, made of the revision `known`; raise where that is not the newest any more."""

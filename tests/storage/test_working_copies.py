@@ -5,10 +5,12 @@ What many rounds of edits, cuts and kills leave is for `benchmarks/machines.py`.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +195,42 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(laptop: Machi
         assert "A remark of mine." in archive.read_text("utf-8")
 
 
+def test_what_is_saved_in_a_session_whose_archive_was_edited_elsewhere_goes_along(
+    laptop: Machine, desk: Machine
+) -> None:
+    """The archive has been changed since the document became it: both remarks stand there."""
+    desk.open().close()
+    (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
+    with laptop.open() as here:
+        here.flush_session()
+    (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
+    archive.write_text(archive.read_text("utf-8") + "\nA remark from the laptop.\n", "utf-8")
+    laptop.open().close()
+    live.write_text(live.read_text("utf-8") + "\nA remark from the desk.\n", "utf-8")
+    for machine in (desk, laptop, desk):
+        machine.open().close()
+    assert not live.exists()
+    assert laptop.files() == desk.files()
+    for name in ("laptop", "desk"):
+        assert f"A remark from the {name}." in archive.read_text("utf-8")
+
+
+def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:
+    """It was ended between the move of the session's document and the sharing of it."""
+
+    def ends(point: str) -> None:
+        if point == "archive.rename.after":
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt), open_memory(laptop.project, config=laptop.config, write_point=ends) as here:
+        here.record_operation("note", {"text": "The oven is warm."})
+        here.flush_session()
+    for machine in (laptop, desk, laptop):
+        machine.open().close()
+    assert any("/archive/" in name for name in desk.files())
+    assert laptop.files() == desk.files()
+
+
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
     """History, and what is restored on one stands on the other."""
     with laptop.open() as here, desk.open() as there:
@@ -207,6 +245,10 @@ def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine
         first = there.documents.history("decision_log")[0]
         there.documents.restore("decision_log", first.sequence)
         until(lambda: "by weight" not in laptop.text())
+    shutil.rmtree(desk.log.parent / "versions")
+    for machine in (laptop, desk):
+        machine.open().close()
+    assert desk.files() == laptop.files()
 
 
 def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(laptop: Machine, desk: Machine) -> None:
@@ -286,3 +328,70 @@ def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, s
         assert "We close on Sundays." in machine.text()
     with closing(open_database(machine.project / ".obra", file)) as database:
         assert database.value("test", "SELECT count(*) FROM shared_files") == 0
+
+
+def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_later(
+    laptop: Machine, desk: Machine
+) -> None:
+    """The server has it already; what a person saves here afterwards is shared as ever."""
+    desk.open().close()
+    full = False
+
+    def disk(point: str) -> None:
+        if full and point == "document.rename.before":
+            raise OSError(ENOSPC, "No space left on device")
+
+    with open_memory(laptop.project, config=laptop.config, write_point=disk) as here:
+        here.record_operation("decision", {"text": "We close at noon."})
+        full = True
+        here.refresh()
+    with laptop.open():
+        assert "at noon" in laptop.text()
+        laptop.edit("## Decisions", "## Notes\n\n- saved after it\n\n## Decisions")
+    with laptop.open(), desk.open():
+        assert "saved after it" in desk.text()
+        assert desk.text() == laptop.text()
+
+
+def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machine, desk: Machine) -> None:
+    """An editor of another encoding has saved it; the lines of others are merged with them."""
+    with laptop.open() as here, desk.open():
+        saved = laptop.log.read_bytes().replace(b"## Decisions", b"## Notes\n\n- cr\xe8me\n\n## Decisions")
+        laptop.log.write_bytes(saved)
+        until(lambda: b"cr\xe8me" in desk.log.read_bytes())
+        desk.log.write_bytes(desk.log.read_bytes().replace(b"on Tuesdays", b"on Mondays"))
+        until(lambda: b"on Mondays" in laptop.log.read_bytes())
+        here.refresh()
+        assert b"cr\xe8me" in laptop.log.read_bytes()
+
+
+def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Machine, desk: Machine) -> None:
+    """A folder there, and a file whose name is no text in UTF-8."""
+    versions = laptop.log.parent / "versions"
+    (versions / "folder.md").mkdir(parents=True)
+    Path(os.fsdecode(os.fsencode(versions) + b"/caf\xe9.md")).write_text("What is that?", "utf-8")
+    laptop.edit("on Tuesdays", "on Mondays")
+    with laptop.open(), desk.open():
+        assert "on Mondays" in desk.text()
+
+
+def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """Who is ended while it shares them has left none out: another machine would begin these anew."""
+    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    with open_memory(laptop.project, config=SMALL) as memory:
+        work(memory, 30)
+        memory.refresh()
+    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
+    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
+    before = laptop.files()
+
+    def ends(point: str) -> None:
+        if point == "sharing.commit.after":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_memory(laptop.project, config=laptop.config, write_point=ends)
+    desk.open().close()
+    assert desk.files() == before
+    laptop.open().close()
+    assert laptop.files() == before

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from orchestra_mem.adapters.database.rows import Table
 from orchestra_mem.adapters.database.statements import Stored
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
+# A server's texts hold no bytes that are no UTF-8: there characters of private use stand for them.
+_HELD = {0xDC00 + byte: 0x10FE00 + byte for byte in range(0x80, 0x100)}
+_GIVEN = {held: given for given, held in _HELD.items()}
 _PUT = (
     "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
     "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine FROM shared_files WHERE 1 = 1 "
@@ -21,14 +27,21 @@ class SqlSharedFiles(Stored):
 
     def newer_than(self, revision: int) -> list[SharedFile]:
         """Return the files that were changed since a revision, in the order of their changes."""
-        return self._database.find(
+        found = self._database.find(
             "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
         )
+        return [replace(file, text=file.text and file.text.translate(_GIVEN)) for file in found]
 
     def last_revision(self) -> int:
         """Return the number of the newest revision, 0 where there is none."""
         query = "SELECT coalesce(max(revision), 0) FROM shared_files"
         return int(self._database.value("reading shared documents", query))
+
+    def begin(self, files: Sequence[SharedFile]) -> None:
+        """Store the first files, all or none."""
+        with self._database.transaction("sharing"):
+            for file in files:
+                self.put(file, known=0)
 
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a file's new revision; its number.
@@ -40,7 +53,8 @@ class SqlSharedFiles(Stored):
         Raises:
             DocumentConflictError: another machine has stored one since.
         """
-        values = {"name": file.name, "text": file.text, "moved_to": file.moved_to, "machine": file.machine}
+        text = file.text and file.text.translate(_HELD)
+        values = {"name": file.name, "text": text, "moved_to": file.moved_to, "machine": file.machine}
         done = self._database.write("sharing", _PUT, {**values, "known": known}).row
         if done is None:
             raise DocumentConflictError(f"{file.name} was changed on another machine while it was being written")

@@ -6,7 +6,7 @@ import logging
 import threading
 import weakref
 
-from orchestra_mem.errors import ClosedError, OrchestraMemError
+from orchestra_mem.errors import ClosedError
 from orchestra_mem.ports import DocumentStore
 
 logger = logging.getLogger(__name__)
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 # What is saved on one machine is in the others' files within two of these.
 _EVERY_S = 0.7
 _AFTER_A_FAULT_S = 3.0
-_JOIN_S = 5.0
+_JOIN_S = 1.0  # longer only where it waits for a server that is away
 
 
 class Follower:
@@ -46,8 +46,8 @@ class Follower:
                 wait_s = _EVERY_S
             except ClosedError:
                 return
-            except OrchestraMemError as error:  # whoever calls next is told
-                logger.debug("%s", error)
+            except Exception:  # whoever calls next meets it again, and is told
+                logger.debug("following has failed", exc_info=True)
                 wait_s = _AFTER_A_FAULT_S
             finally:
                 store = None

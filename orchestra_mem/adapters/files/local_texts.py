@@ -16,7 +16,7 @@ from orchestra_mem.types import FileState
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS copies (
-    name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL, stamp INTEGER, text TEXT
+    name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL, stamp INTEGER, text BLOB
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text BLOB NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
@@ -105,7 +105,7 @@ class LocalTexts:
         """Return what a copy held when it was brought to its revision; None where that is not remembered."""
         with self._open() as connection:
             row = connection.execute("SELECT stamp, text FROM copies WHERE name = ?", (name,)).fetchone()
-            return Copy(*row) if row and row[1] is not None else None
+            return Copy(row[0], decode(row[1])) if row and row[1] is not None else None
 
     def held(self, name: str) -> list[Copy]:
         """Return what a copy has held, oldest first."""
@@ -123,7 +123,7 @@ class LocalTexts:
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
         """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""
         with self._open() as connection:
-            row = name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and copy.text
+            row = name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and encode(copy.text)
             connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
         if copy is not None:
             self.remember(name, copy)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,17 +117,18 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _bring_newer(self) -> None:
         newer = self._files.newer_than(self._copies.through)
-        if not newer and not self._copies.through:
-            self._share_all()
-        all_taken = True
-        for file in newer:
-            all_taken &= self._done(self._take, file)
-            if all_taken:
-                self._copies.through = file.revision
+        if not newer and not self._copies.through:  # nobody has shared anything yet
+            self._files.begin([*self._all_here()])
+            newer = self._files.newer_than(0)
+        # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
+        in_order = sorted(newer, key=lambda file: file.text is None)
+        taken = {file.revision for file in in_order if self._done(self._take, file)}
+        for file in takewhile(lambda file: file.revision in taken, newer):
+            self._copies.through = file.revision
         everything = self._is_due
         if everything:
             self._all_seen_s = time.monotonic()
-            self._share_versions()
+            self._share_kept()
         names = {file.name for file in newer}
         for name in self._saved(everything=everything):
             if name not in names:
@@ -145,24 +147,30 @@ class SharedDocumentStore(FileDocumentStore):
     def _is_due(self) -> bool:
         return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
-    def _share_all(self) -> None:
-        """Share what lies here: nobody has shared anything yet."""
-        for folder in self._folders.values():
-            for path in sorted(folder.rglob("*.md")) if folder.is_dir() else ():
-                if not path.is_symlink():
-                    self._done(self._share_written, path)
+    def _all_here(self) -> Iterator[SharedFile]:
+        for path in (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md"))):
+            with suppress(DocumentConflictError, DocumentError):
+                if (name := self._name(path)) and not path.is_symlink() and (copy := self._here(path)):
+                    yield self._file(name, copy.text)
 
     def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
 
-    def _share_versions(self) -> None:
-        """Share versions that were kept here while the server could not be reached."""
-        known = self._copies.names()
+    def _share_kept(self) -> None:
+        """Share versions and archives of which the server was not told; versions that were taken away come back."""
+        known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
-            if (name := self._name(path)) not in known and name is not None:
+            if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
+        for path in (path for folder in self._folders.values() for path in sorted(folder.glob("archive/*.md"))):
+            if self._name(path) not in known and not path.is_symlink():  # ended between its move and its sharing
+                self._done(self._share_written, path)
+        gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
+        for file in self._files.newer_than(0) if gone else ():
+            if file.name in gone and file.text is not None:
+                self._write(file, file.text, None)
 
     def _here(self, path: Path) -> Copy | None:
         """What a file holds, None where there is none.
@@ -232,8 +240,8 @@ class SharedDocumentStore(FileDocumentStore):
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
                 return
-            there = self.read(self._path(file.moved_to)) or ""
-            text = brought_together(held, there, mine, machines=(self._machine, file.machine))
+            there = self.read(self._path(file.moved_to))
+            text = brought_together(held, there or "", mine, machines=(self._machine, file.machine))
             self.replace(self._path(file.moved_to), text, expected=there, name="pull")
         if mine is not None:
             super().remove(self._path(file.name), expected=mine.text, name="pull")
@@ -248,9 +256,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share_text(self, name: str, text: str, *, known: int | None = None) -> int:
         known = self._copies.revision(name) if known is None else known
-        revision = self._files.put(self._file(name, text), known=known)
-        self._step(revision)
-        return revision
+        return self._files.put(self._file(name, text), known=known)
 
     def _share_removal(self, path: Path, moved_to: str = "") -> None:
         name = self._name(path)
@@ -269,15 +275,17 @@ class SharedDocumentStore(FileDocumentStore):
         state = self.state(path)
         is_it = self._settled(path) == self._bytes(name, copy)
         self._copies.bring(name, revision, state if is_it else None, None if _VERSIONS in name else copy)
+        self._step(revision)
 
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
 
     def _name(self, path: Path) -> str | None:
-        """The name of a document on every machine; None for what is none."""
+        """The name of a document on every machine; None for what is none, as a name that is no text in UTF-8."""
         for name, folder in self._folders.items():
             if path.suffix == ".md" and path.is_relative_to(folder):
-                return f"{name}/{path.relative_to(folder).as_posix()}"
+                rest = path.relative_to(folder).as_posix()
+                return f"{name}/{rest}" if rest.isprintable() else None
         return None
 
     def _path(self, name: str) -> Path:
@@ -322,7 +330,8 @@ class SharedDocumentStore(FileDocumentStore):
         with self.lock(), self._changing("writing", path):
             known, mine = self._copies.in_step(shared), self._here(path)
             if (mine and mine.text) != expected or (known is not None and known.text != expected):
-                self._bring_together()  # saved, emptied or taken away since the lock was taken
+                if not self._brings:
+                    self._bring_together()  # saved, emptied or taken away since the lock was taken
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
             revision = self._share_text(shared, text)
@@ -331,6 +340,9 @@ class SharedDocumentStore(FileDocumentStore):
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
         with self.lock():
+            known, mine = self._copies.in_step(self._name(path) or ""), self._here(path)
+            if known is not None and known.text != (mine and mine.text):
+                self._bring_together()  # saved since the lock was taken
             super().append(path, text, name=name)
             self._share_written(path)
 
