@@ -40,8 +40,8 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
 # What agents learn is killed by `catalog.py`: a thread of its own looks after it whenever the caller pauses. `redact
-# apply` and `move` work on a memory that nobody has open, `backup` on a file of its own; each can be done again.
-_ELSEWHERE = {"audit", "catalog", "copy", "learn", "purge", "redact"}
+# apply` and `move` work on a memory that nobody has open, `backup` on a file of its own; each can be done again. On several machines, `machines.py` kills.
+_ELSEWHERE = {"audit", "catalog", "copy", "learn", "pull", "purge", "redact", "sharing"}
 _SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
 

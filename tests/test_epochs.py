@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -153,8 +154,13 @@ def test_context_does_not_wait_for_a_long_documents_comparison(tmp_path: Path, e
         path.write_text(path.read_text() + "\n## Mine\n\n" + "".join(lines))
         before = memory.get_orchestrator_context("test")
         changed = lines[::2] if edit == "every second line goes" else lines[::-1]
-        path.write_text(path.read_text().replace("".join(lines), "".join(changed)))
-        after = []
-        assert_quick(0.5, lambda: after.append(memory.get_orchestrator_context("test")), tries=1)
-        assert after[0].epoch == before.epoch + 1
-        assert changed[-1] in after[0].render()
+        text, after = path.read_text(), []
+        texts = cycle([text.replace("".join(lines), "".join(changed)), text])
+
+        def edit_and_ask() -> None:
+            path.write_text(next(texts))
+            after.append(memory.get_orchestrator_context("test"))
+
+        assert_quick(0.5, edit_and_ask)
+        assert after[-1].epoch == before.epoch + len(after)
+        assert (changed if len(after) % 2 else lines)[-1] in after[-1].render()

@@ -229,7 +229,7 @@ def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     load: Load, content: str, fault: str
 ) -> None:
     """A typing mistake is never silently without effect."""
-    line = 2 if "again" in content else 1
+    line = 2 if "itself" in content else 1
     assert _faults(load, content) == [f".obra/config.yaml:{line}: {fault}"]
 
 
