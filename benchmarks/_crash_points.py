@@ -39,8 +39,8 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
-# What agents learn is killed by `catalog.py`, copies on several machines by `machines.py`. `redact apply` and `move` work
-# on a memory that nobody has open, `backup` on a file of its own; each can be done again.
+# What agents learn is killed by `catalog.py`, copies on several machines by `machines.py`. `redact apply` and `move`
+# work on a memory that nobody has open, `backup` on a file of its own; each can be done again.
 _ELSEWHERE = {"audit", "catalog", "copy", "learn", "pull", "purge", "redact", "sharing"}
 _SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
