@@ -24,9 +24,11 @@ from tests.postgres_server import PostgresServer
 _PAUSE_S = 0.02
 # The server's package sends all that is logged to standard error.
 logging.getLogger("orchestra_mem").propagate = False
+# The lock of whoever records, and not that of whoever writes documents.
 _LOOK = (
-    "SELECT array_agg(pid), (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted) "
-    "FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    "SELECT array_agg(pid), (SELECT count(*) FROM pg_locks l JOIN pg_namespace n ON "
+    "(CAST(l.classid AS BIGINT) << 32 | CAST(l.objid AS BIGINT)) = hashtextextended('orchestra-mem ' || n.nspname, 0) "
+    "WHERE l.locktype = 'advisory' AND l.granted) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
 )
 
 
