@@ -260,8 +260,8 @@ def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_pa
     assert [each.id for each in Projects().list()] == [each.id for each in listed]
     left = home / "projects" / "abc.1-1.tmp"
     left.write_text("{")
-    for each in (home / "projects").glob("*.tmp"):  # of those that were killed as well
-        os.utime(each, (1, 1))
+    for path in (home / "projects").glob("*.tmp"):  # of those that were killed as well
+        os.utime(path, (1, 1))
     (below / "new").mkdir()
     open_memory(below / "new").close()
     assert [path.suffix for path in (home / "projects").iterdir()] == [".json"] * 21

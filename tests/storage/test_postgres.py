@@ -138,29 +138,6 @@ def test_what_was_acknowledged_outlives_the_server(
     assert len(set(found.values())) == len(found)
 
 
-def test_of_several_that_record_while_the_server_dies_nothing_acknowledged_is_lost(
-    tmp_path: Path, config: dict[str, Any], server: PostgresServer
-) -> None:
-    """Nor is there a gap in the numbers, or a number that two were told."""
-    workers = [start(tmp_path, config, f"w{number}", 60) for number in range(4)]
-    said: list[list[str]] = [[next(worker.stdout or iter(()))] for worker in workers]  # all of them have begun
-    for _ in range(3):
-        server.kill()
-        server.start()
-    kept: dict[int, str] = {}
-    for number, (worker, lines) in enumerate(zip(workers, said, strict=True)):
-        with worker:
-            lines += worker.stdout or []
-        told = {int(line.split()[1]): f"w{number} {line.split()[2]}" for line in lines if line.startswith("kept")}
-        assert len(told) == 60
-        assert not told.keys() & kept.keys()
-        kept |= told
-    with open_memory(tmp_path, config=config) as memory:
-        found = {each.id: each.data["text"] for each in memory.operations(OperationFilter())}  # type: ignore[call-overload, index]
-    assert kept.items() <= found.items()
-    assert sorted(found) == [*range(1, len(found) + 1)]
-
-
 def test_after_a_cut_no_call_waits_for_each_dead_connection(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
