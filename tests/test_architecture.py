@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_920,
     "orchestra_mem/faces": 8_310,
-    "tests": 36_950,
+    "tests": 36_960,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400

@@ -224,8 +224,8 @@ class MemoryCatalog(CatalogReader):
             InvalidItemError: with every fault.
             AccessDeniedError: this agent may not change it.
         """
-        moved = (str(changes["ci_source"]),) if changes.get("ci_source") else ()
-        with self._changing(item_id, agent, "update", *moved) as before:
+        whose = self._changed(self._seen(item_id, agent), changes, author).ci_source  # given under whichever name
+        with self._changing(item_id, agent, "update", whose) as before:
             after = self._changed(before, changes, author)
             if detail := described(_told(before), _told(after)):
                 same = self._store.same(after.ci_source, content_digest(after.content))

@@ -429,6 +429,18 @@ def test_no_call_of_an_agent_gives_or_changes_what_is_anothers(tmp_path: Path, i
         assert others_items(memory) == others
 
 
+@pytest.mark.parametrize("name", ["agent", "ci_source"])
+def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str) -> None:
+    """It would be put before the other's messages; by whichever name the other is told."""
+    with open_memory(tmp_path) as memory:
+        catalog = memory.as_agent("eve").catalog
+        item = catalog.store({"content": "parser lexer cache"})
+        with pytest.raises(AccessDeniedError, match="agent 'eve' may not change what is of 'ada'"):
+            catalog.update(item.id, {name: "ada"})
+        assert memory.catalog.items(ItemFilter(agents=["ada"])) == []
+        assert catalog.update(item.id, {name: "eve", "priority": 2}).priority == 2
+
+
 @given(st.randoms(use_true_random=False), st.integers(1, 25))
 def test_no_order_of_calls_gives_or_changes_what_is_anothers(
     tmp_path_factory: pytest.TempPathFactory, rng: random.Random, count: int
