@@ -219,7 +219,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
         """The text that a document is to have, after what was saved here is done to what is on the server."""
-        known, held = self._copies.in_step(file.name), self._copies.held(file.name)
+        known = self._copies.in_step(file.name)
         if mine is None or not mine.text.strip() or mine.text in (theirs, known and known.text):
             return theirs
         if _VERSIONS in file.name:
@@ -228,20 +228,22 @@ class SharedDocumentStore(FileDocumentStore):
         saved = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         name = version_document(path, self._versions)
         self.keep_version(name, mine.text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
-        if not held:
+        if not (held := self._copies.held(file.name)):
             logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
             return theirs
         return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
 
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove a copy whose file is gone from the server, or has moved: what was saved here goes along."""
-        known, held = self._copies.in_step(file.name), self._copies.held(file.name)
+        known = self._copies.in_step(file.name)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
                 return
             there = self.read(self._path(file.moved_to))
-            text = brought_together(held, there or "", mine, machines=(self._machine, file.machine))
+            text = brought_together(
+                self._copies.held(file.name), there or "", mine, machines=(self._machine, file.machine)
+            )
             self.replace(self._path(file.moved_to), text, expected=there, name="pull")
         if mine is not None:
             super().remove(self._path(file.name), expected=mine.text, name="pull")
