@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 
 from orchestra_mem.faces.http.problems import Problem, failed
-from orchestra_mem.faces.http.tokens import LOCAL_HOSTS
+from orchestra_mem.faces.http.tokens import LOCAL_HOSTS, cookie_name
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -47,11 +47,6 @@ _HEADERS = {
 def allowed_origins(settings: ServerSettings) -> list[str]:
     """Give the pages that may ask beside the server's own, written as browsers write them."""
     return [each.lower().rstrip("/") for each in settings.allowed_origins]
-
-
-def cookie_name(scope: Scope) -> str:
-    """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
-    return f"orchestra-mem-{scope['server'][1]}"
 
 
 class Rates:

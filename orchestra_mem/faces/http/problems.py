@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -51,13 +52,19 @@ class Problem(JSONResponse):
         if faults:
             body["faults"] = [*faults]
         super().__init__(body, status, headers)
-        self._chat = {**body, "error": {"message": detail, "type": "invalid_request_error"}}
+        self._told = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; where chats are answered also as OpenAI's clients read it, who would show the status alone."""
-        if scope["path"].startswith("/v1/"):
-            self.body = self.render(self._chat)
-            self.headers["content-length"] = str(len(self.body))
+        """Send it; to a browser as a page, and where chats are answered also as OpenAI's clients read it."""
+        if "text/html" in Headers(scope=scope).get("accept", ""):
+            from orchestra_mem.faces.http.web.pages import refusal_page
+
+            self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
+            self.headers["content-type"] = "text/html; charset=utf-8"
+        elif scope["path"].startswith("/v1/"):  # they would show the status alone
+            error = {"message": self._told["detail"], "type": "invalid_request_error"}
+            self.body = self.render({**self._told, "error": error})
+        self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
 
     def render(self, content: Any) -> bytes:

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from orchestra_mem.faces.http.callers import Asker
-from orchestra_mem.faces.http.guard import cookie_name
+from orchestra_mem.faces.http.tokens import cookie_name
 from orchestra_mem.faces.http.web.pages import render, static_file
 from orchestra_mem.faces.http.web.window_chart import window_chart
 from orchestra_mem.faces.records import conflict_records, status_record
