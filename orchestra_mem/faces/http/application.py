@@ -42,23 +42,11 @@ from orchestra_mem.faces.http.web import (
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
-ROUTERS = (
-    catalog_routes.router,
-    observation_routes.router,
-    context_routes.router,
-    history_routes.router,
-    document_routes.router,
-    work_routes.router,
-    event_routes.router,
-    chat_routes.router,
-    home_pages.router,
-    sessions_pages.router,
-    search_page.router,
-    prompt_page.router,
-    document_pages.router,
-    catalog_pages.router,
-    work_pages.router,
-)
+# In the order of the description.
+_ROUTES = (
+    catalog_routes, observation_routes, context_routes, history_routes, document_routes, work_routes, event_routes,
+    chat_routes, home_pages, sessions_pages, search_page, prompt_page, document_pages, catalog_pages, work_pages,
+)  # fmt: skip
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
@@ -94,7 +82,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     )  # fmt: skip
     app.state.memory, app.state.project = memory, project
     app.state.streams, app.state.chat = EventStreams(memory), chat
-    for router in ROUTERS:
-        app.include_router(router)
+    for routes in _ROUTES:
+        app.include_router(routes.router)
     app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app
