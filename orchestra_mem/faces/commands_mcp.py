@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import BadParameter, Option
 
 from orchestra_mem.errors import ServerError
+from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.command import CommandResult, Invocation, command
 from orchestra_mem.faces.mcp.client_files import McpClient, install
 
@@ -36,8 +37,6 @@ def mcp(
         from orchestra_mem.faces.mcp.mcp_server import serve_stdio
     except ImportError as error:
         raise ServerError(f"mcp needs `pip install 'orchestra-mem[mcp]'`: {error}") from error
-    from orchestra_mem.faces.caller import Caller
-
     with run.open(create=True) as memory:
         if agent is not None:
             try:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import BadParameter, Option
 
+from orchestra_mem import build
 from orchestra_mem.errors import ServerError
-from orchestra_mem.faces.command import CommandResult, Invocation, command
-from orchestra_mem.faces.command import serve as group
+from orchestra_mem.faces.command import CommandResult, Invocation, command, command_group
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.http.tokens import AccessTokens
     from orchestra_mem.settings import ServerSettings
 
+group = command_group("serve", "Serve")
 TokenFileOption = Annotated[
     Path | None,
     Option("--token-file", metavar="FILE", help="The file of the token, made if missing. Default: one in .obra."),
@@ -40,7 +41,7 @@ def serve(
     Example: orchestra-mem serve --port 8377
     """
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    settings = _settings(run).model_copy(update=given)
+    settings = build.load_settings(run.project, os.environ).server.model_copy(update=given)
     _check_reach(settings, token_file)
     ended_by = _serve(run, settings, token_file)
     if ended_by == signal.SIGINT:
@@ -66,17 +67,10 @@ def token(
     return CommandResult({"agent": agent, "token": made}, f"{made}\n")
 
 
-def _settings(run: Invocation) -> ServerSettings:
-    from orchestra_mem.build import load_settings
-
-    return load_settings(run.project, os.environ).server
-
-
 def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
-    from orchestra_mem.build import HOME
     from orchestra_mem.faces.http.tokens import load_tokens
 
-    return load_tokens(run.project / HOME, os.environ, file)
+    return load_tokens(run.project / build.HOME, os.environ, file)
 
 
 def _check_reach(settings: ServerSettings, token_file: Path | None) -> None:
