@@ -15,14 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER
 from orchestra_mem.errors import ServerError, storage_error
-
-if TYPE_CHECKING:
-    from starlette.types import Scope
 
 TOKEN_VARIABLE = "ORCHESTRA_MEM_TOKEN"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -75,7 +72,7 @@ def is_local(host: str) -> bool:
     return host.lower() in LOCAL_HOSTS
 
 
-def cookie_name(scope: Scope) -> str:
+def cookie_name(scope: Mapping[str, Any]) -> str:
     """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
     return f"orchestra-mem-{scope['server'][1]}"
 
