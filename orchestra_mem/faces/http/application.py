@@ -24,7 +24,7 @@ from orchestra_mem.faces.http import (
     observation_routes,
     work_routes,
 )
-from orchestra_mem.faces.http.answer_schemas import components
+from orchestra_mem.faces.http.answer_schemas import components, example_of
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
@@ -57,6 +57,11 @@ class _Application(FastAPI):
         """Give the description of the API."""
         told = super().openapi()
         told["components"]["schemas"] |= components()
+        routes = (route for path in told["paths"].values() for route in path.values())
+        answers = (answer for route in routes for answer in route["responses"].values())
+        for content in (each for answer in answers for each in answer.get("content", {}).values()):
+            if example := example_of(content.get("schema", {})):
+                content["example"] = example
         return told
 
 

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.http.answer_schemas import shape
+from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import Asker
 from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
@@ -49,9 +49,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     for status, told in PROBLEMS.items()
 }
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
-_CHAT = _ERRORS | shown(shape("Completion", choices=list[dict[str, Any]]), {"choices": [{"index": 0}]})
+_CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
 _CHAT[200]["content"] |= _STREAM
-_MODELS = _ERRORS | shown(shape("Models", data=list[dict[str, Any]]), {"data": [{"id": "local"}]})
+_MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {
     "schema": {
