@@ -81,10 +81,7 @@ class AuditQuery(Paged):
 @router.get("/operations", responses=shown_page(Operation))
 def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
     """List operations of all sessions, newest first."""
-    where = OperationFilter(
-        type=query.type, session=query.session, agent=query.agent, since=query.since, until=query.until,
-        limit=query.limit, offset=query.offset,
-    )  # fmt: skip
+    where = OperationFilter(**query.model_dump())
     return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
 
 

@@ -73,10 +73,7 @@ def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le
 @router.post("/work", status_code=201, responses=shown(WorkItem, 201, "The item as it was stored."))
 def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
     """Create a milestone, epic, story, task or subtask."""
-    made = memory.state.create(
-        item.kind, item.title, description=item.description, parent=item.parent, priority=item.priority,
-        depends_on=item.depends_on, assignee=item.assignee, acceptance=item.acceptance, author=Author.PERSON,
-    )  # fmt: skip
+    made = memory.state.create(**item.model_dump(), author=Author.PERSON)
     update_documents(memory)
     return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
 
