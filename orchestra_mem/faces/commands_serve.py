@@ -43,9 +43,15 @@ def serve(
 
     Example: orchestra-mem serve --port 8377
     """
+    from orchestra_mem.faces.http.tokens import TOKEN_VARIABLE, is_local
+
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     settings = build.load_settings(run.project, os.environ).server.model_copy(update=given)
-    _check_reach(settings, token_file)
+    if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
+        raise BadParameter(
+            f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
+            param_hint="--host",
+        )
     ended_by = _serve(run, settings, token_file)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
@@ -74,21 +80,6 @@ def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
     from orchestra_mem.faces.http.tokens import load_tokens
 
     return load_tokens(run.project / build.HOME, os.environ, file)
-
-
-def _check_reach(settings: ServerSettings, token_file: Path | None) -> None:
-    """Make sure that who lets other machines in has chosen the token.
-
-    Raises:
-        BadParameter: it would be made by the program.
-    """
-    from orchestra_mem.faces.http.tokens import TOKEN_VARIABLE, is_local
-
-    if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
-        raise BadParameter(
-            f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
-            param_hint="--host",
-        )
 
 
 def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -> int:

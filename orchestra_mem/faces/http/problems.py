@@ -19,6 +19,7 @@ from orchestra_mem.faces.records import counted
 from orchestra_mem.serialize import dump_json
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
+_NO_TEXT = "the request holds characters that are no text: half of a surrogate pair"
 # By class, the nearest in its tree.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
@@ -118,24 +119,16 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
 
-async def _no_text(request: Request, error: Exception) -> Problem:
-    return Problem(422, "the request holds characters that are no text: half of a surrogate pair")
-
-
 def failed() -> Problem:
     """Answer what should not have happened."""
     words = "this should not have happened: it is a fault of the server's, not of the request; its log says which"
     return Problem(500, words)
 
 
-async def _failed(request: Request, error: Exception) -> Problem:
-    return failed()
-
-
 HANDLERS: dict[int | type[Exception], Any] = {
     errors.OrchestraMemError: _told,
     HTTPException: _refused,
     RequestValidationError: _invalid,
-    UnicodeEncodeError: _no_text,
-    Exception: _failed,
+    UnicodeEncodeError: lambda request, error: Problem(422, _NO_TEXT),
+    Exception: lambda request, error: failed(),
 }

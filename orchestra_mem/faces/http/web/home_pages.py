@@ -1,4 +1,4 @@
-"""Where people arrive: the token is taken out of the address, the home page, the table of routes, static files."""
+"""Where people arrive: the token is taken from the address, the home page with its chart, the routes, static files."""
 
 from __future__ import annotations
 
@@ -48,6 +48,27 @@ def home(request: Request, caller: Asker, token: str | None = None) -> Response:
     )  # fmt: skip
 
 
+@router.get("/api")
+def api(request: Request, caller: Asker) -> Response:
+    """List the routes of the API."""
+    routes = [
+        (method.upper(), path, told["description"])
+        for path, methods in request.app.openapi()["paths"].items()
+        for method, told in methods.items()
+    ]
+    return render(request, "api.html", routes=routes)
+
+
+@router.get("/static/{name}")
+def static(caller: Asker, name: str) -> Response:
+    """Give a file that pages load; its address changes with its content."""
+    content = static_file(name)
+    if content is None:
+        raise HTTPException(404, f"there is no file {name!r}")
+    kept = {"Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowChart:
     """A line over the operations in their order; `refreshes` are where it fell: place, height, and what happened."""
@@ -79,24 +100,3 @@ def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
     line = " L".join(f"{x:g} {y:g}" for x, y in (start, *pieces))
     first, last = (points[0].time, points[-1].time) if points else (None, None)
     return WindowChart(line=f"M{line}", refreshes=tuple(refreshes), first=first, last=last)
-
-
-@router.get("/api")
-def api(request: Request, caller: Asker) -> Response:
-    """List the routes of the API."""
-    routes = [
-        (method.upper(), path, told["description"])
-        for path, methods in request.app.openapi()["paths"].items()
-        for method, told in methods.items()
-    ]
-    return render(request, "api.html", routes=routes)
-
-
-@router.get("/static/{name}")
-def static(caller: Asker, name: str) -> Response:
-    """Give a file that pages load; its address changes with its content."""
-    content = static_file(name)
-    if content is None:
-        raise HTTPException(404, f"there is no file {name!r}")
-    kept = {"Cache-Control": "private, max-age=31536000, immutable"}
-    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
