@@ -9,6 +9,7 @@ from typing import Annotated, Any, TextIO
 
 from typer import BadParameter, Option
 
+from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.faces.command import Invocation
 
 _SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
@@ -25,8 +26,6 @@ def agent_name(given: str | None) -> str:
     """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
     if given is not None and not given.strip():
         raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
-    from orchestra_mem.core.catalog.access import OWNER  # here, as few commands need it
-
     return given.strip() if given is not None else OWNER
 
 

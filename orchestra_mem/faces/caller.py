@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import AccessDeniedError
-from orchestra_mem.memory.manager import OrchestratorContextManager
 
 if TYPE_CHECKING:
     from orchestra_mem.build.memory_service import MemoryService
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,9 @@ from orchestra_mem.faces.command import (
     INTERRUPTED,
     STORAGE,
     ProjectOption,
-    audit,
-    catalog,
-    config,
     give_up_output,
-    importing,
-    serve,
-    work,
 )
 from orchestra_mem.faces.command import app as app
-from orchestra_mem.faces.commands_decisions import decisions
-from orchestra_mem.faces.commands_projects import projects
-from orchestra_mem.faces.commands_record import ImportGroup
-from orchestra_mem.faces.commands_redact import redact
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,21 +58,9 @@ def _about(
 
 # In the order of the help: a command adds itself to the program where it is defined.
 for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_audit",
-              "commands_documents", "commands_check", "commands_serve", "commands_mcp"):  # fmt: skip
+              "commands_documents", "commands_check", "commands_serve", "commands_decisions",
+              "commands_projects", "commands_redact"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
-app.add_typer(
-    importing, name="import", cls=ImportGroup, help="Record what happened elsewhere.", rich_help_panel="Record"
-)
-app.add_typer(work, name="work", rich_help_panel="Work")
-app.add_typer(catalog, name="catalog", help="What agents have learnt, item by item.", rich_help_panel="Agents")
-app.add_typer(audit, name="audit", rich_help_panel="Agents")
-app.add_typer(decisions, name="decisions", help="What projects share.", rich_help_panel="Ask")
-app.add_typer(serve, name="serve", rich_help_panel="Serve")
-app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
-app.add_typer(
-    projects, name="projects", help="All projects of yours, and what recurs in them.", rich_help_panel="Look after"
-)
-app.add_typer(redact, name="redact", help="Find secrets and take them out.", rich_help_panel="Look after")
 
 
 def main() -> None:

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from orchestra_mem import build
 from orchestra_mem.errors import ConfigError, OrchestraMemError, StorageError, TokenizerError
+from orchestra_mem.serialize import to_json
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
@@ -75,21 +77,18 @@ class CommandGroup(typer.core.TyperGroup):
             raise
 
 
-def _group(**options: Any) -> typer.Typer:
-    # Without markup the help needs no rich, which takes longer to load than everything else together.
-    return typer.Typer(cls=CommandGroup, rich_markup_mode=None, epilog=EPILOG, **options)
-
-
-app = _group(
-    name="orchestra-mem", no_args_is_help=True, pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
+# Without markup the help needs no rich, which takes longer to load than everything else together.
+app = typer.Typer(
+    name="orchestra-mem", cls=CommandGroup, rich_markup_mode=None, epilog=EPILOG, no_args_is_help=True,
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["--help", "-h"]},
 )  # fmt: skip
-importing = _group(no_args_is_help=True)
-config = _group(no_args_is_help=True)
-work = _group()
-catalog = _group(no_args_is_help=True)
-audit = _group()
-serve = _group()
+
+
+def command_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
+    """Add a group of commands to the program; one without `help` has a `bare` command, see `command`."""
+    group = typer.Typer(cls=cls, epilog=EPILOG, no_args_is_help="help" in options, **options)
+    app.add_typer(group, name=name, rich_help_panel=panel)
+    return group
 
 
 def flag(name: str, words: str) -> Any:
@@ -205,27 +204,23 @@ class Invocation:
     @cached_property
     def project(self) -> Path:
         """The project's folder: the one named, else the nearest upwards that has a memory, else this one."""
-        from orchestra_mem.build import find_project
-
         if self.given is None:
             try:
                 here = Path.cwd()
             except FileNotFoundError:
                 raise StorageError("this folder has been deleted; go to another one, or name a project by -C") from None
-            return find_project(here) or here
+            return build.find_project(here) or here
         if not self.given.is_dir():
             raise typer.BadParameter(f"{self.given} is not a folder", param_hint="--project")
         return self.given.resolve()
 
     def open(self, *, create: bool = False) -> OrchestratorContextManager:
         """Open the memory; only with `create` is one made where there is none."""
-        from orchestra_mem.build import HOME, open_memory
-
-        home = self.project / HOME
+        home = self.project / build.HOME
         new = not home.is_dir()
         if not create or os.path.lexists(home):
             self.require_memory()
-        memory = open_memory(self.project)
+        memory = build.open_memory(self.project)
         if new:
             self.tell(f"made a new memory in {home}")
         return memory
@@ -236,9 +231,7 @@ class Invocation:
         Raises:
             StorageError: it has none.
         """
-        from orchestra_mem.build import HOME
-
-        home = self.project / HOME
+        home = self.project / build.HOME
         if home.is_dir():
             return
         if os.path.lexists(home):
@@ -285,8 +278,6 @@ class Invocation:
     def print_result(self, result: CommandResult) -> None:
         """Print what a command answers, and end with its exit code if that is not 0."""
         if self.as_json:
-            from orchestra_mem.serialize import to_json
-
             self.print_json(to_json(result.value))
         else:
             shown = result.view() if callable(result.view) else result.view

@@ -13,13 +13,14 @@ from orchestra_mem.faces.command import (
     LimitOption,
     catalog_views,
     command,
+    command_group,
     up_to,
 )
-from orchestra_mem.faces.command import audit as group
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
+group = command_group("audit", "Agents")
 _OUTCOMES = ", ".join(AccessOutcome)
 
 OfAgentOption = Annotated[

@@ -21,17 +21,18 @@ from orchestra_mem.faces.command import (
     Invocation,
     catalog_views,
     command,
+    command_group,
     flag,
     recall_views,
     up_to,
 )
-from orchestra_mem.faces.command import catalog as group
 from orchestra_mem.faces.records import counted
+from orchestra_mem.types import Author, Json
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.types import Json
 
+group = command_group("catalog", "Agents", help="What agents have learnt, item by item.")
 _TYPES = ", ".join(ItemType)
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
@@ -133,7 +134,6 @@ def add(
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
     from orchestra_mem.core.catalog.item_drafts import read_draft
-    from orchestra_mem.types import Author
 
     with _usage_faults():
         draft = read_draft(given, datetime.now(UTC))

@@ -18,7 +18,7 @@ from orchestra_mem.faces.command import (
     LimitOption,
     SessionOption,
     command,
-    config,
+    command_group,
     flag,
     recall_views,
     views,
@@ -28,6 +28,8 @@ from orchestra_mem.faces.records import counted
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
     from orchestra_mem.memory.manager import OrchestratorContextManager
+
+config = command_group("config", "Look after", help="Show and check the settings.")
 
 
 @command(of=config)

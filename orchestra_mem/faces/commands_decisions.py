@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
-from orchestra_mem.faces.command import CommandResult, command, flag
+from orchestra_mem.faces.command import CommandResult, command, command_group, flag
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.sharing import SharedFact
 
-decisions = typer.Typer(no_args_is_help=True)
+decisions = command_group("decisions", "Ask", help="What projects share.")
 AgainOption = Annotated[bool, flag("--again", "Also where somebody has taken it out by hand.")]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, views
@@ -33,7 +34,6 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
 
     Example: orchestra-mem edit decision_log
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.documents import check_document
     from orchestra_mem.faces.editing import differing_lines, run_editor
 
@@ -41,7 +41,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
         path = _path(memory, document)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    problems = check_document(path, run.project, load_settings(run.project, os.environ))
+    problems = check_document(path, run.project, build.load_settings(run.project, os.environ))
     after = _text(path) if path.is_file() else ""
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
@@ -124,12 +124,11 @@ def watch(run: Invocation) -> None:
 
     Example: orchestra-mem watch
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.build.place import Place
     from orchestra_mem.faces.editing import SeenTexts
 
     run.require_memory()
-    folders = Place.of(run.project, load_settings(run.project, os.environ)).folders
+    folders = Place.of(run.project, build.load_settings(run.project, os.environ)).folders
     try:
         texts = SeenTexts(folders)
         run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
@@ -142,9 +141,7 @@ def watch(run: Invocation) -> None:
 
 
 def _show_change(run: Invocation, found: DocumentChange) -> None:
-    from orchestra_mem.build import utc_now
-
-    now = utc_now()
+    now = build.utc_now()
     if run.as_json:
         record = {
             "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, views
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, command_group, views
 
 if TYPE_CHECKING:
     from orchestra_mem.home import ListedProject, Projects
 
-projects = typer.Typer(no_args_is_help=True)
+projects = command_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
 WhichArgument = Annotated[
     str | None, typer.Argument(metavar="PROJECT", help="Its name, id or folder. Default: the project of this folder.")
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
+from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.asking import from_stdin, time_option
@@ -21,10 +22,11 @@ from orchestra_mem.faces.command import (
     CommandResult,
     Invocation,
     command,
+    command_group,
     flag,
-    importing,
 )
 from orchestra_mem.faces.records import counted
+from orchestra_mem.serialize import unrepeated
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -38,9 +40,7 @@ def init(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem init
     """
-    from orchestra_mem.build import initialise
-
-    done = initialise(replace(run, given=run.given or Path.cwd()).project)
+    done = build.initialise(replace(run, given=run.given or Path.cwd()).project)
     record = {"project": str(done.project), "made": list(done.made), "kept": list(done.kept)}
     if not run.as_json:
         for name in done.made:
@@ -94,8 +94,6 @@ def _data(data: str | None, text: str | None) -> object:
     if text is not None:
         return {"text": text}
     assert data is not None
-    from orchestra_mem.serialize import unrepeated
-
     raw: str | bytes = from_stdin() if data == "-" else data
     try:
         value: object = json.loads(raw, object_pairs_hook=unrepeated)
@@ -112,6 +110,9 @@ class ImportGroup(CommandGroup):
         """Take what is neither a command nor a call for help as what `from` is given."""
         named = not args or args[0] in {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, args if named else ["from", *args])
+
+
+importing = command_group("import", "Record", help="Record what happened elsewhere.", cls=ImportGroup)
 
 
 @command(of=importing, name="from")
@@ -134,10 +135,8 @@ def import_from(
 
     Example: orchestra-mem import from ~/.claude/projects --dry-run
     """
-    from orchestra_mem.build import open_import
-
     faults: list[HistoryFault] = []
-    return _import(run, open_import(path, kind, agent=agent, on_fault=faults.append), faults, dry_run=dry_run)
+    return _import(run, build.open_import(path, kind, agent=agent, on_fault=faults.append), faults, dry_run=dry_run)
 
 
 @command(of=importing, name="git")
@@ -154,9 +153,7 @@ def import_git(
 
     Example: orchestra-mem import git . --limit 500
     """
-    from orchestra_mem.build import open_git_history
-
-    return _import(run, open_git_history(path, limit=limit, agent=agent, patches=patches))
+    return _import(run, build.open_git_history(path, limit=limit, agent=agent, patches=patches))
 
 
 @command(of=importing, name="jsonl")
@@ -178,10 +175,10 @@ def import_jsonl(
 
     Example: orchestra-mem import jsonl talk.jsonl --type message
     """
-    from orchestra_mem.build import open_jsonl_history
-
     faults: list[HistoryFault] = []
-    history = open_jsonl_history(file, operation_type=operation_type, on_fault=faults.append if skip_bad else None)
+    history = build.open_jsonl_history(
+        file, operation_type=operation_type, on_fault=faults.append if skip_bad else None
+    )
     return _import(run, history, faults if skip_bad else None, "" if skip_bad else "--skip-bad skips such lines")
 
 
@@ -197,11 +194,10 @@ def _import(
 
     `dry_run` is None for a command that has none; what was found is not told by kinds then.
     """
-    from orchestra_mem.build import HOME
     from orchestra_mem.memory.importing import Imported, import_history
 
     done, types = Imported(recorded=0, known=0), Counter[str]()
-    opened = nullcontext() if dry_run and not (run.project / HOME).is_dir() else run.open(create=True)
+    opened = nullcontext() if dry_run and not (run.project / build.HOME).is_dir() else run.open(create=True)
     with opened as memory, run.progress(history.unit) as bar:
         task = bar.add_task("importing", total=history.total or None)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-import typer
-
+from orchestra_mem import build
 from orchestra_mem.faces.asking import agreed
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, command_group, flag
 from orchestra_mem.faces.records import counted
 
-redact = typer.Typer(no_args_is_help=True)
+redact = command_group("redact", "Look after", help="Find secrets and take them out.")
 
 
 @command(of=redact)
@@ -20,11 +19,10 @@ def scan(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem redact scan
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.secrets import find_secrets
 
     run.require_memory()
-    found = find_secrets(run.project, load_settings(run.project, os.environ))
+    found = find_secrets(run.project, build.load_settings(run.project, os.environ))
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
     text = "".join(lines) or "no secret was found\n"
     notes = ["`orchestra-mem redact apply` takes them out"] if found else []
@@ -37,12 +35,11 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
 
     Example: orchestra-mem redact apply --yes
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.secrets import take_out
 
     run.require_memory()
     if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
-    done = take_out(run.project, load_settings(run.project, os.environ))
+    done = take_out(run.project, build.load_settings(run.project, os.environ))
     rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

@@ -15,14 +15,15 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, up_to, views
-from orchestra_mem.faces.command import work as group
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, command_group, flag, up_to, views
+from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.orchestrator import Orchestrator
 
+group = command_group("work", "Work")
 _PROMPT = "> "
 _COMMENT = re.compile(r"\s*#(?!\d)")
 _GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
@@ -114,8 +115,6 @@ def add(
 
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
     """
-    from orchestra_mem.types import Author
-
     item = memory.state.create(
         kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
         assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
@@ -135,8 +134,6 @@ def set_status(
 
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
     """
-    from orchestra_mem.types import Author
-
     item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
     records.update_documents(memory)
     return CommandResult(item, f"{item.name} is {item.status}\n")

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from orchestra_mem import build
 from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import CommandResult, Invocation, command, recall_views, views
 from orchestra_mem.faces.records import counted
+from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,30 +61,26 @@ def demo(
 
     Example: orchestra-mem demo --repo . --limit 400
     """
-    from orchestra_mem.build import open_git_history, open_memory
-
     source = run.project if run.given is not None and repo == Path() else repo
-    history = open_git_history(source, limit=limit)
+    history = build.open_git_history(source, limit=limit)
     patches = history.total < _FEW_COMMITS
     if patches:
-        history = thinned(open_git_history(source, limit=limit, patches=True), _MOST_OPERATIONS)
+        history = thinned(build.open_git_history(source, limit=limit, patches=True), _MOST_OPERATIONS)
     folder = _folder(keep)
     if not run.debug:
         logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
     if not run.as_json:
         run.show(*_opening(history, limit, folder, patches=patches))
     config = _SMALL_CONFIG | {"project": {"name": source.resolve().name or "project"}}
-    with open_memory(folder, config=config) as memory:
+    with build.open_memory(folder, config=config) as memory:
         record, expansion = _replay(run, memory, history, folder)
     return CommandResult(record, lambda: _view(record, expansion))
 
 
 def _folder(keep: Path | None) -> Path:
-    from orchestra_mem.build import HOME
-
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))
-    if (keep / HOME).exists():
+    if (keep / build.HOME).exists():
         raise StorageError(f"{keep} has a memory already; name a folder without one, so that nothing is mixed into it")
     try:
         keep.mkdir(parents=True, exist_ok=True)
@@ -111,7 +109,6 @@ def _replay(
 ) -> tuple[dict[str, Any], Expansion | None]:
     """Record a history, look at what it came to, and flush the session; with the originals of one of its summaries."""
     from orchestra_mem.memory.importing import import_history
-    from orchestra_mem.types import DocumentName
 
     originals: dict[str | None, Json] = {}
     begun = time.perf_counter()

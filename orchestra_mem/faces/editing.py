@@ -7,9 +7,8 @@ import os
 import shlex
 import signal
 import subprocess
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -51,25 +50,13 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
         command = shlex.split(named, posix=os.name != "nt")
     except ValueError as error:
         raise _fault(f"environment variable {variable}", f"{named!r} is not a command: {error}") from None
-    with _left_to_the_editor():
-        try:
-            done = subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False)
-        except OSError as error:
-            problem = f"{command[0]!r} cannot be started: {error.strerror or error}"
-            raise _fault(f"environment variable {variable}", problem) from error
-    return done.returncode
-
-
-@contextmanager
-def _left_to_the_editor() -> Iterator[None]:
-    """Leave Ctrl-C to an editor while it runs."""
-    if threading.current_thread() is not threading.main_thread():  # only there handlers can be set
-        yield
-        return
-    # A handler, not SIG_IGN: what is ignored would be ignored by the editor as well.
+    # Ctrl-C is left to the editor. A handler, not SIG_IGN: what is ignored would be ignored by the editor as well.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        yield
+        return subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False).returncode
+    except OSError as error:
+        problem = f"{command[0]!r} cannot be started: {error.strerror or error}"
+        raise _fault(f"environment variable {variable}", problem) from error
     finally:
         signal.signal(signal.SIGINT, before)
 

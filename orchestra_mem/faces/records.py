@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestra_mem import build
 from orchestra_mem.errors import StorageError
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ def counted(number: int, noun: str) -> str:
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
     """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.documents import disk_sizes, index_words, inspect_index
 
     # First, as what fails on the way belongs to the problems.
@@ -40,7 +41,7 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
         "project": str(project),
         "search_index": index_words(inspect_index(project), newest[-1].id if newest else 0),
         "documents": documents | {"session": str(session_path) if session_path else None},
-        "sizes": disk_sizes(project, load_settings(project, os.environ)),
+        "sizes": disk_sizes(project, build.load_settings(project, os.environ)),
         "thresholds": {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
         "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens, "is_sure": found.is_full},
         "sessions": {
@@ -73,8 +74,6 @@ def context_record(found: OrchestratorContext) -> dict[str, Any]:
 
 def search_record(found: Answer, lines: list[int]) -> dict[str, Any]:
     """Give what a search found, each hit with the line where it stands in its document."""
-    from orchestra_mem.serialize import to_object
-
     hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
     return {"hits": hits, "notes": [*found.notes]}
 

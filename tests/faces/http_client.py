@@ -21,7 +21,6 @@ from orchestra_mem.build import utc_now
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
-from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.settings import ServerSettings
 from tests.timing import until
 
@@ -69,7 +68,7 @@ def serving(
     with open_memory(folder, config=config, clock=clock) as memory:
         chosen = ServerSettings(**settings)
         app = make_application(memory, folder, chosen)
-        guard = RefusalPages(RequestGuard(app, TOKENS, chosen))
+        guard = RequestGuard(app, TOKENS, chosen)
         own = {"Authorization": f"Bearer {TOKENS.own}"}
         with (
             TestClient(guard, base_url=ADDRESS, headers=own, raise_server_exceptions=False) as client,

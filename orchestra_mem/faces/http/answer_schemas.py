@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import yaml
 from pydantic import BaseModel, create_model
 from pydantic.json_schema import models_json_schema
 
@@ -17,25 +18,20 @@ from orchestra_mem.search_types import Reasons
 from orchestra_mem.serialize import shown_fields
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
     """An object with these fields, each a record or what JSON has; it may have more."""
 
-    name: str
-    kinds: Mapping[str, Any]
+    def __init__(self, name: str, /, **kinds: Any) -> None:
+        self.name, self.kinds = name, kinds
 
 
+_PAGE = "Page"
 _DESCRIBED: dict[str, Any] = {}
-
-
-def shape(name: str, /, **kinds: Any) -> Shape:
-    """Name an object and its fields."""
-    return Shape(name, kinds)
 
 
 def page_of(kind: Any) -> Shape:
     """Name a piece of a list of records."""
-    return shape(f"{kind.__name__}Page", items=list[kind], total=int, limit=int, offset=int)
+    return Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
@@ -57,8 +53,24 @@ def components() -> dict[str, Any]:
 
 
 @functools.cache
+def _examples() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "examples.yaml").read_text("utf-8"))
+    return found
+
+
+def example_of(schema: Mapping[str, Any]) -> object:
+    """Give an example of a schema that `schema_of` refers to; None of any other."""
+    if "items" in schema:
+        return [example_of(schema["items"])]
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name.endswith(_PAGE):
+        return {"items": [_examples()[name.removesuffix(_PAGE)]], "total": 1, "limit": 50, "offset": 0}
+    return _examples().get(name)
+
+
+@functools.cache
 def _record(kind: Any) -> type[BaseModel]:
-    return _model(Shape(kind.__name__, fields_of(kind)))
+    return _model(Shape(kind.__name__, **fields_of(kind)))
 
 
 def _model(kind: Any) -> type[BaseModel]:

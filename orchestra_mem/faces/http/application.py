@@ -24,7 +24,7 @@ from orchestra_mem.faces.http import (
     observation_routes,
     work_routes,
 )
-from orchestra_mem.faces.http.answer_schemas import components
+from orchestra_mem.faces.http.answer_schemas import components, example_of
 from orchestra_mem.faces.http.event_routes import EventStreams
 from orchestra_mem.faces.http.guard import allowed_origins
 from orchestra_mem.faces.http.json_answers import JsonAnswer
@@ -42,23 +42,11 @@ from orchestra_mem.faces.http.web import (
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
-ROUTERS = (
-    catalog_routes.router,
-    observation_routes.router,
-    context_routes.router,
-    history_routes.router,
-    document_routes.router,
-    work_routes.router,
-    event_routes.router,
-    chat_routes.router,
-    home_pages.router,
-    sessions_pages.router,
-    search_page.router,
-    prompt_page.router,
-    document_pages.router,
-    catalog_pages.router,
-    work_pages.router,
-)
+# In the order of the description.
+_ROUTES = (
+    catalog_routes, observation_routes, context_routes, history_routes, document_routes, work_routes, event_routes,
+    chat_routes, home_pages, sessions_pages, search_page, prompt_page, document_pages, catalog_pages, work_pages,
+)  # fmt: skip
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
@@ -69,6 +57,11 @@ class _Application(FastAPI):
         """Give the description of the API."""
         told = super().openapi()
         told["components"]["schemas"] |= components()
+        routes = (route for path in told["paths"].values() for route in path.values())
+        answers = (answer for route in routes for answer in route["responses"].values())
+        for content in (each for answer in answers for each in answer.get("content", {}).values()):
+            if example := example_of(content.get("schema", {})):
+                content["example"] = example
         return told
 
 
@@ -94,7 +87,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     )  # fmt: skip
     app.state.memory, app.state.project = memory, project
     app.state.streams, app.state.chat = EventStreams(memory), chat
-    for router in ROUTERS:
-        app.include_router(router)
+    for routes in _ROUTES:
+        app.include_router(routes.router)
     app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app

@@ -18,20 +18,14 @@ from orchestra_mem.catalog_types import (
 )
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answer_schemas import shape
+from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Question, shown, shown_page
 from orchestra_mem.types import Author
 
 router = APIRouter(prefix="/api/memory", tags=["catalog"])
 
-_ITEM = {
-    "id": "mem_1764129600_abc123", "number": 12, "timestamp": "2025-11-26T04:00:00+00:00", "ci_source": "reviewer",
-    "type": "decision", "summary": "We deploy on Tuesdays.", "content": "We deploy on Tuesdays.", "tokens": 6,
-    "relevance_tags": ["deploy"], "priority": 6, "expires": "2025-12-03T04:00:00+00:00", "references": [],
-    "author": "person", "status": "live", "superseded_by": None, "said": 1,
-}  # fmt: skip
-_CLEANUP = shape("Cleanup", expired=int, displaced=int, audit_entries=int, statistics=dict[str, CatalogStatistics])
+_CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, statistics=dict[str, CatalogStatistics])
 
 
 class CatalogQuery(Paged):
@@ -59,14 +53,14 @@ class RelevantQuery(Given):
     max_tokens: Annotated[Budget, Query(description="The budget.")] = 2_000
 
 
-@router.get("/catalog", responses=shown_page(MemoryItem, _ITEM))
+@router.get("/catalog", responses=shown_page(MemoryItem))
 def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAnswer:
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     return query.answer(catalog.items(query.where, agent=caller.agent), catalog.count(query.where, agent=caller.agent))
 
 
-@router.get("/catalog/{memory_id}", responses=shown(MemoryItem, _ITEM))
+@router.get("/catalog/{memory_id}", responses=shown(MemoryItem))
 def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
     """Show an item by its id, or by its number as M12."""
     item = caller.memory.catalog.get(memory_id, agent=caller.agent)
@@ -75,7 +69,7 @@ def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
     return JsonAnswer(item)
 
 
-@router.post("/catalog", status_code=201, responses=shown(MemoryItem, _ITEM, 201, "The item as it was stored."))
+@router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
 def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
     """Store an item, or strengthen the one that says the same; what is left out is found out."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
@@ -92,7 +86,7 @@ def delete_item(caller: Asker, memory_id: str) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/relevant", responses=shown(Injection, {"agent": "reviewer", "text": "…", "tokens": 42, "items": []}))
+@router.get("/relevant", responses=shown(Injection))
 def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAnswer:
     """Select what an agent should know with a message, each item with its relevance; `text` is to be put before it."""
     agent = caller.acting(query.ci)
@@ -101,9 +95,7 @@ def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAns
     return JsonAnswer(caller.memory.relevant(query.message, agent=agent, max_tokens=query.max_tokens))
 
 
-@router.post(
-    "/cleanup", responses=shown(_CLEANUP, {"expired": 3, "displaced": 0, "audit_entries": 0, "statistics": {}})
-)
+@router.post("/cleanup", responses=shown(_CLEANUP))
 def clean_up(memory: OwnMemory) -> JsonAnswer:
     """Hide what has expired or is beyond the limit, and give the figures of what is left."""
     done = memory.catalog.clean_up()

@@ -21,6 +21,7 @@ class BadRequestError(Exception):
 
 _ROLES = {"developer": Role.SYSTEM, **{role.value: role for role in Role}}
 _END = b"[DONE]"
+_ANSWER_TOKENS = 1_024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,6 +76,12 @@ class Collected:
                 for name, text in (call.get("function") or {}).items():
                     if name in tool:
                         tool[name] += text or ""
+
+
+def answer_tokens(body: Mapping[str, Json]) -> int:
+    """Say how long the answer to a request may be."""
+    asked = body.get("max_completion_tokens") or body.get("max_tokens")
+    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
 def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:

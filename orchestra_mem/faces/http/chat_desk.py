@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.http.chat_additions import (
     Addition,
     Additions,
@@ -18,7 +20,7 @@ from orchestra_mem.faces.http.chat_additions import (
     text_of,
     with_additions,
 )
-from orchestra_mem.memory.agent_view import AgentMemory
+from orchestra_mem.faces.http.chat_answers import Collected, answer_tokens
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
@@ -41,8 +43,7 @@ class Prompt:
 
     messages: list[ChatMessage]
     talk: Talk
-    view: OrchestratorContextManager | AgentMemory
-    agent: str | None
+    caller: Caller
     tokens: int = 0
     sources: tuple[str, ...] = ()
     problem: str = ""
@@ -56,42 +57,32 @@ class ChatDesk:
         self._settings = settings
         self._additions = Additions()
 
-    def prompt(
-        self, messages: Sequence[ChatMessage], *, view: OrchestratorContextManager | AgentMemory,
-        agent: str | None, reserved_tokens: int, problem: str = "",
-    ) -> Prompt:  # fmt: skip
-        """Add what is relevant to a client's messages.
-
-        Whatever is wrong with the memory, a prompt comes of it.
+    def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
+        """Add what is relevant to a client's messages; whatever is wrong with the memory, a prompt comes of it.
 
         Args:
-            messages: the talk, as the client sent it.
-            view: the memory, or what the agent may see of it.
-            agent: for whom the client speaks; None for the owner.
-            reserved_tokens: room that the answer and the client's tools need in the model's window.
+            body: the request, as the client sent it.
+            caller: for whom the client speaks.
             problem: why the memory cannot be asked, where that is known already.
         """
-        talk = Talk.of(messages, agent=agent)
+        talk = Talk.of(body["messages"], agent=caller.acting(None))
         additions = self._additions.of(talk)
         try:
             if talk.is_new and talk.question.strip() and not problem:
-                additions[talk.asked] = self._relevant(talk, additions, view)
+                additions[talk.asked] = self._relevant(talk, additions, caller.view)
         except OrchestraMemError as error:
             problem = str(error)
-        additions = self._additions.keep(talk, additions, self._room(talk, reserved_tokens))
+        additions = self._additions.keep(talk, additions, self._room(talk, body))
         return Prompt(
-            messages=with_additions(messages, additions),
+            messages=with_additions(talk.messages, additions),
             talk=talk,
-            view=view,
-            agent=agent,
+            caller=caller,
             tokens=sum(each.tokens for each in additions.values()),
             sources=additions[talk.asked].sources if talk.asked in additions else (),
             problem=problem,
         )
 
-    def _relevant(
-        self, talk: Talk, before: Mapping[int, Addition], view: OrchestratorContextManager | AgentMemory
-    ) -> Addition:
+    def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
         """What the model should know with the user's line; at a talk's first also where the project stands."""
         count = self._memory.counter.count
         given = {source for each in before.values() for source in each.sources}
@@ -112,8 +103,8 @@ class ChatDesk:
         text = "".join(texts)
         return Addition(text, count(text), tuple(dict.fromkeys(sources)))
 
-    def _room(self, talk: Talk, reserved_tokens: int) -> int:
-        """What the model's window leaves for additions."""
+    def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
+        """What the model's window leaves for additions, beside the talk, the client's tools and the answer."""
         model = self._memory.model
         if model is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
@@ -121,7 +112,8 @@ class ChatDesk:
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
         pictures = sum(map(others_of, talk.messages)) * _PICTURE_TOKENS
         calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
-        return max(0, model.context_tokens - said - pictures - calls - reserved_tokens)
+        tools = count(json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)]))
+        return max(0, model.context_tokens - said - pictures - calls - tools - answer_tokens(body))
 
     def record_question(self, prompt: Prompt) -> None:
         """Record what has been said since the model last answered.
@@ -136,26 +128,27 @@ class ChatDesk:
             if not text.strip():
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
-            prompt.view.record_operation(
+            prompt.caller.view.record_operation(
                 "user_message" if by_user else "tool_result",
                 said,
-                agent=prompt.agent or "user",
+                agent=prompt.caller.agent or "user",
                 idempotency_key=f"chat {prompt.talk.keys[place]} {when}",
             )
 
-    def record_answer(self, prompt: Prompt, text: str, calls: Json = None, finish: str = "stop") -> None:
+    def record_answer(self, prompt: Prompt, answer: Collected) -> None:
         """Record what the model has answered, and let the agent learn from it.
 
         Raises:
             StorageError: it could not be stored.
         """
-        if not (text.strip() or calls):
+        agent = prompt.caller.agent
+        if not (answer.text.strip() or answer.calls):
             return
-        said: dict[str, Json] = {"role": "assistant", "text": text}
-        if calls:
-            said["tool_calls"] = calls
-        if finish != "stop":
-            said["finish"] = finish
-        prompt.view.record_operation("agent_message", said, agent=prompt.agent or "assistant")
-        if prompt.agent and text.strip() and prompt.talk.question.strip():
-            self._memory.learn(prompt.talk.question, text, agent=prompt.agent)
+        said: dict[str, Json] = {"role": "assistant", "text": answer.text}
+        if answer.calls:
+            said["tool_calls"] = answer.calls
+        if answer.finish not in ("", "stop"):
+            said["finish"] = answer.finish
+        prompt.caller.view.record_operation("agent_message", said, agent=agent or "assistant")
+        if agent and answer.text.strip() and prompt.talk.question.strip():
+            self._memory.learn(prompt.talk.question, answer.text, agent=agent)

@@ -20,9 +20,16 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.http.answer_schemas import shape
+from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import Asker
-from orchestra_mem.faces.http.chat_answers import BadRequestError, Collected, answered, as_stream, prompt_of
+from orchestra_mem.faces.http.chat_answers import (
+    BadRequestError,
+    Collected,
+    answer_tokens,
+    answered,
+    as_stream,
+    prompt_of,
+)
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
 from orchestra_mem.faces.http.json_answers import shown
 from orchestra_mem.faces.http.problems import PROBLEMS
@@ -33,7 +40,6 @@ from orchestra_mem.types import Json
 if TYPE_CHECKING:
     from orchestra_mem.build import Relay
 
-_ANSWER_TOKENS = 1_024
 _MOST_SOURCES = 1_000
 _GONE = 499  # for the log, as nginx writes it: nobody reads the answer
 _Result = TypeVar("_Result")
@@ -49,9 +55,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     for status, told in PROBLEMS.items()
 }
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
-_CHAT = _ERRORS | shown(shape("Completion", choices=list[dict[str, Any]]), {"choices": [{"index": 0}]})
+_CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
 _CHAT[200]["content"] |= _STREAM
-_MODELS = _ERRORS | shown(shape("Models", data=list[dict[str, Any]]), {"data": [{"id": "local"}]})
+_MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {
     "schema": {
@@ -167,7 +173,7 @@ class ChatEndpoint:
         prompt = await self._soon(asking)
         if prompt is None:
             problem = f"the memory did not answer within {self._wait_s:g} s: nothing of it is added, and what was said "
-            prompt = await run_sync(self._prompt, body, caller, f"{problem}is recorded later")
+            prompt = await run_sync(self._desk.prompt, body, caller, f"{problem}is recorded later")
         body = {**body, "messages": [dict(message) for message in prompt.messages]}
         return await answer(body, partial(self._record, prompt, asking), _headers(prompt))
 
@@ -185,22 +191,9 @@ class ChatEndpoint:
 
     def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
         """Make a prompt, and record what was asked."""
-        prompt = self._prompt(body, caller)
-        try:
-            self._desk.record_question(prompt)
-        except OrchestraMemError as error:
-            logger.error("a question could not be recorded: %s", type(error).__name__)
-            return replace(prompt, problem=str(error))
-        return prompt
-
-    def _prompt(self, body: Mapping[str, Json], caller: Caller, problem: str = "") -> Prompt:
-        messages: Any = body["messages"]
-        agent = None if caller.is_owner else caller.agent
-        told = json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)])
-        reserved = _answer_tokens(body) + self._memory.counter.count(told)
-        return self._desk.prompt(
-            messages, view=caller.view, agent=agent, reserved_tokens=reserved, problem=problem
-        )  # fmt: skip
+        prompt = self._desk.prompt(body, caller)
+        problem = _recorded("a question", self._desk.record_question, prompt)
+        return replace(prompt, problem=problem) if problem else prompt
 
     async def _by_server(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
         """Hand a request on; the answer goes back byte for byte, as it comes."""
@@ -220,21 +213,13 @@ class ChatEndpoint:
 
         async def record() -> str:
             await asyncio.wait({asking})
-            return await run_sync(self._keep, prompt, answer)
+            return await run_sync(_recorded, "an answer", self._desk.record_answer, prompt, answer)
 
         problem = await self._soon(self._start(record()))
         if problem is None:
             problem = f"the memory did not take the answer within {self._wait_s:g} s: it is recorded later"
         problems = dict.fromkeys(filter(None, (prompt.problem, problem)))
         return {"X-Memory-Problem": _plain("; ".join(problems))} if problems else {}
-
-    def _keep(self, prompt: Prompt, answer: Collected) -> str:
-        try:
-            self._desk.record_answer(prompt, answer.text, answer.calls, answer.finish or "stop")
-        except OrchestraMemError as error:
-            logger.error("an answer could not be recorded: %s", type(error).__name__)
-            return str(error)
-        return ""
 
     async def _by_model(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
         """Answer by the model in this process; where the client goes meanwhile, it stops."""
@@ -245,7 +230,7 @@ class ChatEndpoint:
 
         def generate() -> Any:
             with self._memory.foreground():
-                return model.generate(messages, max_tokens=_answer_tokens(body), cancelled=gone.is_set, **options)
+                return model.generate(messages, max_tokens=answer_tokens(body), cancelled=gone.is_set, **options)
 
         try:
             generation = await run_sync(generate, abandon_on_cancel=True)
@@ -301,9 +286,14 @@ class _Stream(StreamingResponse):
             await self._record(self._collected)
 
 
-def _answer_tokens(body: Mapping[str, Json]) -> int:
-    asked = body.get("max_completion_tokens") or body.get("max_tokens")
-    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
+def _recorded(what: str, record: Callable[..., None], *given: object) -> str:
+    """Record something; gives what is wrong with that, if anything is."""
+    try:
+        record(*given)
+    except OrchestraMemError as error:
+        logger.error("%s could not be recorded: %s", what, type(error).__name__)
+        return str(error)
+    return ""
 
 
 async def _forget(answer: Collected) -> dict[str, str]:

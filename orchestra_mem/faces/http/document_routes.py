@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answer_schemas import shape
+from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Paged, shown, shown_page
 from orchestra_mem.faces.records import conflict_records, resolved_record
@@ -38,20 +38,12 @@ _TEXT: dict[int | str, dict[str, object]] = {
     },
     304: {"description": "It is the text that `If-None-Match` names."},
 }
-_VERSION = {
-    "document": "decision_log", "sequence": 3, "time": "2025-11-26T04:00:00+00:00", "author": "person",
-    "reason": "edit", "path": "…", "size_bytes": 812,
-}  # fmt: skip
-_CONFLICT = {
-    "id": "3f9a1c", "document": "decision_log", "path": "…", "line": 41, "yours": "We use mypy.\n",
-    "machine": "We use pyright.\n", "changed_meanwhile": False,
-}  # fmt: skip
-_LISTED = shape("ListedDocument", name=str, path=str, etag=str, chars=int)
-_DIFFERENCE = shape("Difference", document=str, version=int, diff=str)
-_CONFLICTING = shape(
+_LISTED = Shape("ListedDocument", name=str, path=str, etag=str, chars=int)
+_DIFFERENCE = Shape("Difference", document=str, version=int, diff=str)
+_CONFLICTING = Shape(
     "Conflict", id=str, document=str, path=str, line=int, yours=str, machine=str, changed_meanwhile=bool
 )
-_DECIDED = shape("Decided", id=str, document=str, path=str, line=int, replaced=int, note=str)
+_DECIDED = Shape("Decided", id=str, document=str, path=str, line=int, replaced=int, note=str)
 IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that was changed.")]
 
 
@@ -80,10 +72,7 @@ def _names(header: str, text: str) -> bool:
     return header.strip() == "*" or _etag(text) in [each.strip() for each in header.split(",")]
 
 
-@router.get(
-    "/documents",
-    responses=shown([_LISTED], [{"name": "decision_log", "path": "…", "etag": '"9f86d0…"', "chars": 812}]),
-)
+@router.get("/documents", responses=shown([_LISTED]))
 def list_documents(memory: OwnMemory) -> JsonAnswer:
     """List the documents; `session` is the one of the session under way."""
     running = memory.session_memory.path
@@ -95,39 +84,31 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
     return JsonAnswer(found)
 
 
-@router.get(
-    "/documents/{name:document}/blame",
-    responses=shown([BlamedLine], [{"line": 4, "text": "…", "writer": "person", "operations": [], "time": None}]),
-)
+@router.get("/documents/{name:document}/blame", responses=shown([BlamedLine]))
 def blame(memory: OwnMemory, name: str) -> JsonAnswer:
     """Say for each line who wrote it, person or machine, and from which operations."""
     return JsonAnswer(memory.blame(name))
 
 
-@router.get("/documents/{name:document}/history", responses=shown_page(Version, _VERSION))
+@router.get("/documents/{name:document}/history", responses=shown_page(Version))
 def history(memory: OwnMemory, name: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the earlier versions of a document, newest first: when, by whom it was written, why it was replaced."""
     return query.answer_of(memory.documents.history(name)[::-1])
 
 
-@router.get(
-    "/documents/{name:document}/history/{version}",
-    responses=shown(_DIFFERENCE, {"document": "decision_log", "diff": "--- …"}),
-)
+@router.get("/documents/{name:document}/history/{version}", responses=shown(_DIFFERENCE))
 def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
     """Tell what has changed in a document since one of its versions, as a unified difference."""
     return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
-@router.get("/conflicts", responses=shown([_CONFLICTING], [_CONFLICT]))
+@router.get("/conflicts", responses=shown([_CONFLICTING]))
 def conflicts(memory: OwnMemory) -> JsonAnswer:
     """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
     return JsonAnswer(conflict_records(memory))
 
 
-@router.post(
-    "/conflicts/{conflict}", responses=shown(_DECIDED, {"id": "3f9a1c", "document": "decision_log", "line": 41})
-)
+@router.post("/conflicts/{conflict}", responses=shown(_DECIDED))
 def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
     """Decide a conflict: `accept` takes the machine's lines, with `both` behind the person's; else these stay alone."""
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeAlias
 
 from fastapi import APIRouter, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from orchestra_mem.core.context.window import Crossing
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.tiers.session_compaction import Refreshed
-from orchestra_mem.types import Json, Operation, Session
+from orchestra_mem.types import Json
 
 router = APIRouter(prefix="/api/memory", tags=["events"])
 
 _MOST_WAITING = 1_000
 _Event: TypeAlias = "tuple[str, dict[str, Json]]"
+_Told: TypeAlias = "Callable[..., dict[str, Json]]"
+# What is told of each signal of the memory.
+_SIGNALS: dict[str, _Told] = {
+    "operation_recorded": lambda operation: {
+        "operation": operation.id, "type": operation.type, "session": operation.session, "agent": operation.agent,
+    },
+    "refreshed": lambda refreshed: {
+        "spilled_operations": refreshed.spilled_operations, "used_tokens": refreshed.used_tokens,
+    },
+    "session_flushed": lambda session, path: {"session": session.id, "document": path.name},
+    "window_filled": lambda crossing: {"threshold": crossing.threshold.value, "used_tokens": crossing.used_tokens},
+    "documents_edited": dict,
+}  # fmt: skip
 
 
 class EventStreams:
@@ -28,12 +39,10 @@ class EventStreams:
 
     def __init__(self, memory: OrchestratorContextManager) -> None:
         self._listeners: dict[asyncio.Queue[_Event | None], asyncio.AbstractEventLoop] = {}
-        events = memory.events  # holds its subscribers weakly: this object has to be kept
-        events.operation_recorded.connect(self._recorded)
-        events.refreshed.connect(self._refreshed)
-        events.session_flushed.connect(self._flushed)
-        events.window_filled.connect(self._filled)
-        events.documents_edited.connect(self._edited)
+        # The memory holds its subscribers weakly: they have to be kept.
+        self._subscribers = {name: partial(self._tell, name, told) for name, told in _SIGNALS.items()}
+        for name, subscriber in self._subscribers.items():
+            getattr(memory.events, name).connect(subscriber)
 
     async def listen(self) -> AsyncIterator[_Event]:
         """Give what happens from `listening` on, until `end`. Who reads too slowly is told that events are missing."""
@@ -51,28 +60,11 @@ class EventStreams:
         for queue in [*self._listeners]:
             queue.put_nowait(None)
 
-    def _tell(self, name: str, **what: Json) -> None:
+    def _tell(self, name: str, told: _Told, memory: object, **what: Any) -> None:
+        event = name, told(**what)
         for queue, loop in [*self._listeners.items()]:
             with suppress(RuntimeError):  # the loop has been closed this instant
-                loop.call_soon_threadsafe(_put, queue, (name, what))
-
-    def _recorded(self, memory: object, operation: Operation) -> None:
-        self._tell(
-            "operation_recorded", operation=operation.id, type=operation.type, session=operation.session,
-            agent=operation.agent,
-        )  # fmt: skip
-
-    def _refreshed(self, memory: object, refreshed: Refreshed) -> None:
-        self._tell("refreshed", spilled_operations=refreshed.spilled_operations, used_tokens=refreshed.used_tokens)
-
-    def _flushed(self, memory: object, session: Session, path: Path) -> None:
-        self._tell("session_flushed", session=session.id, document=path.name)
-
-    def _filled(self, memory: object, crossing: Crossing) -> None:
-        self._tell("window_filled", threshold=crossing.threshold.value, used_tokens=crossing.used_tokens)
-
-    def _edited(self, memory: object) -> None:
-        self._tell("documents_edited")
+                loop.call_soon_threadsafe(_put, queue, event)
 
 
 def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:

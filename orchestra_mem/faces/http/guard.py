@@ -11,19 +11,14 @@ import logging
 import time
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestra_mem.faces.http.problems import Problem, failed
-from orchestra_mem.faces.http.tokens import LOCAL_HOSTS
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from orchestra_mem.faces.http.tokens import AccessTokens
-    from orchestra_mem.settings import ServerSettings
+from orchestra_mem.faces.http.tokens import LOCAL_HOSTS, AccessTokens, cookie_name
+from orchestra_mem.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +42,6 @@ _HEADERS = {
 def allowed_origins(settings: ServerSettings) -> list[str]:
     """Give the pages that may ask beside the server's own, written as browsers write them."""
     return [each.lower().rstrip("/") for each in settings.allowed_origins]
-
-
-def cookie_name(scope: Scope) -> str:
-    """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
-    return f"orchestra-mem-{scope['server'][1]}"
 
 
 class Rates:
@@ -131,9 +121,10 @@ class RequestGuard:
                     self._limits.add(limit)
                     await self._app(scope, receive, answer_in_time)
             except Exception as error:
-                late = isinstance(error, TimeoutError) and limit.expired()
-                refusal = failed() if not late else _ended() if self._is_ending else _too_late(self._timeout_s)
-                if not late:  # by its kind alone: its words may quote the memory
+                if isinstance(error, TimeoutError) and limit.expired():
+                    refusal = self._late()
+                else:  # by its kind alone: its words may quote the memory
+                    refusal = failed()
                     logger.error("a request failed: %s; with --debug the log shows where", _kind(error))
                     logger.debug("where it failed", exc_info=error)
             finally:
@@ -143,6 +134,12 @@ class RequestGuard:
         route = getattr(scope.get("route"), "path", "-")  # never the address itself, which may quote the memory
         took = (time.perf_counter() - begun) * 1000
         logger.info("%s %s: %d, %.1f ms", scope["method"], route, status, took)
+
+    def _late(self) -> Problem:
+        begun = "what was begun may still be done"
+        if self._is_ending:
+            return Problem(503, f"the server is being ended; {begun}")
+        return Problem(504, f"no answer within {self._timeout_s:g} s, see `server.timeout_s`; {begun}")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         """Say why a request is not answered; None where it is, with who asks as `caller` in its scope."""
@@ -199,10 +196,6 @@ class RequestGuard:
         return self._tokens.holder(kept.value) if kept else None
 
 
-def _ended() -> Problem:
-    return Problem(503, "the server is being ended; what was begun may still be done")
-
-
 def _kind(error: Exception) -> str:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
@@ -211,10 +204,6 @@ def _kind(error: Exception) -> str:
 
 def _tells_its_page(headers: Headers) -> bool:
     return "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
-
-
-def _too_late(timeout_s: float) -> Problem:
-    return Problem(504, f"no answer within {timeout_s:g} s, see `server.timeout_s`; what was begun may still be done")
 
 
 def _host_name(host: str) -> str | None:

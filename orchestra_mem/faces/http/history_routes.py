@@ -25,16 +25,6 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilt
 
 router = APIRouter(prefix="/api/memory", tags=["history"])
 
-_OPERATION = {
-    "id": 104, "session": "7539ece3-a4c3-452c-9b9b-df438bcc1d07", "type": "decision",
-    "data": {"text": "We deploy on Tuesdays."}, "timestamp": "2025-11-26T04:00:00+00:00", "tokens": 9,
-    "agent": "reviewer", "critical": True, "idempotency_key": None,
-}  # fmt: skip
-_FACT = {
-    "id": 7, "kind": "decision", "text": "We deploy on Tuesdays.", "operation": 104, "author": "machine",
-    "timestamp": "2025-11-26T04:00:00+00:00", "identifiers": [], "status": "standing", "superseded_by": None,
-}  # fmt: skip
-
 
 class OperationQuery(Paged):
     """Which operations are wanted."""
@@ -88,19 +78,14 @@ class AuditQuery(Paged):
         )  # fmt: skip
 
 
-@router.get("/operations", responses=shown_page(Operation, _OPERATION))
+@router.get("/operations", responses=shown_page(Operation))
 def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
     """List operations of all sessions, newest first."""
-    where = OperationFilter(
-        type=query.type, session=query.session, agent=query.agent, since=query.since, until=query.until,
-        limit=query.limit, offset=query.offset,
-    )  # fmt: skip
+    where = OperationFilter(**query.model_dump())
     return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
 
 
-@router.post(
-    "/operations", status_code=201, responses=shown(Operation, _OPERATION, 201, "The operation as it was recorded.")
-)
+@router.post("/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded."))
 def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
     """Record what was done. When this is answered it survives any crash."""
     agent = caller.acting(operation.agent)
@@ -111,30 +96,26 @@ def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
     return JsonAnswer(recorded, 201)
 
 
-@router.get("/facts", responses=shown_page(MustKeep, _FACT))
+@router.get("/facts", responses=shown_page(MustKeep))
 def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswer:
     """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
     return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
 
 
-@router.get("/expand", responses=shown(Expansion, {"reference": "K7", "operations": [_OPERATION], "fact": _FACT}))
+@router.get("/expand", responses=shown(Expansion))
 def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
     """Give the originals behind a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
     return JsonAnswer(caller.view.expand(reference))
 
 
-@router.get(
-    "/losses", responses=shown_page(Summary, {"id": 12, "operations": [80, 104], "ratio": 0.21, "dropped": ["#41"]})
-)
+@router.get("/losses", responses=shown_page(Summary))
 def list_losses(memory: OwnMemory, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
     """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
     found = memory.losses(query.session, limit=query.offset + query.limit)[::-1]
     return query.answer(found[query.offset :], memory.count_losses(query.session))
 
 
-@router.get(
-    "/audit", responses=shown_page(AuditEntry, {"id": 9, "agent": "reviewer", "call": "inject", "outcome": "given"})
-)
+@router.get("/audit", responses=shown_page(AuditEntry))
 def list_audit(memory: OwnMemory, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
     """List who looked at the catalog and who changed it, newest first."""
     return query.answer_of(memory.audit(query.where))

@@ -16,7 +16,7 @@ from orchestra_mem.build.memory_service import (
     SessionRecord,
 )
 from orchestra_mem.errors import InvalidItemError
-from orchestra_mem.faces.http.answer_schemas import fields_of, shape
+from orchestra_mem.faces.http.answer_schemas import Shape, fields_of
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.json_answers import (
     Given,
@@ -35,21 +35,8 @@ from orchestra_mem.serialize import to_object
 
 router = APIRouter(prefix="/api/memory", tags=["memory service"])
 
-_SESSION = {
-    "id": "7539ece3-a4c3-452c-9b9b-df438bcc1d07", "started_at": "2025-11-26T04:00:00+00:00", "ended_at": None,
-    "worker_count": 2, "summary": None, "metadata": {"branch": "main"},
-}  # fmt: skip
-_OBSERVATION = {
-    "id": 104, "session_id": _SESSION["id"], "worker_id": "builder", "type": "error",
-    "content": "The parser fails on empty input.", "metadata": {"pr": 12}, "created_at": "2025-11-26T04:00:00+00:00",
-}  # fmt: skip
-_HIT = {
-    "source": "op 104", "tier": "working", "kind": "error", "text": "The parser fails on empty input.",
-    "session": _SESSION["id"], "agent": "builder", "operation": 104, "score": 1.2, "likelihood": 0.9, "line": None,
-    "reasons": {"keyword": {"rank": 1, "score": 3.1}, "dense": {"rank": 1, "score": 0.7}},
-}  # fmt: skip
-_FOUND = shape("Found", hits=list[Hit], notes=list[str])
-_SHOWN_SESSION = shape("ShownSession", **fields_of(SessionRecord), observations=list[Observation], total=int)
+_FOUND = Shape("Found", hits=list[Hit], notes=list[str])
+_SHOWN_SESSION = Shape("ShownSession", **fields_of(SessionRecord), observations=list[Observation], total=int)
 
 
 class SearchQuery(Given):
@@ -95,22 +82,20 @@ class ObservationBody(Given):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-@router.get("/search", responses=shown(_FOUND, {"hits": [_HIT], "notes": []}))
+@router.get("/search", responses=shown(_FOUND))
 def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
     """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
     found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
     return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
 
 
-@router.get("/sessions", responses=shown_page(SessionRecord, _SESSION))
+@router.get("/sessions", responses=shown_page(SessionRecord))
 def list_sessions(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the sessions, newest first."""
     return query.answer(MemoryService(memory).sessions(query.limit, query.offset), len(memory.sessions()))
 
 
-@router.get(
-    "/sessions/{session_id}", responses=shown(_SHOWN_SESSION, {**_SESSION, "observations": [_OBSERVATION], "total": 1})
-)
+@router.get("/sessions/{session_id}", responses=shown(_SHOWN_SESSION))
 def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """Show a session with its summary and its observations, newest first."""
     service = MemoryService(memory)
@@ -120,7 +105,7 @@ def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Que
     return JsonAnswer({**record, "observations": service.get_observations(where), "total": total})
 
 
-@router.get("/observations", responses=shown_page(Observation, _OBSERVATION))
+@router.get("/observations", responses=shown_page(Observation))
 def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
     """List what workers did or saw, newest first."""
     where = ObservationFilter(
@@ -130,9 +115,7 @@ def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]
     return query.answer(caller.service.get_observations(where), caller.service.count_observations(where))
 
 
-@router.post(
-    "/observations", status_code=201, responses=shown(shape("NewId", id=int), {"id": 104}, 201, "It is kept for good.")
-)
+@router.post("/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good."))
 def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
     """Record what a worker did or saw. When this is answered it survives any crash."""
     worker = caller.acting(observation.worker)

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -18,6 +19,7 @@ from orchestra_mem.faces.records import counted
 from orchestra_mem.serialize import dump_json
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
+_NO_TEXT = "the request holds characters that are no text: half of a surrogate pair"
 # By class, the nearest in its tree.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
@@ -51,13 +53,19 @@ class Problem(JSONResponse):
         if faults:
             body["faults"] = [*faults]
         super().__init__(body, status, headers)
-        self._chat = {**body, "error": {"message": detail, "type": "invalid_request_error"}}
+        self._told = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; where chats are answered also as OpenAI's clients read it, who would show the status alone."""
-        if scope["path"].startswith("/v1/"):
-            self.body = self.render(self._chat)
-            self.headers["content-length"] = str(len(self.body))
+        """Send it; to a browser as a page, and where chats are answered also as OpenAI's clients read it."""
+        if "text/html" in Headers(scope=scope).get("accept", ""):
+            from orchestra_mem.faces.http.web.pages import refusal_page
+
+            self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
+            self.headers["content-type"] = "text/html; charset=utf-8"
+        elif scope["path"].startswith("/v1/"):  # they would show the status alone
+            error = {"message": self._told["detail"], "type": "invalid_request_error"}
+            self.body = self.render({**self._told, "error": error})
+        self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
 
     def render(self, content: Any) -> bytes:
@@ -111,24 +119,16 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
 
-async def _no_text(request: Request, error: Exception) -> Problem:
-    return Problem(422, "the request holds characters that are no text: half of a surrogate pair")
-
-
 def failed() -> Problem:
     """Answer what should not have happened."""
     words = "this should not have happened: it is a fault of the server's, not of the request; its log says which"
     return Problem(500, words)
 
 
-async def _failed(request: Request, error: Exception) -> Problem:
-    return failed()
-
-
 HANDLERS: dict[int | type[Exception], Any] = {
     errors.OrchestraMemError: _told,
     HTTPException: _refused,
     RequestValidationError: _invalid,
-    UnicodeEncodeError: _no_text,
-    Exception: _failed,
+    UnicodeEncodeError: lambda request, error: Problem(422, _NO_TEXT),
+    Exception: lambda request, error: failed(),
 }

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER
@@ -22,7 +23,7 @@ from orchestra_mem.errors import ServerError, storage_error
 
 TOKEN_VARIABLE = "ORCHESTRA_MEM_TOKEN"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-_FOLDER = "server"
+_FILE = "server/token"  # below the memory's folder
 _LEAST_CHARS = 20
 _PREFIX = "agent"
 
@@ -71,9 +72,9 @@ def is_local(host: str) -> bool:
     return host.lower() in LOCAL_HOSTS
 
 
-def token_file(home: Path) -> Path:
-    """Say where the token of a memory is kept, below its folder `.obra`."""
-    return home / _FOLDER / "token"
+def cookie_name(scope: Mapping[str, Any]) -> str:
+    """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
+    return f"orchestra-mem-{scope['server'][1]}"
 
 
 def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = None) -> AccessTokens:
@@ -90,7 +91,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
     """
     if file is None and (token := environment.get(TOKEN_VARIABLE)):
         return AccessTokens(_usable(token, TOKEN_VARIABLE), given=True)
-    path = file or token_file(home)
+    path = file or home / _FILE
     try:
         if not path.exists():
             _make(path, ignored=file is None)

@@ -20,7 +20,6 @@ from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web.pages import load_templates
-from orchestra_mem.faces.http.web.refusal_pages import RefusalPages
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
@@ -91,7 +90,7 @@ def run_server(
 
     guard = RequestGuard(app, tokens, settings)
     config = uvicorn.Config(
-        RefusalPages(guard), log_config=None, access_log=False, server_header=False,
+        guard, log_config=None, access_log=False, server_header=False,
         proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S + _CUTTING_S,
     )  # fmt: skip

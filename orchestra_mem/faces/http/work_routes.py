@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from orchestra_mem.faces.http.answer_schemas import shape
+from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import OwnMemory
 from orchestra_mem.faces.http.json_answers import NUMBER, Given, JsonAnswer, Name, Paged, Text, shown, shown_page
 from orchestra_mem.faces.records import update_documents, work_record
@@ -17,12 +17,7 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, 
 router = APIRouter(prefix="/api/memory", tags=["work"])
 
 _ID = Field(ge=1, le=2**31)
-_ITEM = {
-    "id": 5, "kind": "story", "title": "Sign in by mail", "description": "", "status": "in progress", "priority": 3,
-    "rank": 1.0, "parent": 2, "depends_on": [], "assignee": None, "acceptance": [],
-    "created": "2025-11-26T04:00:00+00:00", "changed": "2025-11-26T04:00:00+00:00", "started": None, "finished": None,
-}  # fmt: skip
-_SHOWN_ITEM = shape("ShownItem", item=WorkItem, progress=WorkProgress, blockers=list[WorkItem], events=list[WorkEvent])
+_SHOWN_ITEM = Shape("ShownItem", item=WorkItem, progress=WorkProgress, blockers=list[WorkItem], events=list[WorkEvent])
 
 
 class WorkQuery(Paged):
@@ -63,32 +58,27 @@ class StatusChange(Given):
     reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
 
 
-@router.get("/work", responses=shown_page(WorkItem, _ITEM))
+@router.get("/work", responses=shown_page(WorkItem))
 def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
     """List items in the order of the backlog."""
     return query.answer_of(memory.state.items(query.where))
 
 
-@router.get(
-    "/work/{item}", responses=shown(_SHOWN_ITEM, {"item": _ITEM, "progress": {"done": 1, "total": 3}, "events": []})
-)
+@router.get("/work/{item}", responses=shown(_SHOWN_ITEM))
 def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
     """Show an item: its progress, what it waits for, and its newest changes."""
     return JsonAnswer(work_record(memory, item, limit))
 
 
-@router.post("/work", status_code=201, responses=shown(WorkItem, _ITEM, 201, "The item as it was stored."))
+@router.post("/work", status_code=201, responses=shown(WorkItem, 201, "The item as it was stored."))
 def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
     """Create a milestone, epic, story, task or subtask."""
-    made = memory.state.create(
-        item.kind, item.title, description=item.description, parent=item.parent, priority=item.priority,
-        depends_on=item.depends_on, assignee=item.assignee, acceptance=item.acceptance, author=Author.PERSON,
-    )  # fmt: skip
+    made = memory.state.create(**item.model_dump(), author=Author.PERSON)
     update_documents(memory)
     return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
 
 
-@router.patch("/work/{item}", responses=shown(WorkItem, _ITEM))
+@router.patch("/work/{item}", responses=shown(WorkItem))
 def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
     """Move an item to another status. If that is not allowed, the answer says what is."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)

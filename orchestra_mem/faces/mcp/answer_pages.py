@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from orchestra_mem.core.search.echoes import fenced
@@ -12,64 +13,54 @@ FENCE_TOKENS = 40
 """What a fence and its source take at most."""
 
 
-def text_page(
-    text: str, source: str, *, count: Callable[[str], int], max_tokens: int, offset: int | None = None
-) -> str:
-    """Give as much of a text as the budget holds, from the character `offset` on; None where the caller has no offset.
+class AnswerPages:
+    """Cuts answers to budgets of tokens, as `count` counts them."""
 
-    Raises:
-        ValueError: the text ends before.
-    """
-    start = offset or 0
-    if start and start >= len(text):
-        raise ValueError(f"offset is {start}, and there are {len(text)} characters; begin with offset=0")
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = count
 
-    def shown(size: int) -> str:
-        end = start + size
-        if end >= len(text):
-            return fenced(text[start:], source)
-        more = "" if offset is None else f"go on with offset={end}, or "
-        return f"{fenced(text[start:end], source)}Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+    def text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
+        """Give as much of a text as the budget holds, from the character `offset` on; None: the caller has no offset.
 
-    most = min(len(text) - start, max_tokens * _CHARS_PER_TOKEN)
-    return shown(_largest(most, lambda size: count(shown(size)) <= max_tokens))
+        Raises:
+            ValueError: the text ends before.
+        """
+        start = offset or 0
+        if start and start >= len(text):
+            raise ValueError(f"offset is {start}, and there are {len(text)} characters; begin with offset=0")
 
+        def shown(size: int) -> str:
+            end = start + size
+            if end >= len(text):
+                return fenced(text[start:], source)
+            more = "" if offset is None else f"go on with offset={end}, or "
+            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+            return f"{fenced(text[start:end], source)}{told}"
 
-def list_page(
-    entries: Sequence[str], source: str, *, count: Callable[[str], int], max_tokens: int, offset: int, limit: int
-) -> str:
-    """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
+        return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
 
-    Args:
-        entries: those from `offset` on; one beyond the limit tells that there are more.
-        source: names them in the fence.
-        count: counts tokens.
-        max_tokens: the budget of the whole answer.
-        offset: how many were left out before.
-        limit: the most that are given.
-    """
-    if not entries:
-        return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
+    def entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
+        """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
 
-    def shown(size: int) -> str:
-        more = f"There is more: go on with offset={offset + size}.\n" if size < len(entries) else ""
-        return fenced("\n".join(entries[:size]), source) + more
+        `entries` are those from `offset` on; one beyond the limit tells that there are more.
+        """
+        if not entries:
+            return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
 
-    def cut(chars: int) -> str:
-        more = f", or go on with offset={offset + 1}" if len(entries) > 1 else ""
-        return f"{fenced(entries[0][:chars], source)}Entry {offset + 1} is cut: raise max_tokens{more}.\n"
+        def shown(size: int) -> str:
+            if not size:
+                return self._longest(cut, len(entries[0]), max_tokens)
+            more = f"There is more: go on with offset={offset + size}.\n" if size < len(entries) else ""
+            return fenced("\n".join(entries[:size]), source) + more
 
-    if size := _largest(min(len(entries), limit), lambda size: count(shown(size)) <= max_tokens):
-        return shown(size)
-    return cut(_largest(len(entries[0]), lambda chars: count(cut(chars)) <= max_tokens))
+        def cut(chars: int) -> str:
+            more = f", or go on with offset={offset + 1}" if len(entries) > 1 else ""
+            return f"{fenced(entries[0][:chars], source)}Entry {offset + 1} is cut: raise max_tokens{more}.\n"
 
+        return self._longest(shown, min(len(entries), limit), max_tokens)
 
-def _largest(most: int, fits: Callable[[int], bool]) -> int:
-    """Find the largest number that fits, 0 where none does."""
-    if fits(most):
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
+        """Give the longest of the answers `shown(0)` to `shown(most)` that the budget holds, else the shortest."""
+        if self._count(whole := shown(most)) <= max_tokens:
+            return whole
+        return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))

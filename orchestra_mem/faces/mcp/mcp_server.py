@@ -7,7 +7,7 @@ import logging
 import signal
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anyio.to_thread import run_sync
 from mcp.server.lowlevel.helper_types import ReadResourceContents
@@ -16,13 +16,11 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, Resource, TextContent, ToolAnnotations
 from pydantic import AnyUrl, ValidationError
+from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
 from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.mcp.memory_tools import MemoryTools
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,13 @@ Their docstrings are what the model reads of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
 from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.mcp.answer_pages import FENCE_TOKENS, list_page, text_page
+from orchestra_mem.faces.mcp.answer_pages import FENCE_TOKENS, AnswerPages
 from orchestra_mem.faces.recall_views import expansion_text
 from orchestra_mem.faces.records import update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
@@ -36,7 +35,7 @@ class MemoryTools:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._count = caller.memory.counter.count
+        self._pages = AnswerPages(caller.memory.counter.count)
 
     def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Search all of the memory by words and by meaning, best first. Costs about 100 tokens an entry.
@@ -45,12 +44,12 @@ class MemoryTools:
         """
         hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
         lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
-        return self._list([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
+        return self._pages.entries([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
 
     def retrieve(self, task: Text, max_tokens: MaxTokens = 2_000) -> str:
         """Give what past work says for a task: an index with costs, then the best entries in full. Costs max_tokens."""
         found = self._caller.retrieving("retrieve_context")(task, max_tokens=max_tokens - FENCE_TOKENS)
-        return self._text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
+        return self._pages.text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
 
     def context(
         self,
@@ -59,7 +58,7 @@ class MemoryTools:
     ) -> str:
         """Give where the project stands: state, rules, decisions, open items, newest work. Costs up to max_tokens."""
         build = self._caller.view.get_orchestrator_context
-        return self._text(build("mcp", max_tokens - FENCE_TOKENS, query=query).render(), "context", max_tokens)
+        return self._pages.text(build("mcp", max_tokens - FENCE_TOKENS, query=query).render(), "context", max_tokens)
 
     def record(
         self,
@@ -103,7 +102,7 @@ class MemoryTools:
     ) -> str:
         """List decisions, rules, roles, failures and open items, newest first. Costs about 30 tokens an entry."""
         found = self._caller.view.facts(kind, standing=not every)[::-1][offset : offset + limit + 1]
-        return self._list([*map(_fact, found)], "facts", limit, offset, max_tokens)
+        return self._pages.entries([*map(_fact, found)], "facts", limit, offset, max_tokens)
 
     def expand(
         self,
@@ -112,7 +111,7 @@ class MemoryTools:
         max_tokens: MaxTokens = 2_000,
     ) -> str:
         """Give the original words behind a search hit, summary, fact or item. Costs up to max_tokens."""
-        return self._text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
+        return self._pages.text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
 
     def work_list(
         self,
@@ -129,7 +128,7 @@ class MemoryTools:
             kinds=tuple(kinds), statuses=tuple(statuses), parent=parent, text=text, limit=offset + limit + 1
         )
         found = self._caller.offered("state").items(where)[offset:]
-        return self._list([*map(_item, found)], "work", limit, offset, max_tokens)
+        return self._pages.entries([*map(_item, found)], "work", limit, offset, max_tokens)
 
     def work_show(self, id: Number, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Show a work item: its text, progress, what it waits for, newest changes. Costs up to max_tokens."""
@@ -142,7 +141,7 @@ class MemoryTools:
             *(f"waits for {_item(each)}" for each in found["blockers"]),
             *(f"{short_time(each.time)} {event_words(each)}" for each in found["events"]),
         ]  # fmt: skip
-        return self._text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
+        return self._pages.text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
 
     def work_add(
         self,
@@ -181,20 +180,14 @@ class MemoryTools:
             told, until = summary(each.id), f" to {short_time(each.ended)}" if each.ended else ""
             text = f"\n  {_cut(told.text)}" if told else ""
             entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
-        return self._list(entries, "sessions", limit, offset, max_tokens)
+        return self._pages.entries(entries, "sessions", limit, offset, max_tokens)
 
     def recent(
         self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
     ) -> str:
         """List the newest operations, of one type if given; `expand` gives all of one. Costs 80 tokens an entry."""
         found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
-        return self._list([*map(_operation, found)], "recent", limit, offset, max_tokens)
-
-    def _list(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
-        return list_page(entries, source, count=self._count, max_tokens=max_tokens, offset=offset, limit=limit)
-
-    def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
-        return text_page(text, source, count=self._count, max_tokens=max_tokens, offset=offset)
+        return self._pages.entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
 
 
 def _hit(hit: Hit, line: int) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.context.window import UsageEvent, UsagePoint
 from orchestra_mem.errors import DocumentConflictError
-from orchestra_mem.faces.http.web.window_chart import window_chart
+from orchestra_mem.faces.http.web.home_pages import window_chart
 from orchestra_mem.types import Json
 from tests.conftest import record
 from tests.faces.http_client import Served, serving

@@ -1,15 +1,19 @@
-"""Where people arrive: the token is taken out of the address, the home page, the table of routes, static files."""
+"""Where people arrive: the token is taken from the address, the home page with its chart, the routes, static files."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from orchestra_mem.core.context.window import UsageEvent, UsagePoint
 from orchestra_mem.faces.http.callers import Asker
-from orchestra_mem.faces.http.guard import cookie_name
+from orchestra_mem.faces.http.tokens import cookie_name
 from orchestra_mem.faces.http.web.pages import render, static_file
-from orchestra_mem.faces.http.web.window_chart import window_chart
 from orchestra_mem.faces.records import conflict_records, status_record
 from orchestra_mem.types import OperationFilter
 
@@ -17,6 +21,7 @@ router = APIRouter(include_in_schema=False)
 
 _NEWEST = 5
 _CHARTED = 1_000
+_MOST_STEPS = 500
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -62,3 +67,36 @@ def static(caller: Asker, name: str) -> Response:
         raise HTTPException(404, f"there is no file {name!r}")
     kept = {"Cache-Control": "private, max-age=31536000, immutable"}
     return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowChart:
+    """A line over the operations in their order; `refreshes` are where it fell: place, height, and what happened."""
+
+    line: str
+    refreshes: tuple[tuple[float, float, UsagePoint], ...]
+    first: datetime | None
+    last: datetime | None
+
+
+def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
+    """Draw usage. Of many points each step shows the fullest, and every refresh is there."""
+    step = max(1, -(-len(points) // _MOST_STEPS))
+    pieces, refreshes = [], []
+
+    def at(place: int, tokens: int) -> tuple[float, float]:
+        return round(100 * place / max(1, len(points)), 2), round(max(0.0, 100 - 100 * tokens / max_tokens), 2)
+
+    for begin in range(0, len(points), step):
+        fullest = max(points[begin : begin + step], key=lambda point: point.used_tokens)
+        place = begin + min(step, len(points) - begin)
+        falls = [point for point in points[begin:place] if point.event is UsageEvent.RESET]
+        for point in falls:
+            x, y = at(place, point.before_tokens)
+            refreshes.append((x, y, point))
+            pieces += [(x, y), at(place, point.used_tokens)]
+        pieces += [] if falls else [at(place, fullest.used_tokens)]
+    start = at(0, points[0].before_tokens) if points else (0.0, 100.0)
+    line = " L".join(f"{x:g} {y:g}" for x, y in (start, *pieces))
+    first, last = (points[0].time, points[-1].time) if points else (None, None)
+    return WindowChart(line=f"M{line}", refreshes=tuple(refreshes), first=first, last=last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from fastapi import Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import model_validator
 from starlette.responses import HTMLResponse
+from starlette.types import Scope
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.text import visible
@@ -106,6 +108,21 @@ def render(request: Request, template: str, status: int = 200, **what: Any) -> H
     project = request.app.state.project.name
     text = page_text(template, request.scope["caller"], project=project, here=request.url.path, **what)
     return HTMLResponse(text, status)
+
+
+def refusal_page(problem: Mapping[str, Any], scope: Scope) -> tuple[bytes, str]:
+    """Write the page of a refusal, and the policy that it needs.
+
+    Whoever has no token gets no other file, so the page brings its style along: this one style and no other.
+    """
+    style = _static()["page.css"]
+    page = page_text(
+        "refusal.html", scope.get("caller"), problem=problem, style=style.decode(),
+        tried=b"token=" in scope["query_string"], was_sent=scope["method"] == "POST",
+    )  # fmt: skip
+    digest = base64.b64encode(hashlib.sha256(style).digest()).decode()
+    policy = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    return page, f"{policy}; style-src 'sha256-{digest}'"
 
 
 @cache

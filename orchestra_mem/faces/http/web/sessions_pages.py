@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -14,17 +13,9 @@ from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.web.pages import PageNumber, Pager, render
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.types import OperationFilter, Summary
+from orchestra_mem.types import OperationFilter
 
 router = APIRouter(include_in_schema=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryNode:
-    """A summary with the summaries that it was made of; a leaf was made of operations."""
-
-    summary: Summary
-    below: tuple[SummaryNode, ...]
 
 
 @router.get("/sessions")
@@ -54,8 +45,10 @@ def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumb
     where = OperationFilter(session=session_id)
     pager = Pager(page, memory.count_operations(where))
     operations = memory.operations(OperationFilter(session=session_id, limit=pager.size, offset=pager.offset))[::-1]
-    agents, tree = memory.session_agents(session_id), _tree(memory, session_id)
-    return render(request, "session.html", session=found, agents=agents, tree=tree, operations=operations, pager=pager)
+    return render(
+        request, "session.html", session=found, agents=memory.session_agents(session_id), operations=operations,
+        summaries={each.id: each for each in memory.summaries(session_id)}, pager=pager,
+    )  # fmt: skip
 
 
 @router.get("/sessions/{session_id}/document")
@@ -69,15 +62,6 @@ def session_document(request: Request, memory: OwnMemory, session_id: str) -> Re
 def _newest(memory: OrchestratorContextManager, session_id: str) -> datetime | None:
     newest = memory.operations(OperationFilter(session=session_id, limit=1))
     return newest[0].timestamp if newest else None
-
-
-def _tree(memory: OrchestratorContextManager, session_id: str) -> list[SummaryNode]:
-    every = {each.id: each for each in memory.summaries(session_id)}
-
-    def node(summary: Summary) -> SummaryNode:
-        return SummaryNode(summary, tuple(node(every[child]) for child in summary.children if child in every))
-
-    return [node(each) for each in every.values() if not each.parent]
 
 
 @router.get("/original")
