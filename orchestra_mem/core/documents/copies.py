@@ -19,7 +19,6 @@ from orchestra_mem.core.documents.owned_lines import shared
 _STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
 _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
 _NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
-_END = re.compile(r"^---[ \t]*\r?\n?\Z", re.MULTILINE)
 
 
 class Copy(NamedTuple):
@@ -30,13 +29,12 @@ class Copy(NamedTuple):
 
 
 def stamped(text: str, number: int) -> str:
-    """Write a revision's number into a text; one without front matter stays as it is."""
-    text, _ = unstamped(text)
+    """Write a revision's number into a text, above a line like it of a person's; one without front matter stays."""
     front = FRONT.match(text)
-    if front is None or (end := _END.search(front.group())) is None:
+    if front is None:
         return text
-    line_end = "\r\n" if front.group().endswith("\r\n") else "\n"
-    return f"{text[: end.start()]}revision: {number}{line_end}{text[end.start() :]}"
+    line_end, start = "\r\n" if front.group().endswith("\r\n") else "\n", front.start("body")
+    return f"{text[:start]}revision: {number}{line_end}{text[start:]}"
 
 
 def unstamped(text: str) -> tuple[str, int | None]:
