@@ -86,6 +86,23 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     postgres.drop(schema)
 
 
+def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """In front matter that was there before the documents were shared, and through what is shared later."""
+    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    with open_memory(laptop.project, config=SMALL) as memory:
+        memory.record_operation("decision", {"text": "We close at noon."})
+        memory.refresh()
+    laptop.edit("---\n\n", "revision: 5\n---\n\n")
+    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
+    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
+    for machine in (laptop, desk, laptop):
+        with machine.open() as memory:
+            memory.record_operation("decision", {"text": f"We close at {len(memory.operations()) + 1}."})
+            memory.refresh()
+        rows = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("revision: ")]
+        assert (len(rows), rows[-1]) == (2, "revision: 5")
+
+
 def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
     """Who is ended while it shares them has left none out: another machine would begin these anew."""
     laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -149,9 +149,8 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _all_here(self) -> Iterator[SharedFile]:
         for path in (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md"))):
-            with suppress(DocumentConflictError, DocumentError):
-                if (name := self._name(path)) and not path.is_symlink() and (copy := self._here(path)):
-                    yield self._file(name, copy.text)
+            if (name := self._name(path)) and (data := self._settled(path)) is not None:
+                yield self._file(name, decode(data))  # no number of a revision stands there yet
 
     def _saved(self, *, everything: bool = False) -> list[str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
@@ -165,7 +164,7 @@ class SharedDocumentStore(FileDocumentStore):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
         for path in (path for folder in self._folders.values() for path in sorted(folder.glob("archive/*.md"))):
-            if self._name(path) not in known and not path.is_symlink():  # ended between its move and its sharing
+            if self._name(path) not in known:  # ended between its move and its sharing
                 self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
         for file in self._files.newer_than(0) if gone else ():
