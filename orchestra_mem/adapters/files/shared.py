@@ -33,6 +33,7 @@ _Given = TypeVar("_Given")
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
 # Documents of ended sessions and versions may be many, and few change.
 _ALL_EVERY_S = 30.0
+_AGAIN_S = 3.0
 
 
 class SharedDocumentStore(FileDocumentStore):
@@ -66,6 +67,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._holds = self._brings = False
         self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
+        self._left: object = None
+        self._left_s = 0.0
         self._follower: Follower | None = None
 
     @contextmanager
@@ -91,9 +94,14 @@ class SharedDocumentStore(FileDocumentStore):
         """Take over what other machines have written, and share what was saved here."""
         if self._read_only:
             return
-        if self._is_due or self._saved() or self._files.last_revision() > self._copies.through:
+        found = self._saved(), self._files.last_revision()
+        if not (self._is_due or found[0] or found[1] > self._copies.through):
+            return
+        # What cannot be read or written now is waited for without the lock, which others want.
+        if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
             with self.lock():
                 pass
+            self._left, self._left_s = found, time.monotonic()
 
     def begin_following(self) -> None:
         """Do so again and again in a thread of its own, until `close`; it does not keep the store alive."""
@@ -152,7 +160,7 @@ class SharedDocumentStore(FileDocumentStore):
             if (name := self._name(path)) and (data := self._settled(path)) is not None:
                 yield self._file(name, decode(data))  # no number of a revision stands there yet
 
-    def _saved(self, *, everything: bool = False) -> list[str]:
+    def _saved(self, *, everything: bool = False) -> dict[str, str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
