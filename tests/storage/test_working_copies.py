@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
+from orchestra_mem.adapters.database.postgres import PostgresDatabase
+from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+from orchestra_mem.adapters.files.local_texts import LocalTexts
+from orchestra_mem.adapters.files.shared import SharedDocumentStore
+from orchestra_mem.build import load_settings
+from orchestra_mem.build.storage import open_database
+from orchestra_mem.core.documents.copies import Copy
+from orchestra_mem.errors import LockTimeoutError
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.promises.conftest import work
@@ -274,3 +285,69 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
     laptop.edit("on Tuesdays", "on Mondays")
     with laptop.open(), desk.open():
         assert "on Mondays" in desk.text()
+
+
+def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) -> None:
+    """What it leads to is read, shared and written, whoever writes."""
+    file = laptop.log.rename(laptop.project / ".obra" / "log.md")
+    laptop.log.symlink_to(file)
+    laptop.edit("## Decisions", "## Notes\n\n- by hand\n\n## Decisions")
+    with laptop.open() as here, desk.open() as there:
+        desk.edit("rye bread on Tuesdays", "rye bread on Mondays")
+        until(lambda: "on Mondays" in laptop.text())
+        here.record_operation("decision", {"text": "We close at noon."})
+        here.refresh()
+        until(lambda: "at noon" in desk.text())
+        there.refresh()
+    assert laptop.log.is_symlink()
+    assert "by hand" in desk.text()
+
+
+def test_what_cannot_be_read_now_is_not_waited_for_under_the_lock(laptop: Machine) -> None:
+    """While somebody has a document open for writing, the others are let in; what is saved then is shared at once."""
+    taken: list[str] = []
+    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
+    with closing(open_database(home, config)) as database, closing(LocalTexts(home / "working_copy.db")) as copies:
+
+        @contextmanager
+        def exclusive() -> Iterator[None]:
+            taken.append("lock")
+            yield
+
+        store = SharedDocumentStore(
+            {"memory": laptop.log.parent, "sessions": home / "sessions"}, files=SqlSharedFiles(database),
+            exclusive=exclusive, copies=copies, machine="laptop", versions=laptop.log.parent / "versions",
+            lock_file=home / "obra.lock",
+        )  # fmt: skip
+        with laptop.log.open("r+b") as editor:
+            editor.write(laptop.log.read_bytes().replace(b"on Tuesdays", b"on Thursday"))
+            editor.flush()
+            for _ in range(5):
+                store.follow()
+            assert len(taken) == 1
+            editor.write(b"\n")
+        store.follow()
+        assert len(taken) == 2
+        assert "on Thursday" in (copies.in_step("memory/decision_log.md") or Copy(None, "")).text
+
+
+def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_after_a_cut(
+    laptop: Machine, postgres: PostgresServer
+) -> None:
+    """By its process and its machine. Nobody waits for what the same program has lost."""
+    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
+    with closing(open_database(home, config)) as one, closing(open_database(home, config, wait_s=0.5)) as other:
+        assert isinstance(one, PostgresDatabase)
+        assert isinstance(other, PostgresDatabase)
+        who = f"process {os.getpid()} on {socket.gethostname()} has held the documents for 0.5 s"
+        with one.exclusive("documents"):
+            with pytest.raises(LockTimeoutError, match=who):
+                other.exclusive("documents").__enter__()
+            postgres.cut_connections()
+            with pytest.raises(LockTimeoutError, match=who):
+                other.exclusive("documents").__enter__()
+            postgres.kill()
+            postgres.start()
+        began = time.monotonic()
+        with one.exclusive("documents"):
+            assert time.monotonic() - began < 4

@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import TABLES, preparation, schema_statements
-from orchestra_mem.adapters.database.postgres_lease import leased
+from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
 from orchestra_mem.adapters.database.postgres_values import ServerConnection, configure
 from orchestra_mem.adapters.database.rows import Values, bound
 from orchestra_mem.adapters.database.statements import Connection, SqlDatabase, Written, columns_of, written
@@ -73,6 +73,7 @@ class PostgresDatabase(SqlDatabase):
         self._lock = threading.RLock()
         self._current: ServerConnection | None = None
         self._commits = 0
+        self._holder = new_holder()
         self._closed = self._is_away = False
         self._name = told_name(url)
         self._turn = _TURN.format(_LOCK.format(schema))
@@ -199,7 +200,7 @@ class PostgresDatabase(SqlDatabase):
         self._check_open()
         with (
             self._translated(f"locking {what}"),
-            leased(self._pool, self.schema, what, timeout_s=self._busy_timeout_s),
+            leased(self._pool, self.schema, what, holder=self._holder, timeout_s=self._busy_timeout_s),
         ):
             yield
 
