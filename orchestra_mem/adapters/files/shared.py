@@ -33,7 +33,7 @@ _Given = TypeVar("_Given")
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
 # Documents of ended sessions and versions may be many, and few change.
 _ALL_EVERY_S = 30.0
-_AGAIN_S = 3.0
+_AGAIN_S = 1.5  # so that it is elsewhere in two seconds where an editor has closed it since
 
 
 class SharedDocumentStore(FileDocumentStore):
