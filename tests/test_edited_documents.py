@@ -164,3 +164,20 @@ def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed:
                 before = [life.text(name) for name in DocumentName]
                 memory.refresh()
                 assert [life.text(name) for name in DocumentName] == before
+
+
+def test_a_file_that_already_says_what_the_machine_would_write_has_been_read(tmp_path: Path) -> None:
+    """It stays as the person has saved it; the same holds where the memory is opened anew."""
+    with open_memory(tmp_path, config=CONFIG) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.refresh()
+        log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        log.write_text(log.read_text("utf-8").replace("on Tuesdays", "on Mondays"), "utf-8")
+        assert memory.documents.unread() == [DocumentName.DECISION_LOG]
+        memory.refresh()
+        assert memory.documents.unread() == []
+    with open_memory(tmp_path, config=CONFIG) as memory:
+        assert memory.documents.unread() == []
+        log.write_text(log.read_text("utf-8").replace("on Mondays", "on Tuesdays"), "utf-8")
+        assert memory.documents.unread() == [DocumentName.DECISION_LOG]
+        assert [fact.text for fact in memory.facts()] == ["We bake rye bread on Tuesdays."]

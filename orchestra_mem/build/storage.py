@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.database.moved import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability
@@ -44,36 +45,40 @@ def open_database(
         read_only: refuse all that writes.
         wait_s: how long to wait for others; as the settings say where not given.
         write_point: told of each commit, before and after.
-        moving: it is what a memory is moved from or to: whether the folder has its documents is not asked.
+        moving: a memory is moved to it, or back: nothing is asked of where it was moved, or whose documents are here.
 
     Raises:
         StorageReadOnlyError: it is a backup, and not to be read alone.
-        StorageError: it cannot be used; also where the folder's memory is on a server, or is another than the server's.
+        StorageError: it cannot be used; also where the memory was moved away, or the folder has another's documents.
     """
     if not read_only and (home / BACKUP_MARK).exists():
         raise StorageReadOnlyError(why_read_only(home))
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
     path, copy = database_file(home, settings), home / _COPIES_FILE
-    if path is not None:
-        if copy.exists() and not moving:
-            raise StorageError(
-                f"the memory of {home} is on a server: set storage.url and storage.schema_name as `move` was given "
-                f"them. To go on with {path}, remove {copy} first"
-            )
-        return Database(
+    database: SqlDatabase
+    if path is None:
+        try:
+            from orchestra_mem.adapters.database.postgres import PostgresDatabase
+        except ImportError as error:
+            raise StorageError(f"storage.url needs `pip install 'orchestra-mem[postgres]'`: {error}") from error
+        database = PostgresDatabase(
+            storage.url, schema=storage.schema_name, busy_timeout_s=wait_s, write_point=write_point, read_only=read_only
+        )
+    elif copy.exists() and not moving:
+        raise StorageError(
+            f"the memory of {home} is on a server: set storage.url and storage.schema_name as `move` was given them. "
+            f"To go on with {path} all the same: `orchestra-mem move --to file`"
+        )
+    else:
+        database = Database(
             path, full_sync=storage.durability is Durability.FULL, busy_timeout_s=wait_s, write_point=write_point,
             read_only=read_only,
         )  # fmt: skip
     try:
-        from orchestra_mem.adapters.database.postgres import PostgresDatabase
-    except ImportError as error:
-        raise StorageError(f"storage.url needs `pip install 'orchestra-mem[postgres]'`: {error}") from error
-    database = PostgresDatabase(
-        storage.url, schema=storage.schema_name, busy_timeout_s=wait_s, write_point=write_point, read_only=read_only
-    )
-    try:
-        if not moving:
+        if not moving and (words := moved_words(database)):
+            raise StorageError(words)
+        if not moving and path is None:
             working_copy(database, home, storage.schema_name)
     except BaseException:
         database.close()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
+from orchestra_mem.adapters.database.moved import mark_moved, moved_words, take_mark_away
 from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.settings import Settings
 
 TO_FILE = "file"
@@ -19,9 +22,9 @@ def move_database(
 ) -> Copied:
     """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
 
-    Nobody writes meanwhile; programs that have the memory open go on with the old database, so there should be none.
-    Whatever ends it early leaves the target's tables empty, so that it can be done again. Documents stay where they
-    are: from then on the memory is to be opened with `target`. `on_table` is told each table with its number of rows.
+    Nobody writes meanwhile, and nobody there from then on: who does is told where the memory is. Whatever ends it early
+    leaves the target's tables empty, so that it can be done again. Documents stay where they are: from then on the
+    memory is to be opened with `target`. `on_table` is told each table with its number of rows.
 
     Raises:
         StorageError: a database cannot be used, or the target has a memory already.
@@ -36,6 +39,41 @@ def move_database(
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:
             working_copy(opened, place.home, target.storage.schema_name).close()
+        mark_moved(source, _words(place.home, settings, target))
     if not target.storage.url:
         no_working_copy(place)
     return copied
+
+
+def go_on_here(project: Path, settings: Settings) -> bool:
+    """Let a memory that was moved away go on where it was as well; False where it was not moved."""
+    place = Place.of(project, settings)
+    path = database_file(place.home, settings)
+    if path is not None and not path.exists():
+        return False
+    with closing(open_database(place.home, settings, moving=True)) as database:
+        if not moved_words(database):
+            return False
+        take_mark_away(database)
+    if path is not None:
+        no_working_copy(place)
+    return True
+
+
+def _words(home: Path, old: Settings, new: Settings) -> str:
+    """Tell who looks for the memory where it was where it is, and what to do."""
+    here, there = (_place(home, each) for each in (old, new))
+    todo = "set storage.url and storage.schema_name to that" if new.storage.url else "only that folder can use it"
+    back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
+    return (
+        f"this memory was moved from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}: {todo}. To go on here as well, "
+        f"with what was recorded until then: `orchestra-mem move --to {back}"
+    )
+
+
+def _place(home: Path, settings: Settings) -> str:
+    if (path := database_file(home, settings)) is not None:
+        return f"{path} of {socket.gethostname()}"
+    from orchestra_mem.adapters.database.postgres import told_name
+
+    return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"

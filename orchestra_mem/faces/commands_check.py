@@ -114,12 +114,14 @@ def move(
         str | None, Option("--schema", metavar="NAME", help="The memory's own on the server; as storage.schema_name.")
     ] = None,
 ) -> CommandResult:
-    """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database stays as it is.
+    """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
+
+    Whoever opens that afterwards, or writes there, is told where the memory is; to move to it goes on there as well.
 
     Example: orchestra-mem move --to postgresql://db.example/team
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor.moving import TO_FILE, move_database
+    from orchestra_mem.doctor.moving import TO_FILE, go_on_here, move_database
 
     run.require_memory()
     settings = load_settings(run.project, os.environ)
@@ -128,6 +130,8 @@ def move(
         storage["schema_name"] = schema
     target = load_settings(run.project, os.environ, {"storage": storage})
     if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
+        if go_on_here(run.project, settings):
+            return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")
         raise BadParameter("the memory is there already", param_hint="--to")
     with run.progress() as bar:
         task = bar.add_task("", total=None)
@@ -136,7 +140,7 @@ def move(
         )
     text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
     if to == TO_FILE:
-        note = "take storage.url out of .obra/config.yaml now: until then the server is the one in use"
+        note = "take storage.url out of .obra/config.yaml now: until then the memory is not to be opened"
     else:
         note = "put the address under storage.url into .obra/config.yaml now: until then the memory is not to be opened"
     return CommandResult(copied._asdict(), text, notes=[note])

@@ -224,9 +224,11 @@ class MemoryCatalog(CatalogReader):
             InvalidItemError: with every fault.
             AccessDeniedError: this agent may not change it.
         """
-        whose = self._changed(self._seen(item_id, agent), changes, author).ci_source  # given under whichever name
-        with self._changing(item_id, agent, "update", whose) as before:
-            after = self._changed(before, changes, author)
+        seen = self._seen(item_id, agent)
+        after = self._changed(seen, changes, author)  # which tells whose it will be, given under whichever name
+        with self._changing(item_id, agent, "update", after.ci_source) as before:
+            if before != seen:
+                after = self._changed(before, changes, author)
             if detail := described(_told(before), _told(after)):
                 same = self._store.same(after.ci_source, content_digest(after.content))
                 if same is not None and same.number != after.number:

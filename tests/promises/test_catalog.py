@@ -27,6 +27,7 @@ from orchestra_mem import (
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Author, DocumentName
+from tests.builders import letters
 from tests.conftest import Clock
 from tests.processes import python
 
@@ -439,6 +440,17 @@ def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str)
             catalog.update(item.id, {name: "ada"})
         assert memory.catalog.items(ItemFilter(agents=["ada"])) == []
         assert catalog.update(item.id, {name: "eve", "priority": 2}).priority == 2
+
+
+def test_a_change_makes_an_item_once(tmp_path: Path) -> None:
+    """It asks for as many tokens as a new item does."""
+    counter = letters()
+    with open_memory(tmp_path, counter=counter) as memory:
+        asked = [counter.asked]
+        item = memory.catalog.store({"content": "Tea is at four."})
+        asked.append(counter.asked)
+        memory.catalog.update(item.id, {"content": "Tea is at five."})
+        assert counter.asked - asked[1] <= asked[1] - asked[0]
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 25))

@@ -7,92 +7,29 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
 from errno import ENOSPC
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
+from orchestra_mem.adapters.database.postgres import PostgresDatabase
+from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+from orchestra_mem.adapters.files.local_texts import LocalTexts
+from orchestra_mem.adapters.files.shared import SharedDocumentStore
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.moving import move_database
+from orchestra_mem.core.documents.copies import Copy
+from orchestra_mem.errors import LockTimeoutError
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.promises.conftest import work
+from tests.storage.conftest import Machine
 from tests.timing import until
-
-
-@dataclass
-class Machine:
-    """A machine: its folder, and the settings by which it opens the memory."""
-
-    project: Path
-    config: dict[str, Any]
-
-    @classmethod
-    def of(cls, root: Path, name: str, storage: dict[str, Any]) -> Machine:
-        """Make one, with a folder called as on every machine."""
-        project = root / name / "bakery"
-        project.mkdir(parents=True)
-        return cls(project, {**SMALL, "storage": {**storage, "machine": name}})
-
-    def open(self) -> OrchestratorContextManager:
-        """Open the memory there."""
-        return open_memory(self.project, config=self.config)
-
-    @property
-    def log(self) -> Path:
-        """Its decision log."""
-        return self.project / ".obra" / "memory" / "decision_log.md"
-
-    def text(self) -> str:
-        """What stands in that, but for the number of the revision."""
-        return "\n".join(row for row in self.log.read_text("utf-8").split("\n") if not row.startswith("revision: "))
-
-    def edit(self, old: str, new: str) -> None:
-        """Save it with other words somewhere."""
-        text = self.log.read_text("utf-8")
-        assert old in text
-        self.log.write_text(text.replace(old, new), "utf-8")
-
-    def files(self) -> dict[str, str]:
-        """Its documents with their versions, without the numbers of revisions."""
-        home = self.project / ".obra"
-        return {
-            str(path.relative_to(home)): "\n".join(
-                row for row in path.read_text("utf-8").split("\n") if not row.startswith("revision: ")
-            )
-            for path in home.rglob("*.md")
-        }
-
-
-@pytest.fixture
-def storage(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
-    """A schema of one's own on the server."""
-    schema = postgres.schema()
-    yield {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}
-    postgres.drop(schema)
-
-
-@pytest.fixture
-def laptop(tmp_path: Path, storage: dict[str, Any]) -> Machine:
-    """The machine on which the memory began: it has a rule and a decision."""
-    machine = Machine.of(tmp_path, "laptop", storage)
-    with machine.open() as memory:
-        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
-        memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
-        memory.refresh()
-    return machine
-
-
-@pytest.fixture
-def desk(tmp_path: Path, storage: dict[str, Any], laptop: Machine) -> Machine:
-    """Another one, which has never opened the memory."""
-    return Machine.of(tmp_path, "desk", storage)
 
 
 def test_what_is_saved_on_one_machine_is_in_the_others_file_within_two_seconds(laptop: Machine, desk: Machine) -> None:
@@ -305,31 +242,6 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
         )
 
 
-def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """On the server another machine has them, with their versions; back in the file nothing tells of it."""
-    machine = Machine.of(tmp_path, "laptop", storage)
-    with open_memory(machine.project, config=SMALL) as memory:
-        work(memory, 30)
-        memory.refresh()
-    before = machine.files()
-    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
-    move_database(machine.project, file, server, on_table=lambda table, rows: None)
-    machine.open().close()
-    desk = Machine.of(tmp_path, "desk", storage)
-    with desk.open() as there:
-        assert desk.files() == machine.files() == before
-        there.record_operation("decision", {"text": "We close on Sundays."})
-        there.refresh()
-    (machine.project / ".obra" / "obra.db").unlink()
-    move_database(machine.project, server, file, on_table=lambda table, rows: None)
-    with open_memory(machine.project, config=SMALL) as memory:
-        assert memory.documents.unread() == []
-        assert "revision: " not in machine.log.read_text("utf-8")
-        assert "We close on Sundays." in machine.text()
-    with closing(open_database(machine.project / ".obra", file)) as database:
-        assert database.value("test", "SELECT count(*) FROM shared_files") == 0
-
-
 def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_later(
     laptop: Machine, desk: Machine
 ) -> None:
@@ -375,23 +287,67 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
         assert "on Mondays" in desk.text()
 
 
-def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """Who is ended while it shares them has left none out: another machine would begin these anew."""
-    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
-    with open_memory(laptop.project, config=SMALL) as memory:
-        work(memory, 30)
-        memory.refresh()
-    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
-    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
-    before = laptop.files()
+def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) -> None:
+    """What it leads to is read, shared and written, whoever writes."""
+    file = laptop.log.rename(laptop.project / ".obra" / "log.md")
+    laptop.log.symlink_to(file)
+    laptop.edit("## Decisions", "## Notes\n\n- by hand\n\n## Decisions")
+    with laptop.open() as here, desk.open() as there:
+        desk.edit("rye bread on Tuesdays", "rye bread on Mondays")
+        until(lambda: "on Mondays" in laptop.text())
+        here.record_operation("decision", {"text": "We close at noon."})
+        here.refresh()
+        until(lambda: "at noon" in desk.text())
+        there.refresh()
+    assert laptop.log.is_symlink()
+    assert "by hand" in desk.text()
 
-    def ends(point: str) -> None:
-        if point == "sharing.commit.after":
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        open_memory(laptop.project, config=laptop.config, write_point=ends)
-    desk.open().close()
-    assert desk.files() == before
-    laptop.open().close()
-    assert laptop.files() == before
+def test_what_cannot_be_read_now_is_not_waited_for_under_the_lock(laptop: Machine) -> None:
+    """While somebody has a document open for writing, the others are let in; what is saved then is shared at once."""
+    taken: list[str] = []
+    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
+    with closing(open_database(home, config)) as database, closing(LocalTexts(home / "working_copy.db")) as copies:
+
+        @contextmanager
+        def exclusive() -> Iterator[None]:
+            taken.append("lock")
+            yield
+
+        store = SharedDocumentStore(
+            {"memory": laptop.log.parent, "sessions": home / "sessions"}, files=SqlSharedFiles(database),
+            exclusive=exclusive, copies=copies, machine="laptop", versions=laptop.log.parent / "versions",
+            lock_file=home / "obra.lock",
+        )  # fmt: skip
+        with laptop.log.open("r+b") as editor:
+            editor.write(laptop.log.read_bytes().replace(b"on Tuesdays", b"on Thursday"))
+            editor.flush()
+            for _ in range(5):
+                store.follow()
+            assert len(taken) == 1
+            editor.write(b"\n")
+        store.follow()
+        assert len(taken) == 2
+        assert "on Thursday" in (copies.in_step("memory/decision_log.md") or Copy(None, "")).text
+
+
+def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_after_a_cut(
+    laptop: Machine, postgres: PostgresServer
+) -> None:
+    """By its process and its machine. Nobody waits for what the same program has lost."""
+    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
+    with closing(open_database(home, config)) as one, closing(open_database(home, config, wait_s=0.5)) as other:
+        assert isinstance(one, PostgresDatabase)
+        assert isinstance(other, PostgresDatabase)
+        who = f"process {os.getpid()} on {socket.gethostname()} has held the documents for 0.5 s"
+        with one.exclusive("documents"):
+            with pytest.raises(LockTimeoutError, match=who):
+                other.exclusive("documents").__enter__()
+            postgres.cut_connections()
+            with pytest.raises(LockTimeoutError, match=who):
+                other.exclusive("documents").__enter__()
+            postgres.kill()
+            postgres.start()
+        began = time.monotonic()
+        with one.exclusive("documents"):
+            assert time.monotonic() - began < 4

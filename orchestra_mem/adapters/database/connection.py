@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import product
 from pathlib import Path
 
 from orchestra_mem.adapters.database.files import HeldFiles, readable
@@ -263,6 +264,18 @@ class Database(SqlDatabase):
         with self._lock, self._translated("compacting"):
             self._open_writer().execute("VACUUM")
             self._open_writer().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def refuse_writes(self, words: str) -> None:
+        """See `SqlDatabase.refuse_writes`."""
+        said = words.replace("'", "''")
+        with self.transaction("copy") as connection:
+            for table, event in product(self.tables(), ("INSERT", "UPDATE", "DELETE")):
+                connection.execute(f"DROP TRIGGER IF EXISTS moved_{table}_{event}")
+                if words:
+                    connection.execute(
+                        f"CREATE TRIGGER moved_{table}_{event} BEFORE {event} ON {table} "
+                        f"BEGIN SELECT RAISE(ABORT, '{said}'); END"
+                    )
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""

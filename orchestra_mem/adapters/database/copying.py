@@ -16,8 +16,12 @@ from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.errors import StorageError
 
 _AT_ONCE = 1_000
-# What is a database's own: which documents are copies of those that it has.
-_NOT_COPIED = {"project_keys": "name <> 'working copy'", "shared_files": "1 = 0", "write_leases": "1 = 0"}
+# What is a database's own: which documents are copies of those that it has, and that the memory was moved away.
+_NOT_COPIED = {
+    "project_keys": "name NOT IN ('working copy', 'moved')",
+    "shared_files": "1 = 0",
+    "write_leases": "1 = 0",
+}
 
 
 class Copied(NamedTuple):

@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import TABLES, preparation, schema_statements
-from orchestra_mem.adapters.database.postgres_lease import leased
+from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
 from orchestra_mem.adapters.database.postgres_values import ServerConnection, configure
 from orchestra_mem.adapters.database.rows import Values, bound
 from orchestra_mem.adapters.database.statements import Connection, SqlDatabase, Written, columns_of, written
@@ -73,8 +73,9 @@ class PostgresDatabase(SqlDatabase):
         self._lock = threading.RLock()
         self._current: ServerConnection | None = None
         self._commits = 0
+        self._holder = new_holder()
         self._closed = self._is_away = False
-        self._name = _told_name(url)
+        self._name = told_name(url)
         self._turn = _TURN.format(_LOCK.format(schema))
         self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
@@ -199,7 +200,7 @@ class PostgresDatabase(SqlDatabase):
         self._check_open()
         with (
             self._translated(f"locking {what}"),
-            leased(self._pool, self.schema, what, timeout_s=self._busy_timeout_s),
+            leased(self._pool, self.schema, what, holder=self._holder, timeout_s=self._busy_timeout_s),
         ):
             yield
 
@@ -273,6 +274,22 @@ class PostgresDatabase(SqlDatabase):
             for table in self.tables():
                 connection.execute(f"VACUUM FULL {table}")
 
+    def refuse_writes(self, words: str) -> None:
+        """See `SqlDatabase.refuse_writes`."""
+        said = words.replace("'", "''")
+        with self.transaction("copy") as connection:
+            connection.execute("DROP FUNCTION IF EXISTS refuse_moved CASCADE")
+            if words:
+                connection.execute(
+                    "CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS "
+                    f"$$ BEGIN RAISE EXCEPTION USING MESSAGE = '{said}'; END $$"
+                )
+            # Not in schema_version: whoever waits for its turn to write has that table, and this has the turn.
+            for table in self.tables() if words else ():
+                connection.execute(
+                    f"CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON {table} EXECUTE FUNCTION refuse_moved()"
+                )
+
     def close(self) -> None:
         """Close all connections; safe to call twice."""
         with self._lock:
@@ -307,6 +324,8 @@ class PostgresDatabase(SqlDatabase):
             return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
+        if isinstance(error, psycopg.errors.RaiseException):  # by `refuse_writes`
+            return StorageError(f"{doing}: {self._name}: {error.diag.message_primary}")
         if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
             self._is_away |= isinstance(error, PoolTimeout)
             return ServerAwayError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
@@ -321,8 +340,8 @@ _ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
-def _told_name(url: str) -> str:
-    """The server and the database, without user and password.
+def told_name(url: str) -> str:
+    """Return the server and the database, without user and password.
 
     Raises:
         StorageError: it is no address; why is not said, as that may show a password.

@@ -23,13 +23,14 @@ _NOW = "CAST(extract(epoch FROM clock_timestamp()) AS BIGINT)"
 _TAKE = (
     f"{_QUICK} INSERT INTO write_leases SELECT %(name)s, %(holder)s, {_NOW} + %(lease)s FROM quick ON CONFLICT (name) "
     "DO UPDATE SET holder = excluded.holder, until = excluded.until "
-    f"WHERE write_leases.until < {_NOW} OR write_leases.holder IN ('', %(dead)s) RETURNING 1"
+    f"WHERE write_leases.until < {_NOW} OR write_leases.holder IN ('', %(dead)s, %(holder)s) RETURNING 1"
 )
 _END = f"{_QUICK} UPDATE write_leases SET holder = '' FROM quick WHERE name = %(name)s AND holder = %(holder)s"
+_HOLDER = "SELECT holder FROM write_leases WHERE name = %s"
 
 
 @contextmanager
-def leased(pool: ConnectionPool[Any], schema: str, name: str, *, timeout_s: float) -> Iterator[None]:
+def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, timeout_s: float) -> Iterator[None]:
     """Hold what only one process of all machines may hold.
 
     Those who wait are let in by the server's lock, in their order. Who is cut off has lost that, and goes on for a
@@ -39,18 +40,25 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, timeout_s: floa
         pool: gives connections; one is held throughout, and another for a moment.
         schema: the memory's.
         name: what is held.
+        holder: `new_holder` of whoever asks: what it has lost in a cut it may take again at once.
         timeout_s: how long to wait for it.
 
     Raises:
         LockTimeoutError: another has held it for so long.
         psycopg.Error: the server cannot be reached.
     """
-    values = {"name": name, "holder": f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}"}
+    values = {"name": name, "holder": holder}
     connection = pool.getconn()
     try:
         # Within a transaction, as what stands between may give each to another of the server's processes.
         connection.execute("BEGIN")
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {name} {schema}",))
+        try:
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {name} {schema}",)
+            )
+        except psycopg.errors.LockNotAvailable:
+            with pool.connection() as another:
+                raise _held_too_long(another, name, timeout_s) from None
         _take(pool, values, timeout_s)
         try:
             yield
@@ -67,12 +75,25 @@ def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -
     ends, dead = time.monotonic() + timeout_s, ""
     with pool.connection() as connection:
         while connection.execute(_TAKE, {**values, "lease": _LEASE_S, "dead": dead}).fetchone() is None:
-            row = connection.execute("SELECT holder FROM write_leases WHERE name = %s", (values["name"],)).fetchone()
+            row = connection.execute(_HOLDER, (values["name"],)).fetchone()
             dead = row[0] if row and _has_died(row[0]) else ""
             if time.monotonic() > ends:
-                raise LockTimeoutError(f"another machine ({row and row[0]}) has held the {values['name']} for too long")
+                raise _held_too_long(connection, values["name"], timeout_s)
             if not dead:
                 time.sleep(_POLL_S)
+
+
+def new_holder() -> str:
+    """Name this process of this machine, as whoever holds something is known by."""
+    return f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}"
+
+
+def _held_too_long(connection: psycopg.Connection[Any], name: str, timeout_s: float) -> LockTimeoutError:
+    host, pid, _ = (connection.execute(_HOLDER, (name,)).fetchone() or ("",))[0].split() or ("another machine", "?", "")
+    return LockTimeoutError(
+        f"process {pid} on {host} has held the {name} for {timeout_s:g} s; end it where it hangs, else see "
+        "storage.busy_timeout_s"
+    )
 
 
 def _has_died(holder: str) -> bool:

@@ -89,6 +89,10 @@ class SqlDatabase(ABC):
         """Name the columns of each table, each with whether it holds text."""
 
     @abstractmethod
+    def refuse_writes(self, words: str) -> None:
+        """Refuse with these words whatever any process writes to the tables, until this is called with none."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close all connections; safe to call twice."""
 

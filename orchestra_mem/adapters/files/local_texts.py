@@ -83,8 +83,8 @@ class LocalTexts:
             row = connection.execute("SELECT revision FROM copies WHERE name = ?", (name,)).fetchone()
             return int(row[0]) if row else 0
 
-    def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> list[str]:
-        """Name the copies whose files are not as they were when they were brought to their revision.
+    def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> dict[str, str]:
+        """Name the copies whose files are not as they were when they were brought to their revision, and how they are.
 
         Args:
             state: gives the state of a file by its name.
@@ -94,7 +94,7 @@ class LocalTexts:
         query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"
         with self._open() as connection:
             known = connection.execute(query, (_GONE, *(f"%{part}%" for part in but))).fetchall()
-        return [name for name, then in known if _state(state(name)) != then]
+        return {name: now for name, then in known if (now := _state(state(name))) != then}
 
     def names(self) -> set[str]:
         """Name the files that the folder has copies of."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -33,6 +33,7 @@ _Given = TypeVar("_Given")
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
 # Documents of ended sessions and versions may be many, and few change.
 _ALL_EVERY_S = 30.0
+_AGAIN_S = 1.5  # so that it is elsewhere in two seconds where an editor has closed it since
 
 
 class SharedDocumentStore(FileDocumentStore):
@@ -66,6 +67,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._holds = self._brings = False
         self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
+        self._left: object = None
+        self._left_s = 0.0
         self._follower: Follower | None = None
 
     @contextmanager
@@ -91,9 +94,14 @@ class SharedDocumentStore(FileDocumentStore):
         """Take over what other machines have written, and share what was saved here."""
         if self._read_only:
             return
-        if self._is_due or self._saved() or self._files.last_revision() > self._copies.through:
+        found = self._saved(), self._files.last_revision()
+        if not (self._is_due or found[0] or found[1] > self._copies.through):
+            return
+        # What cannot be read or written now is waited for without the lock, which others want.
+        if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
             with self.lock():
                 pass
+            self._left, self._left_s = found, time.monotonic()
 
     def begin_following(self) -> None:
         """Do so again and again in a thread of its own, until `close`; it does not keep the store alive."""
@@ -149,11 +157,10 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _all_here(self) -> Iterator[SharedFile]:
         for path in (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md"))):
-            with suppress(DocumentConflictError, DocumentError):
-                if (name := self._name(path)) and not path.is_symlink() and (copy := self._here(path)):
-                    yield self._file(name, copy.text)
+            if (name := self._name(path)) and (data := self._settled(path)) is not None:
+                yield self._file(name, decode(data))  # no number of a revision stands there yet
 
-    def _saved(self, *, everything: bool = False) -> list[str]:
+    def _saved(self, *, everything: bool = False) -> dict[str, str]:
         """Name the documents that were saved here, or taken away, since their copies were last looked at."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
@@ -165,7 +172,7 @@ class SharedDocumentStore(FileDocumentStore):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
         for path in (path for folder in self._folders.values() for path in sorted(folder.glob("archive/*.md"))):
-            if self._name(path) not in known and not path.is_symlink():  # ended between its move and its sharing
+            if self._name(path) not in known:  # ended between its move and its sharing
                 self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
         for file in self._files.newer_than(0) if gone else ():

@@ -136,17 +136,17 @@ class FileDocumentStore(DocumentReader):
             StorageReadOnlyError: it is marked as read-only.
             StorageError: the disk refused; the document is as before.
         """
-        # Through a link, so that the link stays and what it leads to is replaced.
-        link, path = path, Path(os.path.realpath(path))
         with self._changing("writing", path):
-            self._check_change(link)
+            self._check_change(path)
             self._put(path, text, expected, name)
 
     def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
+        ours = self.bytes_of(path, text)
+        # Through a link, so that the link stays and what it leads to is replaced.
+        path = Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            ours = self.bytes_of(path, text)
             self._write_new(temporary, ours, name)
             # What was kept of it before must stand before the document is replaced.
             self._flush_folders(but=path.parent)

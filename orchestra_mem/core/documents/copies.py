@@ -7,7 +7,7 @@ ago saves a text that tells by that number what it was made of. The number is th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestra_mem.core.documents.agreement import rebased
@@ -19,7 +19,6 @@ from orchestra_mem.core.documents.owned_lines import shared
 _STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
 _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
 _NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
-_END = re.compile(r"^---[ \t]*\r?\n?\Z", re.MULTILINE)
 
 
 class Copy(NamedTuple):
@@ -30,13 +29,12 @@ class Copy(NamedTuple):
 
 
 def stamped(text: str, number: int) -> str:
-    """Write a revision's number into a text; one without front matter stays as it is."""
-    text, _ = unstamped(text)
+    """Write a revision's number into a text, above a line like it of a person's; one without front matter stays."""
     front = FRONT.match(text)
-    if front is None or (end := _END.search(front.group())) is None:
+    if front is None:
         return text
-    line_end = "\r\n" if front.group().endswith("\r\n") else "\n"
-    return f"{text[: end.start()]}revision: {number}{line_end}{text[end.start() :]}"
+    line_end, start = "\r\n" if front.group().endswith("\r\n") else "\n", front.start("body")
+    return f"{text[:start]}revision: {number}{line_end}{text[start:]}"
 
 
 def unstamped(text: str) -> tuple[str, int | None]:
@@ -59,10 +57,11 @@ def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines:
         mine: what was saved here.
         machines: the names of this machine and of the other.
     """
-    said = _as_in(theirs, mine.text)
-    texts = [_as_in(theirs, copy.text) for copy in held if mine.stamp in (copy.stamp, None)]
-    opened = shared(theirs, said)  # of what is older than all that is known nothing is known to be taken out
-    if texts:
+    known = [copy.text for copy in held if mine.stamp in (copy.stamp, None)]
+    said, *texts = _as_in(theirs, mine.text, *known)
+    if not texts:
+        opened = shared(theirs, said)  # of what is older than all that is known nothing is known to be taken out
+    else:
         opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
     decided = {block.id for block in find_conflicts(opened)} - {block.id for block in find_conflicts(said)}
     waiting = theirs
@@ -73,9 +72,10 @@ def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines:
     return mark(merged, waiting, machines)
 
 
-def _as_in(theirs: str, text: str) -> str:
-    """A text with what is the machine's in another: when it was written, and the numbers that lines have got."""
+def _as_in(theirs: str, *texts: str) -> Iterator[str]:
+    """Yield texts with what is the machine's in another: when it was written, and the numbers that lines have got."""
     times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
-    text = _TIME.sub(lambda found: times.get(found["key"], found[0]), text)
     numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
-    return "\n".join(numbered.get(row, row) for row in text.split("\n"))
+    for text in texts:
+        text = _TIME.sub(lambda found: times.get(found["key"], found[0]), text)
+        yield "\n".join(numbered.get(row, row) for row in text.split("\n"))

@@ -336,7 +336,10 @@ def undone(opened: str, later: str, said: str) -> str:
     It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
     in it and stands in `said` was brought back, as by an undo, and counts as new.
     """
-    there, keys, known = {*split_lines(opened), *split_lines(said)}, owned_keys(later), {*owned_keys(said).values()}
+    there = {*split_lines(opened), *split_lines(said)}
+    if there.issuperset(split_lines(later)):
+        return later
+    keys, known = owned_keys(later), {*owned_keys(said).values()}
     return "\n".join(
         row
         for place, row in enumerate(later.split("\n"))

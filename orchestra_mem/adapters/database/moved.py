@@ -1,0 +1,27 @@
+"""Leave a mark in a database whose memory was moved away: whoever opens it, or writes there, is told."""
+
+from __future__ import annotations
+
+from orchestra_mem.adapters.database.statements import SqlDatabase
+
+_KEY = "moved"
+
+
+def mark_moved(database: SqlDatabase, words: str) -> None:
+    """Keep the words that tell where the memory is now, and refuse with them what any process writes from now on."""
+    with database.transaction("copy"):
+        database.write("copy", "INSERT INTO project_keys VALUES (?, ?)", [_KEY, words.encode()])
+        database.refuse_writes(words)
+
+
+def moved_words(database: SqlDatabase) -> str:
+    """Return those words; empty where the memory was not moved away."""
+    found = database.value("opening", "SELECT value FROM project_keys WHERE name = ?", [_KEY])
+    return bytes(found or b"").decode()
+
+
+def take_mark_away(database: SqlDatabase) -> None:
+    """Let the memory go on here."""
+    with database.transaction("copy"):
+        database.refuse_writes("")
+        database.write("copy", "DELETE FROM project_keys WHERE name = ?", [_KEY])
