@@ -64,19 +64,19 @@ class PersonTexts:
     numbered: Callable[[str, str], str]
     by_people: Callable[[Sequence[str]], Container[str]]
 
-    def digests(self) -> tuple[dict[str, str], list[str]]:
-        """The digest of each file that can be read now, and those that hold what was not read yet."""
-        found: dict[str, str] = {}
-        unread: list[str] = []
+    def unread(self) -> list[str]:
+        """Name the documents that people have saved since they were last read."""
+        found: list[str] = []
         for name in self.names():
             current = self.store.read_settled(self.path(name))
-            if current is not None and current.strip():
-                last = self.last_written(name, current)
-                read = self.read_since(name, last)
-                found[name] = digest(current)
-                if found[name] != (read.file if read else last.digest):
-                    unread.append(name)
-        return found, unread
+            if current and current.strip() and not self.is_read(name, current, self.last_written(name, current)):
+                found.append(name)
+        return found
+
+    def is_read(self, name: str, current: str, last: WrittenDocument) -> bool:
+        """Whether nobody has saved a document since it was last read or written."""
+        read = self.read_since(name, last)
+        return digest(current) == (read.file if read else last.digest)
 
     def all(self) -> dict[str, PersonText]:
         """Each document that says something.

@@ -45,15 +45,12 @@ class DocumentWriter:
         self._ledger, self._store, self._path = texts.ledger, texts.store, texts.path
         self._clock = clock
         self._keep_versions = keep_versions
-        # The digests of the files whose edits have been read.
-        self._taken: Mapping[str, str] = {}
 
     @contextmanager
     def reading(self) -> Iterator[Mapping[str, PersonText]]:
         """Give all documents where people have saved some since they were last read, else none; read once this ends."""
         # Mostly nobody has edited anything: that is seen without holding up who writes.
-        self._taken, unread = self.texts.digests()
-        if not unread:
+        if not self.texts.unread():
             yield {}
             return
         with self._store.lock():
@@ -63,7 +60,6 @@ class DocumentWriter:
                 if text.saved and not self._is_newest(name, text.saved):
                     self._keep(name, text.saved, self.texts.last_written(name, text.saved), VersionReason.EDIT)
             yield texts
-        self._taken = {name: text.digest for name, text in texts.items()}
 
     def write_all(self, texts: Callable[[], Mapping[str, str]], reason: VersionReason) -> dict[str, StorageError]:
         """Merge the machine's new texts into their documents; those that could not be written, and why.
@@ -150,7 +146,7 @@ class DocumentWriter:
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        if current.strip() and digest(current) not in (last.digest, self._taken.get(name)):
+        if current.strip() and not self.texts.is_read(name, current, last):
             raise DocumentConflictError(f"{self._path(name)}: somebody has saved it since it was read")
         _, said = self.texts.edit_of(name, current, last)
         from orchestra_mem.core.documents.agreement import merged

@@ -154,7 +154,7 @@ class EditedDocuments:
 
     def unread(self) -> list[str]:
         """Name the documents that people have saved and that the memory has not read since."""
-        return [shown_name(name) for writer in self.writers for name in writer.texts.digests()[1]]
+        return [shown_name(name) for writer in self.writers for name in writer.texts.unread()]
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
