@@ -359,6 +359,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def generate_summary(self) -> dict[str, Json]:
         """The running session's structured summary, by extraction; see `summarise_session`. Empty where none runs."""
+        self.memory.facts(limit=0)  # looks through the newest operations
         return summarise_session(self._log, self._ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
