@@ -296,7 +296,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         Raises:
             DocumentError: something else than a file stands there.
         """
-        return self._store.read(self.place.document(session)) or ""
+        return self._store.read(self.place.present(session)) or ""
 
     def readable_text(self, session: Session | None) -> str:
         """The document's text for showing; empty where nothing can be shown."""
