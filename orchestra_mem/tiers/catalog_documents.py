@@ -71,7 +71,7 @@ class CatalogDocuments(EditedDocuments):
         self._written: dict[str, int] = {}
         self._through = 0
         self._left: set[str] = set()
-        self._seen: Mapping[str, FileState] = {}
+        self._seen: Mapping[str, FileState | None] = {}
         self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
 
@@ -81,11 +81,6 @@ class CatalogDocuments(EditedDocuments):
         if change != self._named[0]:
             self._named = change, {document_name(agent): agent for agent in self._items.agents()}
         return self._named[1]
-
-    def _states(self) -> dict[str, FileState]:
-        """The states of the documents that are there."""
-        found = ((name, self._store.state(self._texts.path(name))) for name in self._agents())
-        return {name: state for name, state in found if state}
 
     def _numbered(self, name: str, text: str) -> str:
         items = self._items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
@@ -103,7 +98,7 @@ class CatalogDocuments(EditedDocuments):
         Raises:
             StorageError: a document cannot be read, or the catalog not be written.
         """
-        states = self._states()
+        states = self.states()
         if states == self._seen:
             return 0
         if self._left:  # what was to be left as it was may have been mended

@@ -6,7 +6,7 @@ was opened on is found again, and what the person did to that is done to the doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class PersonTexts:
     ledger: Ledger
     store: DocumentStore
     path: Callable[[str], Path]
-    names: Callable[[], Iterable[str]]
+    names: Callable[[], Collection[str]]
     numbered: Callable[[str, str], str]
     by_people: Callable[[Sequence[str]], Container[str]]
 

@@ -53,9 +53,8 @@ class EditedDocuments:
         """
         wanted = kept_name(document)
         for writer in self.writers:
-            for name in writer.texts.names():
-                if name == wanted:
-                    return writer, name
+            if wanted in writer.texts.names():
+                return writer, wanted
         known = ", ".join([*self.names(), *others])
         raise NotFoundError(f"there is no document {document!r}; there are: {known}")
 
@@ -196,4 +195,5 @@ class EditedDocuments:
 
     def states(self) -> Mapping[str, FileState | None]:
         """What tells whether the documents have changed, without reading them."""
-        return {name: self._store.state(self.path(name)) for name in self.names()}
+        names = [(writer.texts.path, name) for writer in self.writers for name in writer.texts.names()]
+        return {shown_name(name): self._store.state(path(name)) for path, name in names}
