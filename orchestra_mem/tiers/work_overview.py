@@ -125,14 +125,8 @@ class Overview:
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
     def _waits_for(self, item: WorkItem) -> list[WorkItem]:
-        if not item.depends_on:
-            return []
         if item.id not in self._blockers:
-            known = [self._known[number] for number in item.depends_on if number in self._known]
-            whole = len(known) == len(item.depends_on)
-            self._blockers[item.id] = (
-                [each for each in known if each.status.is_open] if whole else self._tracker.blockers(item.id)
-            )
+            self._blockers[item.id] = self._tracker.blockers(item.id) if item.depends_on else []
         return self._blockers[item.id]
 
     def _how_far(self, item: WorkItem) -> str:
