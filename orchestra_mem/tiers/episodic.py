@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
 
@@ -146,7 +145,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         except StorageError as error:  # told as the document's fault
             logger.debug("%s", error)
             return ()
-        return _shown_blocks(text)
+        return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
 
     def get_project_state(self, max_tokens: int) -> str:
         """What stands in `project_state.md`, as much of it as fits."""
@@ -184,9 +183,3 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
         versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
-
-
-@lru_cache(maxsize=len(DocumentName))
-def _shown_blocks(text: str) -> tuple[Block, ...]:
-    """A document's blocks as contexts show them, without front matter and conflicts; a refresh asks several times."""
-    return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)

@@ -98,23 +98,19 @@ class WorkEditor:
 
     def _change(self, edit: LineEdit) -> None:
         item, was = self.tracker.item(edit.number), edit.was
-        title = edit.title if edit.title != shown_title(item.title) else None
-        priority = edit.priority if edit.priority != item.priority else None
-        assignee = edit.assignee if edit.assignee != (item.assignee or "") else None
-        if (title, priority, assignee) == (None, None, None):
-            return
-        self.tracker.change(
-            item.id, title=title and said_title(title), priority=priority, assignee=assignee, author=_PERSON
-        )
-        self.changes += 1
-        for field_name, new, before, meanwhile in (
-            ("title", title, was.title, shown_title(item.title)),
-            ("priority", priority, was.priority or NORMAL_PRIORITY, item.priority),
-            ("assignee", assignee, was.assignee, item.assignee or ""),
+        for name, new, before, meanwhile in (
+            ("title", edit.title, was.title, shown_title(item.title)),
+            ("priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
+            ("assignee", edit.assignee, was.assignee, item.assignee or ""),
         ):
-            if new is not None and meanwhile != before:
+            if new in (None, meanwhile):
+                continue
+            value = said_title(str(new)) if name == "title" else new
+            self.tracker.change(item.id, **{name: value}, author=_PERSON)  # type: ignore[arg-type]
+            self.changes += 1
+            if meanwhile != before:
                 said = f'"{meanwhile}"' if meanwhile else "none"
-                self.tell(item.id, f"{item.name}: its {field_name} had meanwhile become {said}; yours stands")
+                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours stands")
 
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
