@@ -23,7 +23,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.types import Author, FileState, VersionReason
@@ -63,11 +62,11 @@ class CatalogDocuments(EditedDocuments):
         self._ledger = ledger
         self._clock = clock
         self._permanent_from = permanent_from
-        self._texts = PersonTexts(
-            ledger=ledger, store=documents, path=lambda name: folder / f"{shown_name(name)}.md", names=self._agents,
-            numbered=self._numbered, by_people=self._by_people,
+        writer = DocumentWriter(
+            ledger=ledger, store=documents, clock=clock, path=lambda name: folder / f"{shown_name(name)}.md",
+            names=self._agents, numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
         )  # fmt: skip
-        super().__init__(DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions))
+        super().__init__(writer)
         self._written: dict[str, int] = {}
         self._through = 0
         self._left: set[str] = set()

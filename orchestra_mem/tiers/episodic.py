@@ -22,7 +22,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.hand_edits import fact_changes
@@ -56,11 +55,11 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         self.folder = folder
         self._work = work
         self._only = only
-        self.texts = PersonTexts(
-            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: only,
-            numbered=self._numbered, by_people=self._by_people,
+        writer = DocumentWriter(
+            ledger=ledger, store=store, clock=clock, path=lambda name: folder / f"{name}.md", names=lambda: only,
+            numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
         )  # fmt: skip
-        super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
+        super().__init__(writer)
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
         )

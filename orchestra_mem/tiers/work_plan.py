@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.plan_lines import (
 )
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.tiers.document_texts import PersonText
+from orchestra_mem.tiers.document_writer import PersonText
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
 
