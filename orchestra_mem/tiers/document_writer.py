@@ -220,6 +220,9 @@ class DocumentWriter:
             if found := self._plan(name, texts[name]):
                 plans[name] = found
 
+        def replace(name: str) -> None:
+            self.store.replace(self.path(name), plans[name].merged, expected=plans[name].current, name="document")
+
         def all_but_failed(names: Iterable[str], step: Callable[[str], None]) -> None:
             for name in names:
                 try:
@@ -231,7 +234,7 @@ class DocumentWriter:
         all_but_failed(texts, plan)
         with self.store.syncing_once():
             all_but_failed(plans, lambda name: self._announce(plans[name], reason))
-            all_but_failed(plans, lambda name: self._replace(name, plans[name].merged, plans[name].current))
+            all_but_failed(plans, replace)
         all_but_failed(plans, lambda name: self._confirm(name, plans[name].text, plans[name].merged))
         return failed
 
@@ -240,7 +243,10 @@ class DocumentWriter:
         if last != self.ledger.written(name):
             # A killed process has done that write: what is announced next takes its place in the ledger.
             self._confirm(name, last.text or "", last.left or "")
-        self._keep_heard(name, plan)
+        read = self._read_since(name, last)
+        if read is not None and read.file not in (last.digest, digest(plan.current or "")):
+            # What a person has said in a file that is empty or gone by now: an undo is a change of that.
+            self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
@@ -251,15 +257,6 @@ class DocumentWriter:
                 self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
                 name,
             )
-
-    def _keep_heard(self, name: str, plan: _Plan) -> None:
-        """Keep what a person has said in a file that is empty or gone by now: an undo is a change of that."""
-        read = self._read_since(name, plan.last)
-        if read is not None and read.file not in (plan.last.digest, digest(plan.current or "")):
-            self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
-
-    def _replace(self, name: str, text: str, expected: str | None, point: str = "document") -> None:
-        self.store.replace(self.path(name), text, expected=expected, name=point)
 
     def _confirm(self, name: str, text: str, left: str) -> None:
         self.ledger.keep_left(name, left)
@@ -327,5 +324,5 @@ class DocumentWriter:
         with self.store.lock():
             if expected is not None:
                 kept = self._keep(name, expected, self.last_written(name, expected), reason)
-            self._replace(name, text, expected, point)
+            self.store.replace(self.path(name), text, expected=expected, name=point)
         return kept

@@ -18,7 +18,7 @@ from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyEr
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Session, SessionStatus, Summary
+from orchestra_mem.types import Session, SessionStatus
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,10 @@ class DraftPlacer:
             except NotFoundError:
                 self.drafts.drop(draft.summary)
                 continue
-            if summary.document:
-                self._place_short_form(draft, summary)
+            if summary.document:  # a short form, which the ledger alone has
+                if not draft.placed and summary.text == draft.base:
+                    self.drafts.place(draft)
+                self.drafts.drop(draft.summary)
             else:
                 by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
@@ -64,12 +66,6 @@ class DraftPlacer:
                 self.show(session)
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
-
-    def _place_short_form(self, draft: SummaryDraft, summary: Summary) -> None:
-        """Put a short form into the ledger, which alone has it."""
-        if not draft.placed and summary.text == draft.base:
-            self.drafts.place(draft)
-        self.drafts.drop(draft.summary)
 
     def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
         """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
