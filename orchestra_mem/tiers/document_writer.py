@@ -295,6 +295,7 @@ class DocumentWriter:
             self._keep(name, current, last, VersionReason.EDIT)
         self.store.prune_versions(name, self.keep_versions)
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
+        self.ledger.note_read(name, ReadDocument(base=digest(text), file=digest(current), text=said))
         return None
 
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
