@@ -305,7 +305,7 @@ class Wiring:
         from orchestra_mem.tiers.authorship import Authorship  # here, as few programs ask who wrote a line
 
         return Authorship(
-            documents=documents, session=session, ledger=self.ledger, store=self.store, work=work,
+            documents=documents, session=session, ledger=self.ledger, work=work,
             items=SqlCatalogStore(self.database).by_number,
         )  # fmt: skip
 

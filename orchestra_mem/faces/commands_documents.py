@@ -69,7 +69,7 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
             raise NotFoundError("there is no session, so it has no document; `orchestra-mem record` begins one")
         return path
     writer, name = memory.documents.find(document, others=("session",))
-    return writer.texts.path(name)
+    return writer.path(name)
 
 
 def _text(path: Path) -> str:

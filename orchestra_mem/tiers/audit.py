@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
-from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog, InjectedItem
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog, InjectedItem, MemoryItem
 from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.ports import Clock
 
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _BATCH = 64
 _MOST_WAITING = 10_000
 _MAX_DETAIL_CHARS = 500
+_TOLD_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
 
 
 class AuditTrail:
@@ -118,10 +119,10 @@ class AuditTrail:
         return self._log.forget(before)
 
 
-def described(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+def described(before: MemoryItem, after: MemoryItem) -> str:
     """Say what a change was, field by field."""
-    changed = [key for key in after if before.get(key) != after[key]]
-    return "; ".join(f"{key}: {_short(before.get(key))} -> {_short(after[key])}" for key in changed)
+    values = [(field, getattr(before, field), getattr(after, field)) for field in _TOLD_FIELDS]
+    return "; ".join(f"{field}: {_short(was)} -> {_short(now)}" for field, was, now in values if was != now)
 
 
 def _short(value: object) -> str:

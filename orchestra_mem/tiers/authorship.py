@@ -17,8 +17,7 @@ from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, W
 from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import DocumentStore, Ledger
-from orchestra_mem.tiers.document_texts import PersonTexts
+from orchestra_mem.ports import Ledger
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -47,7 +46,6 @@ class Authorship:
     documents: EditedDocuments
     session: SessionMemoryManager
     ledger: Ledger
-    store: DocumentStore
     work: WorkTracker
     items: Callable[[Sequence[int]], Sequence[MemoryItem]]
 
@@ -71,7 +69,7 @@ class Authorship:
         text = ""
         blame: tuple[Callable[[], Origin], ...] = ()
         seen: dict[str, tuple[Callable[[], Origin], ...]] = {}
-        for state, author in self._states(writer.texts, name):
+        for state, author in self._states(writer, name):
             # An earlier text that was put back whole has its authors again.
             plan = name == DocumentName.WORK_PLAN
             origin = partial(partial, self._origin(state, author, plan=plan))  # called in the end
@@ -80,13 +78,13 @@ class Authorship:
             text = state
         return text, tuple(each() for each in blame)
 
-    def _states(self, texts: PersonTexts, name: str) -> Iterator[tuple[str, Author]]:
+    def _states(self, writer: DocumentWriter, name: str) -> Iterator[tuple[str, Author]]:
         """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
-        for version in self.store.versions(name):
+        for version in writer.store.versions(name):
             if version.reason is not VersionReason.CONFLICT:
-                yield self.store.read_version(version), version.author
-        text = self.store.read(texts.path(name)) or ""
-        last = texts.last_written(name, text)
+                yield writer.store.read_version(version), version.author
+        text = writer.store.read(writer.path(name)) or ""
+        last = writer.last_written(name, text)
         if last.left is not None:
             yield last.left, Author.MACHINE
         if last.digest != digest(text):

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from orchestra_mem.settings import CatalogSettings
 
 _STRENGTHENED = 1  # by each second saying
-_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
 
 
 class MemoryCatalog(CatalogReader):
@@ -229,7 +228,7 @@ class MemoryCatalog(CatalogReader):
         with self._changing(item_id, agent, "update", after.ci_source) as before:
             if before != seen:
                 after = self._changed(before, changes, author)
-            if detail := described(_told(before), _told(after)):
+            if detail := described(before, after):
                 same = self._store.same(after.ci_source, content_digest(after.content))
                 if same is not None and same.number != after.number:
                     self._hide([same], ItemStatus.DISPLACED, agent)
@@ -246,7 +245,7 @@ class MemoryCatalog(CatalogReader):
                 if (now.content, now.summary, now.summary_method) == (item.content, item.summary, EXTRACTIVE):
                     tokens = self._counter.count(summary)
                     after = replace(now, summary=summary, summary_tokens=tokens, summary_method=method)
-                    self.audit.changed(OWNER, "better", (now.id,), f"{described(_told(now), _told(after))} by {method}")
+                    self.audit.changed(OWNER, "better", (now.id,), f"{described(now, after)} by {method}")
                     self._replace(after)
                     return True
         return False
@@ -370,7 +369,3 @@ def check_name(agent: str) -> None:
 
 def _keys(item: MemoryItem) -> list[str]:
     return [*dict.fromkeys(map(tag_key, item.tags))]
-
-
-def _told(item: MemoryItem) -> dict[str, object]:
-    return {name: getattr(item, name) for name in _FIELDS}

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus, MemoryItem
@@ -23,7 +22,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.types import Author, FileState, VersionReason
@@ -63,15 +61,15 @@ class CatalogDocuments(EditedDocuments):
         self._ledger = ledger
         self._clock = clock
         self._permanent_from = permanent_from
-        self._texts = PersonTexts(
-            ledger=ledger, store=documents, path=lambda name: folder / f"{shown_name(name)}.md", names=self._agents,
-            numbered=self._numbered, by_people=self._by_people,
+        writer = DocumentWriter(
+            ledger=ledger, store=documents, clock=clock, path=lambda name: folder / f"{shown_name(name)}.md",
+            names=self._agents, numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
         )  # fmt: skip
-        super().__init__(DocumentWriter(self._texts, clock=clock, keep_versions=keep_versions))
+        super().__init__(writer)
         self._written: dict[str, int] = {}
         self._through = 0
         self._left: set[str] = set()
-        self._seen: Mapping[str, FileState] = {}
+        self._seen: Mapping[str, FileState | None] = {}
         self._named: tuple[int, dict[str, str]] = (0, {})
         self._lock = lock
 
@@ -81,11 +79,6 @@ class CatalogDocuments(EditedDocuments):
         if change != self._named[0]:
             self._named = change, {document_name(agent): agent for agent in self._items.agents()}
         return self._named[1]
-
-    def _states(self) -> dict[str, FileState]:
-        """The states of the documents that are there."""
-        found = ((name, self._store.state(self._texts.path(name))) for name in self._agents())
-        return {name: state for name, state in found if state}
 
     def _numbered(self, name: str, text: str) -> str:
         items = self._items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
@@ -97,55 +90,43 @@ class CatalogDocuments(EditedDocuments):
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}
 
-    def take_in(self) -> int:
-        """Bring the catalog up to what people have said in the documents; how many items that changed.
+    def take_in(self) -> None:
+        """Bring the catalog up to what people have said in the documents.
 
         Raises:
             StorageError: a document cannot be read, or the catalog not be written.
         """
-        states = self._states()
+        states = self.states()
         if states == self._seen:
-            return 0
+            return
         if self._left:  # what was to be left as it was may have been mended
             self._through = -1
-        changed = 0
         with self._lock:
             with self.writers[0].reading() as texts, self._items.changing() if texts else nullcontext():
                 for name, text in texts.items():
                     agent = self._agents()[name]
-                    changed += self._edited(agent, name, text.before, text.said)
+                    self._edit(agent, name, text.before, text.said)
                     if text.digest != self._ledger.written(name).digest:
                         self._written.pop(agent, None)  # what it lacks is shown again
                         self._through = -1
                     self._ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
             self._seen = states
-        return changed
 
-    def _edited(self, whose: str, name: str, before: str, said: str) -> int:
+    def _edit(self, whose: str, name: str, before: str, said: str) -> None:
         edits = fact_edits({name: (before, said)}, letter="M")
-        done = [self._try(partial(self._catalog.delete, number)) for number in edits.gone]
+        for number in edits.gone:
+            _try(self._catalog.delete, number)
         for number, (_, (_, text, _)) in edits.said.items():
             item = self._items.by_number([int(number[1:])])
             if item and item[0].status is not ItemStatus.LIVE:  # a line that was taken out stands again, as by an undo
-                done.append(self._try(partial(self._catalog.restore, number)))
+                _try(self._catalog.restore, number)
             if item and (changes := changes_of(item[0], text, self._permanent_from)):
-                done.append(self._try(partial(self._catalog.update, number, changes)))
+                _try(self._catalog.update, number, changes)
         for kind, text, _ in edits.added:
             line = read_line(text)
             priority = max(line.priority or 0, self._permanent_from) if line.pinned else line.priority
             draft = {"content": line.content, "type": kind, "ci_source": whose, "priority": priority}
-            done.append(self._try(partial(self._catalog.store, draft)))
-        return sum(done)
-
-    def _try(self, change: Callable[[], object]) -> bool:
-        try:
-            change()
-        except StorageError:
-            raise
-        except OrchestraMemError as error:
-            logger.warning("a line of a catalog document is left as it is: %s", error)
-            return False
-        return True
+            _try(self._catalog.store, draft)
 
     def forget(self, items: Sequence[MemoryItem]) -> None:
         """Take the lines of items out of the versions of their documents.
@@ -200,3 +181,13 @@ class CatalogDocuments(EditedDocuments):
         where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
         items = sorted(self._items.items(where), key=lambda item: item.number)
         return render_catalog(agent, items, self._items.count(where), self._clock())
+
+
+def _try(change: Callable[..., object], *values: object) -> None:
+    """Make a change that a line asks for, or leave the line as it is where the catalog refuses."""
+    try:
+        change(*values)
+    except StorageError:
+        raise
+    except OrchestraMemError as error:
+        logger.warning("a line of a catalog document is left as it is: %s", error)

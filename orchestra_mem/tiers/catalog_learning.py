@@ -47,7 +47,8 @@ class CatalogLearner:
         self._patterns = patterns
         self._echoes: defaultdict[str, Echoes] = defaultdict(Echoes)
         self._lock = threading.Lock()
-        self._waits = True  # a process that was killed may have left some
+        # Whether an exchange may wait, as far as this process knows: one that was killed may have left some.
+        self.waits = True
         self.faults: Sequence[str] = ()
 
     def note_given(self, agent: str, texts: Sequence[str]) -> None:
@@ -66,12 +67,7 @@ class CatalogLearner:
         check_name(agent.strip())
         message, answer = self._redacted(message[:_MAX_TEXT_CHARS]), self._redacted(answer[:_MAX_TEXT_CHARS])
         self._store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self._clock()))
-        self._waits = True
-
-    @property
-    def waits(self) -> bool:
-        """Whether an exchange may wait, as far as this process knows."""
-        return self._waits
+        self.waits = True
 
     @property
     def waiting_count(self) -> int:
@@ -97,7 +93,7 @@ class CatalogLearner:
                 except Exception as error:  # whatever it is: the others are learnt from all the same
                     logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
                     self._store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
-            self._waits = bool(most) and len(waiting) == most
+            self.waits = bool(most) and len(waiting) == most
         return found
 
     def _learn(self, exchange: Exchange) -> int:

@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 
+from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import Part, SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Session, SessionStatus, Summary
+from orchestra_mem.types import Session, SessionStatus
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +46,16 @@ class DraftPlacer:
             except NotFoundError:
                 self.drafts.drop(draft.summary)
                 continue
-            if summary.document:
-                self._place_short_form(draft, summary)
+            if summary.document:  # a short form, which the ledger alone has
+                if not draft.placed and summary.text == draft.base:
+                    self.drafts.place(draft)
+                self.drafts.drop(draft.summary)
             else:
                 by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
             session = self.log.session(name)
             try:
-                text = self._text(session)
+                text = self.memory.text(session)
                 blocks = SessionDocument.parse(text).parts
                 shown = {part.summary: part for part in blocks if part.summary}
                 for draft in drafts:
@@ -64,12 +67,6 @@ class DraftPlacer:
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
 
-    def _place_short_form(self, draft: SummaryDraft, summary: Summary) -> None:
-        """Put a short form into the ledger, which alone has it."""
-        if not draft.placed and summary.text == draft.base:
-            self.drafts.place(draft)
-        self.drafts.drop(draft.summary)
-
     def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
         """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
         summary = self.ledger.summary(draft.summary)
@@ -78,7 +75,7 @@ class DraftPlacer:
         if not summary.level:
             shown = draft.base.strip() in text
         else:
-            shown = part is not None and not part.block.pinned and _is_base(part, draft)
+            shown = part is not None and not part.block.pinned and says(part.block, draft.base)
         if not shown:
             logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
             return False
@@ -102,9 +99,6 @@ class DraftPlacer:
             self.drafts.drop(summary)
         logger.info("%d better summaries put in", len(placed))
 
-    def _text(self, session: Session) -> str:
-        return self.store.read(self.memory.place.present(session)) or ""
-
     def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
         if session.status is not SessionStatus.ARCHIVED:
             self.memory.rewrite(session, change, name="improve")
@@ -118,14 +112,15 @@ class DraftPlacer:
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
     """A document with the drafts in place of the texts that they were made for."""
     parts = [
-        _with_text(part, draft.text) if (draft := placed.get(part.summary)) and _is_base(part, draft) else part
+        _with_text(part, draft.text) if (draft := placed.get(part.summary)) and says(part.block, draft.base) else part
         for part in SessionDocument.parse(text).parts
     ]
     return SessionDocument(tuple(parts)).text()
 
 
-def _is_base(part: Part, draft: SummaryDraft) -> bool:
-    return without_states(part.block.text.partition("\n")[2].strip()) == without_states(draft.base.strip())
+def says(block: Block, text: str) -> bool:
+    """Whether a block holds the text of a summary, whatever it tells of the states of facts."""
+    return without_states(block.text.partition("\n")[2].strip()) == without_states(text.strip())
 
 
 def _with_text(part: Part, text: str) -> Part:

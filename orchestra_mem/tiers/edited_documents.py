@@ -39,11 +39,11 @@ class EditedDocuments:
 
     def __init__(self, *writers: DocumentWriter) -> None:
         self.writers = writers
-        self._store = writers[0].texts.store
+        self._store = writers[0].store
 
     def names(self) -> list[str]:
         """Name the documents that there are."""
-        return [shown_name(name) for writer in self.writers for name in writer.texts.names()]
+        return [shown_name(name) for writer in self.writers for name in writer.names()]
 
     def find(self, document: str, *, others: tuple[str, ...] = ()) -> tuple[DocumentWriter, str]:
         """Return who writes a document, and the name that it goes by there. `others` are what else may be asked for.
@@ -53,16 +53,15 @@ class EditedDocuments:
         """
         wanted = kept_name(document)
         for writer in self.writers:
-            for name in writer.texts.names():
-                if name == wanted:
-                    return writer, name
+            if wanted in writer.names():
+                return writer, wanted
         known = ", ".join([*self.names(), *others])
         raise NotFoundError(f"there is no document {document!r}; there are: {known}")
 
     def path(self, document: str) -> Path:
         """Where a document lies; see `find`."""
         writer, name = self.find(document)
-        return writer.texts.path(name)
+        return writer.path(name)
 
     def text(self, document: str) -> str:
         """A document as it stands, empty where there is none; raises where something else than a file stands there."""
@@ -154,7 +153,7 @@ class EditedDocuments:
 
     def unread(self) -> list[str]:
         """Name the documents that people have saved and that the memory has not read since."""
-        return [shown_name(name) for writer in self.writers for name in writer.texts.digests()[1]]
+        return [shown_name(name) for writer in self.writers for name in writer.unread()]
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
@@ -196,4 +195,5 @@ class EditedDocuments:
 
     def states(self) -> Mapping[str, FileState | None]:
         """What tells whether the documents have changed, without reading them."""
-        return {name: self._store.state(self.path(name)) for name in self.names()}
+        names = [(writer.path, name) for writer in self.writers for name in writer.names()]
+        return {shown_name(name): self._store.state(path(name)) for path, name in names}

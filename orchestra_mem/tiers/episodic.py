@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.hand_edits import fact_changes
@@ -57,11 +55,11 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         self.folder = folder
         self._work = work
         self._only = only
-        self.texts = PersonTexts(
-            ledger=ledger, store=store, path=lambda name: folder / f"{name}.md", names=lambda: only,
-            numbered=self._numbered, by_people=self._by_people,
+        writer = DocumentWriter(
+            ledger=ledger, store=store, clock=clock, path=lambda name: folder / f"{name}.md", names=lambda: only,
+            numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
         )  # fmt: skip
-        super().__init__(DocumentWriter(self.texts, clock=clock, keep_versions=keep_versions))
+        super().__init__(writer)
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
         )
@@ -146,7 +144,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         except StorageError as error:  # told as the document's fault
             logger.debug("%s", error)
             return ()
-        return _shown_blocks(text)
+        return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
 
     def get_project_state(self, max_tokens: int) -> str:
         """What stands in `project_state.md`, as much of it as fits."""
@@ -184,9 +182,3 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
         versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
-
-
-@lru_cache(maxsize=len(DocumentName))
-def _shown_blocks(text: str) -> tuple[Block, ...]:
-    """A document's blocks as contexts show them, without front matter and conflicts; a refresh asks several times."""
-    return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)

@@ -122,10 +122,6 @@ class FactExtractor:
             return old.id if was == now != "" and old.id < operation.id and old.agent == operation.agent else 0
         return 0
 
-    def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
-        """The facts found in a range of operations, in their present state."""
-        return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
-
 
 def load_tables() -> None:
     """Load what facts are found with, ahead of its first use."""

@@ -15,7 +15,7 @@ from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import Ledger
-from orchestra_mem.tiers.document_texts import PersonText
+from orchestra_mem.tiers.document_writer import PersonText
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 # What a person took the trouble to write counts as much as what an operation was marked critical for.

@@ -11,7 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import date
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 
 from orchestra_mem.core.context.items import as_form
@@ -296,7 +296,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         Raises:
             DocumentError: something else than a file stands there.
         """
-        return self._store.read(self.place.document(session)) or ""
+        return self._store.read(self.place.present(session)) or ""
 
     def readable_text(self, session: Session | None) -> str:
         """The document's text for showing; empty where nothing can be shown."""
@@ -312,9 +312,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def token_count(self) -> int:
         """Tokens of the live document, 0 where there is none."""
-        return self._token_count(session) if (session := self.session) else 0
-
-    def _token_count(self, session: Session) -> int:
+        if (session := self.session) is None:
+            return 0
         state = self._store.state(self.place.document(session))
         if self._tokens is None or self._tokens[0] != state:
             parts = SessionDocument.parse(self.readable_text(session)).parts
@@ -345,13 +344,9 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if self._counter.count(text) <= max_tokens:
             return text
         parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
-        chosen, left = list[str](), max_tokens
-        for part in reversed(parts):
-            left -= self._counter.count(as_form(part.block.text))
-            if left < 0:
-                break
-            chosen.append(as_form(part.block.text))
-        chosen.reverse()
+        texts = [as_form(part.block.text) for part in parts]
+        sizes = accumulate(self._counter.count(text) for text in reversed(texts))
+        chosen = texts[len(texts) - sum(size <= max_tokens for size in sizes) :]
         # With a counter whose pieces do not add up the whole may be more than its parts.
         while chosen and self._counter.count("".join(chosen)) > max_tokens:
             del chosen[0]
@@ -359,6 +354,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def generate_summary(self) -> dict[str, Json]:
         """The running session's structured summary, by extraction; see `summarise_session`. Empty where none runs."""
+        self.memory.facts(limit=0)  # looks through the newest operations
         return summarise_session(self._log, self._ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
@@ -376,7 +372,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return {
             "session_id": session.id,
             "operation_count": self._log.count(OperationFilter(session=session.id)),
-            "tokens_used": self._token_count(session),
+            "tokens_used": self.token_count(),
             "started_at": session.started.isoformat(),
             "duration_seconds": max(0.0, (self._clock() - session.started).total_seconds()),
         }

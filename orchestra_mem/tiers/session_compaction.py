@@ -17,13 +17,13 @@ from orchestra_mem.core.documents.entries import Entry, plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
-from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states, without_states
+from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.draft_placing import DraftPlacer
+from orchestra_mem.tiers.draft_placing import DraftPlacer, says
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Author, Json, MustKeep, Operation, Session, Summary, VersionReason
+from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
 
 if TYPE_CHECKING:
     from orchestra_mem.core.summaries.drafts import Draft, Material, Source
@@ -184,13 +184,12 @@ class SessionCompactor:
         sources, edited = self._due(session, entries, coming or ())
         borders = [entry for entry, block in entries.items() if block.pinned]
         borders += [summary.first_operation for summary in known]
-        facts = self.facts.facts(sources[0].operation, sources[-1].operation) if sources else []
         segments = list(self._segments(sources, sorted(borders)))
         if coming is not None:
             del segments[-1:]  # the newest may still grow
         number = self.ledger.next_summary_id()
         for first, segment in segments:
-            draft = self._draft(segment, facts)
+            draft = self._draft(segment)
             if draft.passed:
                 made = summary_of(draft, segment, session=session.id, number=number, first=first, created=self.clock())
                 changed = not edited.isdisjoint(source.operation for source in segment)
@@ -248,13 +247,14 @@ class SessionCompactor:
                 sources.append(replace(_source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
-    def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
+    def _draft(self, segment: Sequence[Source]) -> Draft:
         tokens = sum(source.tokens for source in segment)
         target = int(tokens * self.limits.summary / self.limits.segment)
         from orchestra_mem.core.summaries.drafts import Material
 
-        own = [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
-        return self._drafted(Material.of_operations(segment, own), target)
+        first, last = segment[0].operation, segment[-1].operation
+        facts = self.ledger.must_keeps(first_operation=first, last_operation=last)
+        return self._drafted(Material.of_operations(segment, facts), target)
 
     def _drafted(self, material: Material, target_tokens: int) -> Draft:
         """A draft of a material, from memory where it was made ahead."""
@@ -332,17 +332,11 @@ def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[li
         block = blocks.get(summary.id)
         if block is not None and block.pinned:
             continue
-        if block is not None and not _says(block, summary):
+        if block is not None and not says(block, summary.text):
             rewritten.add(summary.id)
             summary = replace(summary, text=visible(_body(block.text)))
         standing.append(summary)
     return standing, rewritten
-
-
-def _says(block: Block, summary: Summary) -> bool:
-    """Whether a block holds the text of a summary, whatever it tells of the states of facts."""
-    shown, own = _body(block.text), summary.text.strip()
-    return shown == own or without_states(shown) == without_states(own)
 
 
 def _body(block: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 
@@ -33,9 +32,12 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
 
     `total_operations`, `key_accomplishments`, `decisions_made`, `issues_encountered`, `project_state_changes`,
     `recommended_next_steps`; of each list the newest fifty. `work` is the state of work at its end, where there is one:
-    what was finished meanwhile, and what comes next, belong to them.
+    what was finished meanwhile, and what comes next, belong to them. The facts of its operations must have been
+    extracted.
     """
-    facts = _facts(log, ledger, session)
+    newest = log.operations(OperationFilter(session=session.id, limit=1))
+    first = log.first_operation(session.id)
+    facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
     finished = (
@@ -58,22 +60,6 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
         "project_state_changes": changes,
         "recommended_next_steps": list(still_open[-_MOST:]),
     }
-
-
-def _facts(log: EventLog, ledger: Ledger, session: Session) -> Sequence[MustKeep]:
-    """The session's facts, also those of operations that have not been judged yet; nothing is stored."""
-    own = log.operations(OperationFilter(session=session.id, limit=1))
-    if not own:
-        return ()
-    # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
-    from orchestra_mem.core.facts.superseding import settle
-    from orchestra_mem.tiers.fact_extractor import facts_of
-
-    first = log.first_operation(session.id)
-    known = ledger.must_keeps(first_operation=first, last_operation=own[-1].id)
-    new = facts_of(log.operations(OperationFilter(session=session.id, after=session.judged_through)))
-    number = ledger.next_must_keep_id()
-    return settle([*known, *(replace(fact, id=number + i) for i, fact in enumerate(new))]) if new else known
 
 
 def _texts(facts: Sequence[MustKeep], kind: MustKeepKind) -> list[str]:

@@ -56,7 +56,6 @@ class WorkEditor:
     tracker: WorkTracker
     tell: Tell
     created: dict[int, int] = field(default_factory=dict)
-    changes: int = 0
 
     def apply(self, edits: PlanEdits) -> None:
         """Carry out all edits; what is refused is tried again after the others, as these may make way for it."""
@@ -98,23 +97,18 @@ class WorkEditor:
 
     def _change(self, edit: LineEdit) -> None:
         item, was = self.tracker.item(edit.number), edit.was
-        title = edit.title if edit.title != shown_title(item.title) else None
-        priority = edit.priority if edit.priority != item.priority else None
-        assignee = edit.assignee if edit.assignee != (item.assignee or "") else None
-        if (title, priority, assignee) == (None, None, None):
-            return
-        self.tracker.change(
-            item.id, title=title and said_title(title), priority=priority, assignee=assignee, author=_PERSON
-        )
-        self.changes += 1
-        for field_name, new, before, meanwhile in (
-            ("title", title, was.title, shown_title(item.title)),
-            ("priority", priority, was.priority or NORMAL_PRIORITY, item.priority),
-            ("assignee", assignee, was.assignee, item.assignee or ""),
+        for name, new, before, meanwhile in (
+            ("title", edit.title, was.title, shown_title(item.title)),
+            ("priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
+            ("assignee", edit.assignee, was.assignee, item.assignee or ""),
         ):
-            if new is not None and meanwhile != before:
+            if new in (None, meanwhile):
+                continue
+            value = said_title(str(new)) if name == "title" else new
+            self.tracker.change(item.id, **{name: value}, author=_PERSON)  # type: ignore[arg-type]
+            if meanwhile != before:
                 said = f'"{meanwhile}"' if meanwhile else "none"
-                self.tell(item.id, f"{item.name}: its {field_name} had meanwhile become {said}; yours stands")
+                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours stands")
 
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
@@ -122,13 +116,11 @@ class WorkEditor:
         depends_on = [number for number in (*item.depends_on, *gained) if number not in lost]
         if set(depends_on) != set(item.depends_on):
             self.tracker.change(item.id, depends_on=depends_on, author=_PERSON)
-            self.changes += 1
 
     def _move(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
         if (item.parent or 0) != edit.parent:
             self.tracker.change(item.id, parent=edit.parent, author=_PERSON)
-            self.changes += 1
 
     def _create(self, line: PlanLine) -> None:
         parent = line.parent or self.created.get(-1 - line.under) or None
@@ -148,30 +140,27 @@ class WorkEditor:
             author=_PERSON,
         )
         self.created[key_of(line)] = item.id
-        self.changes += 1
 
     def _set_status(self, edit: LineEdit) -> None:
         item, status = self.tracker.item(edit.number), edit.status
         if status is None or item.status is status:
             return
-        self._close_or_open(item, status, _REASONS.get(status, "changed in work_plan.md"))
+        reason = _REASONS.get(status, "changed in work_plan.md")
+        self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
         if not _expected(item.status, edit.was):
             self.tell(item.id, f"{item.name}: it had meanwhile become {item.status}; your word stands: {status}")
 
     def _set_new_status(self, line: PlanLine) -> None:
         number, status = self.created.get(key_of(line)), line.says
         if number is not None and status not in (None, WorkStatus.PENDING):
-            self._close_or_open(self.tracker.item(number), status, _REASONS.get(status, "written in work_plan.md"))
+            reason = _REASONS.get(status, "written in work_plan.md")
+            self.tracker.set_status(number, status, reason=reason, author=_PERSON)
 
     def _take_out(self, line: PlanLine) -> None:
         item = self.tracker.item(line.number)
         if item.status.is_open:
-            self._close_or_open(item, WorkStatus.CANCELLED, TAKEN_OUT)
+            self.tracker.set_status(item.id, WorkStatus.CANCELLED, reason=TAKEN_OUT, author=_PERSON)
             self.tell(item.id, f"{item.name} is cancelled: {TAKEN_OUT}; put the line back to reopen it")
-
-    def _close_or_open(self, item: WorkItem, status: WorkStatus, reason: str) -> None:
-        self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
-        self.changes += 1
 
     def _reorder(self, order: Reordered, edits: PlanEdits) -> None:
         """Give items ranks, and where they need one another priority, so that they stand in a person's order."""
@@ -195,14 +184,9 @@ class WorkEditor:
     def _rank(self, items: Sequence[WorkItem], priority: int) -> None:
         ranks = reordered([item.rank for item in items])
         for position, item in enumerate(items):
-            rank = ranks.get(position)
-            if item.priority != priority:
-                self.tracker.change(
-                    item.id, priority=priority, rank=item.rank if rank is None else rank, author=_PERSON
-                )
-            elif rank is not None:
-                self.tracker.change(item.id, rank=rank, author=_PERSON)
-            self.changes += item.priority != priority or rank is not None
+            rank = ranks.get(position, item.rank)
+            if (item.priority, item.rank) != (priority, rank):
+                self.tracker.change(item.id, priority=priority, rank=rank, author=_PERSON)
 
 
 def _refusal(change: Callable[[], None]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from orchestra_mem.core.documents.episodic import Mention, PlanRow, WorkView
@@ -40,7 +40,6 @@ class Overview:
         self._remarks = remarks
         self._counts = tracker.counts()
         self._below: defaultdict[int, list[WorkItem]] = defaultdict(list)
-        self._known: dict[int, WorkItem] = {}
         self._unfolded: set[int] = set()
         self._blockers: dict[int, list[WorkItem]] = {}
 
@@ -48,15 +47,15 @@ class Overview:
         """What is known now."""
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_MOST_ACTIVE))
         self._gather_tree()
-        backlog = [row for item in self._below[0] for row in self._rows(item, 0)]
+        tree = [each for item in self._below[0] for each in self._tree(item)]
         deferred = self._tracker.items(WorkFilter(statuses=(WorkStatus.DEFERRED,), limit=_MOST_FUTURE))
         return WorkView(
             counts=self._counts,
             active=[Mention(item=item, words=self._how_far(item)) for item in [*self._epics(active), *active]],
             done=self._done(),
             blocked=self._blocked(active),
-            next=self._next(active, backlog),
-            backlog=backlog,
+            next=self._next(active, [item for item, _ in tree]),
+            backlog=[self._row(item, depth) for item, depth in tree],
             future=[self._row(item, 0) for item in deferred],
         )
 
@@ -73,7 +72,6 @@ class Overview:
         for item in tops:
             left = self._unfold(item, left)
         self._add_standing({item.id for items in self._below.values() for item in items})
-        self._known = {item.id: item for items in self._below.values() for item in items}
 
     def _unfold(self, item: WorkItem, left: int) -> int:
         """Find what hangs below an item, in so many lines at most; how many are left."""
@@ -107,11 +105,11 @@ class Overview:
             self._below[parent or 0].append(item)
             self._below[parent or 0].sort(key=lambda each: (each.priority, each.rank, each.id))
 
-    def _rows(self, item: WorkItem, depth: int) -> list[PlanRow]:
-        return [
-            self._row(item, depth),
-            *(row for each in self._below.get(item.id, ()) for row in self._rows(each, depth + 1)),
-        ]
+    def _tree(self, item: WorkItem, depth: int = 0) -> Iterator[tuple[WorkItem, int]]:
+        """What is shown of an item and below it, each with how deep it stands."""
+        yield item, depth
+        for each in self._below.get(item.id, ()):
+            yield from self._tree(each, depth + 1)
 
     def _row(self, item: WorkItem, depth: int) -> PlanRow:
         waits = tuple(each.id for each in self._waits_for(item)) if item.status.is_open else ()
@@ -125,14 +123,8 @@ class Overview:
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
     def _waits_for(self, item: WorkItem) -> list[WorkItem]:
-        if not item.depends_on:
-            return []
         if item.id not in self._blockers:
-            known = [self._known[number] for number in item.depends_on if number in self._known]
-            whole = len(known) == len(item.depends_on)
-            self._blockers[item.id] = (
-                [each for each in known if each.status.is_open] if whole else self._tracker.blockers(item.id)
-            )
+            self._blockers[item.id] = self._tracker.blockers(item.id) if item.depends_on else []
         return self._blockers[item.id]
 
     def _how_far(self, item: WorkItem) -> str:
@@ -166,11 +158,10 @@ class Overview:
         reason = squeeze(events[-1].reason)[:_REASON_CHARS] if events else ""
         return f", {reason}" if reason else ""
 
-    def _next(self, active: Sequence[WorkItem], backlog: Sequence[PlanRow]) -> list[Mention]:
+    def _next(self, active: Sequence[WorkItem], backlog: Sequence[WorkItem]) -> list[Mention]:
         """What can be gone on with or begun: nothing that waits, nothing with open work below it."""
-        rows = [row.line.number for row in backlog]
         urgent = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_MOST_NEXT))
-        pending = [self._known[number] for number in rows if self._known[number].status is WorkStatus.PENDING]
+        pending = [item for item in backlog if item.status is WorkStatus.PENDING]
         ready = {item.id: item for item in active if self._is_ready(item)}
         # Sorting keeps the order of the tree within a priority.
         for item in sorted([item for item in urgent if item.priority < 3] + pending, key=lambda item: item.priority):

@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.plan_lines import (
 )
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.tiers.document_texts import PersonText
+from orchestra_mem.tiers.document_writer import PersonText
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
 
@@ -193,7 +193,7 @@ class WorkPlan:
         if not has_work(text.base):
             self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
-        from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits, with_item_numbers
+        from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
         from orchestra_mem.tiers.work_edits import WorkEditor
 
         edits = plan_edits(text.before, text.said, self._known)
@@ -201,12 +201,12 @@ class WorkPlan:
         self._hear(text.before, text.said)
         editor = WorkEditor(self.tracker, self._tell)
         # What was done and that it was read are one: whoever dies in between has done nothing.
-        with self.tracker.together():
+        with self.tracker.together() as made:
             editor.apply(edits)
             said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
             self.ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
-        if edits != PlanEdits():
-            logger.info("took in from the work plan: %d changes of work", editor.changes)
+        if made:
+            logger.info("took in from the work plan: %d changes of work", len(made))
 
     def look(self, text: str) -> None:
         """Take note of which items the plan shows, and that people need no more be told of lines without a number."""

@@ -61,8 +61,10 @@ class Shelf:
         """Write texts, knowing what stands there."""
 
         def known() -> dict[str, str]:
-            with self.memory.writers[0].reading():
-                return texts
+            with self.memory.writers[0].reading() as read:
+                for name, text in read.items():
+                    self.ledger.note_read(name, text.as_read)
+            return texts
 
         return self.memory.writers[0].write_all(known, VersionReason.REFRESH)
 

@@ -160,14 +160,10 @@ def is_critical(operation_type: str, data: Json) -> bool:
     return status in {"completed", "done"} and bool(_LARGE_WORK.search(f"{operation_type} {flat(data, 4_000)}"))
 
 
+@lru_cache(maxsize=512)
 def label(name: str) -> str:
     """A field's or type's name for people: `nl_command` reads `NL Command`."""
-    return _label(name[: 2 * _TITLE_CHARS])
-
-
-@lru_cache(maxsize=512)
-def _label(name: str) -> str:
-    words = re.split(r"[\s_]+", visible(name).strip())
+    words = re.split(r"[\s_]+", visible(name[: 2 * _TITLE_CHARS]).strip())
     return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
 
 

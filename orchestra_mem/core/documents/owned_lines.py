@@ -174,28 +174,20 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
-    fact = _said(_whole(said["text"], block) if is_entry else said["text"])
+    fact = _said(said["text"], block.text if is_entry else "")
     return fact if fact.number or (fact.text and not is_below and not _OURS.fullmatch(fact.text)) else None
 
 
-def _said(text: str) -> FactRow:
-    """What a row's text says without stamp, number and pin; and its number."""
+def _said(text: str, entry: str) -> FactRow:
+    """What a row says without stamp, number and pin, the whole of it where its `entry` quotes that; and its number."""
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
     found = _NUMBER.search(bare)
-    if found is None:
-        return FactRow("", squeeze(bare), "")
-    return FactRow(f"{found['letter']}{int(found['number'])}", squeeze(bare[: found.start()]), found["state"] or "")
-
-
-def _whole(heading: str, block: Block) -> str:
-    """An entry's heading, with the whole of what it says where that is quoted below it."""
-    bare = heading.replace(PIN, "").strip()
-    found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
-    if not said.endswith(CUT.strip()):
-        return heading
-    quoted = [match["text"] for row in block.text.split("\n")[1:] if (match := _QUOTE.match(row))]
-    return f"{' '.join(quoted)}{found.group() if found else ''}" if quoted else heading
+    if entry and said.endswith(CUT.strip()):
+        said = " ".join(match["text"] for row in entry.split("\n") if (match := _QUOTE.match(row))) or said
+    if found is None:
+        return FactRow("", squeeze(said), "")
+    return FactRow(f"{found['letter']}{int(found['number'])}", squeeze(said), found["state"] or "")
 
 
 def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) -> Difference[T]:

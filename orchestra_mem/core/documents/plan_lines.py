@@ -253,17 +253,12 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
             while above and above[-1][0] + 1 >= indent:
                 above.pop()
             if line is not None:
-                line = _placed(line, place, name, indent, above[-1][1] if above else None, loose=indent < 2)
+                over = above[-1][1] if above else None
+                under, parent = (over.place, over.number or None) if over else (-1, None if indent >= 2 else 0)
+                line = replace(line, parent=parent, place=place, under=under, section=name, indent=indent)
                 found.append(line)
             above.append((indent, line))
     return tuple(found)
-
-
-def _placed(line: PlanLine, place: int, name: str, indent: int, over: PlanLine | None, *, loose: bool) -> PlanLine:
-    parent = 0 if loose else None
-    if over is not None:
-        parent = over.number or None
-    return replace(line, parent=parent, place=place, under=over.place if over else -1, section=name, indent=indent)
 
 
 @lru_cache(maxsize=1_024)
