@@ -6,6 +6,7 @@ characters that it consumes.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from collections.abc import Iterator
@@ -325,6 +326,13 @@ _stemmers = _Stemmers()
 @lru_cache(maxsize=2_048)
 def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word
+
+
+def digest_of(*parts: str) -> str:
+    """Hash several texts as one, in their order: 32 hexadecimal digits, others for other texts or another order."""
+    # Each part ends with a character that no text holds: halves of characters are escaped.
+    joined = "".join(f"{part}\udfff" for part in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def squeeze(text: str) -> str:
