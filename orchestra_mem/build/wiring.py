@@ -194,8 +194,7 @@ class Wiring:
             compression=compression, episodic=episodic, documents=documents, state=state,
             shared=shared, open_authorship=lambda: self._open_authorship(documents, session, state),
             tracker=ContextWindowTracker(
-                window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
-                clock=clock,
+                window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
             reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.document().parent),

@@ -330,7 +330,7 @@ def _line(operation: Operation) -> str:
 
 
 def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:
-    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import find_must_keeps
 
     return [fact for operation in operations for fact in find_must_keeps(operation)]

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from orchestra_mem.compression.timeouts import ModelWithTimeout
-from orchestra_mem.core.prompts import fenced
+from orchestra_mem.core.prompts import fenced, object_schema
 from orchestra_mem.errors import ModelError, NotFoundError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
@@ -145,18 +145,8 @@ def facts_prompt(record: str) -> tuple[Message, ...]:
 def facts_schema() -> dict[str, Json]:
     """Return what an answer to `facts_prompt` looks like: `{"facts": [{"kind": …, "quote": …}]}`."""
     names: list[Json] = [kind.name.lower() for kind in _KINDS]
-    pair: Json = {
-        "type": "object",
-        "properties": {"kind": {"type": "string", "enum": names}, "quote": {"type": "string"}},
-        "required": ["kind", "quote"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"facts": {"type": "array", "items": pair, "maxItems": _MAX_FACTS}},
-        "required": ["facts"],
-        "additionalProperties": False,
-    }
+    pair = object_schema({"kind": {"type": "string", "enum": names}, "quote": {"type": "string"}})
+    return object_schema({"facts": {"type": "array", "items": pair, "maxItems": _MAX_FACTS}})
 
 
 def read_quotes(answer: str) -> list[Quote]:

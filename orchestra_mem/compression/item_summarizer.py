@@ -58,7 +58,7 @@ class ItemSummarizer:
 
 
 def _material(item: MemoryItem) -> Material:
-    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import find_in_text
 
     paragraphs = [Passage(key=place, text=text) for place, text in enumerate(item.content.split("\n\n"), 1)]

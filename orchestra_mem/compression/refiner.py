@@ -164,7 +164,7 @@ class SummaryRefiner:
 
 def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, list[str]]:
     """Lines under the keys of what they are: not by a model's word for it, but by the words of the line."""
-    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import find_in_text
 
     sorted_: dict[str, list[str]] = {}

@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
 from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.tiers.session_compaction import Compacted
 from orchestra_mem.types import EXTRACTIVE, Json, Session, Summary
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from orchestra_mem.compression.jobs import BackgroundWork
     from orchestra_mem.compression.refiner import SummaryRefiner
     from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.tiers.session_compaction import Refreshed
 
 logger = logging.getLogger(__name__)
 
@@ -49,13 +49,6 @@ class SummaryStory:
     trial: Trial | None
     draft: SummaryDraft | None
     job: Job | None
-
-
-class _Refreshed(Protocol):
-    """What a refresh has done, as far as it matters here."""
-
-    @property
-    def compacted(self) -> Compacted: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +128,7 @@ class Compression:
             [item for item in self._tools.items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
         )
 
-    def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
+    def refreshed(self, memory: object, refreshed: Refreshed) -> None:
         """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
         self.offer(refreshed.compacted.summaries)
         for job in self.queue.jobs():

@@ -93,7 +93,6 @@ _QUOTE_TABLE = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\
 _GROUP_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _GAP = re.compile(r"(?<=\d) (?=[^\W\d]|[%°])|(?<=[$€£¥]) (?=\d)")
 _BLANKS = re.compile(r"\s+")
-_FIRST_PLACES = 64
 
 
 def find_identifiers(text: str) -> tuple[str, ...]:
@@ -271,12 +270,8 @@ class _Haystack:
         self._raw = text
 
     def __contains__(self, identifier: str) -> bool:
-        if _stands_in(self._raw, identifier):
-            return True
         wanted = _canonical(identifier)
-        if _stands_in(self._text, wanted) or any(self._occurs(other) for other in (wanted, *_variants(wanted))):
-            return True
-        return identifier in self._found
+        return any(map(self._occurs, (wanted, *_variants(wanted)))) or identifier in self._found
 
     @cached_property
     def _text(self) -> str:
@@ -304,18 +299,6 @@ class _Haystack:
             self._text.startswith(wanted, start) and _stands_alone(self._text, start, start + len(wanted))
             for start in starts
         )
-
-
-def _stands_in(text: str, identifier: str) -> bool:
-    """Look at the first few places of an identifier in a text: nearly always one of them decides."""
-    at = text.find(identifier)
-    for _ in range(_FIRST_PLACES):
-        if at < 0:
-            return False
-        if _stands_alone(text, at, at + len(identifier)):
-            return True
-        at = text.find(identifier, at + 1)
-    return False
 
 
 def _variants(wanted: str) -> Iterator[str]:

@@ -137,4 +137,9 @@ def _object(lists: Mapping[str, int]) -> dict[str, Json]:
     properties: dict[str, Json] = {
         name: {"type": "array", "items": {"type": "string"}, "maxItems": most} for name, most in lists.items()
     }
-    return {"type": "object", "properties": properties, "required": list(lists), "additionalProperties": False}
+    return object_schema(properties)
+
+
+def object_schema(properties: dict[str, Json]) -> dict[str, Json]:
+    """Return the schema of an object that has all of these properties and no others."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}

@@ -6,6 +6,7 @@ characters that it consumes.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from collections.abc import Iterator
@@ -57,7 +58,6 @@ _END = re.compile(
 # The same for ASCII, where only white space behind makes an end. A set in front lets the engine skip to candidates; the
 # look back keeps it from starting again inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
-_PLAIN_STOPS = (".", "!", "?")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
@@ -81,7 +81,6 @@ _WEAK_ABBREVIATIONS = _set_of("etc inc ltd co corp jr sr a.m p.m u.s u.k e.u ph.
 _NUMBERED = _set_of(
     "no nr fig figs eq eqs sec ch vol p pp art par ver jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-_ALL_ABBREVIATIONS = _ABBREVIATIONS | _WEAK_ABBREVIATIONS | _NUMBERED
 _WRAP_WORDS = _set_of(
     "a an the of in on at to and or with for by from as that which is are was were be been than into not this it its "
     "their our your his her my can will would should may if when while but"
@@ -159,13 +158,6 @@ def _add(sentence: str, sentences: list[str]) -> None:
 def _ends_sentence(block: str, match: re.Match[str]) -> bool:
     """Tell whether a run of stops, with the brackets and emoji behind it, ends the sentence. Text stands behind it."""
     mark = match[0]
-    if mark in _PLAIN_STOPS and block[match.end()].isspace():  # nearly all: spare the rest
-        if mark != ".":
-            return True
-        stop = match.start()
-        word = block[block.rfind(" ", 0, stop) + 1 : stop]
-        if len(word) > 1 and word.isalpha() and word.lower() not in _ALL_ABBREVIATIONS:
-            return True
     if mark[0] in _CJK_STOPS:
         return True
     space = _SPACE.match(block, match.end())
@@ -325,6 +317,13 @@ _stemmers = _Stemmers()
 @lru_cache(maxsize=2_048)
 def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word
+
+
+def digest_of(*parts: str) -> str:
+    """Hash several texts as one, in their order: 32 hexadecimal digits, others for other texts or another order."""
+    # Each part ends with a character that no text holds: halves of characters are escaped.
+    joined = "".join(f"{part}\udfff" for part in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def squeeze(text: str) -> str:

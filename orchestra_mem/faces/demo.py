@@ -137,7 +137,7 @@ def _replay(
         "folder": folder, "recorded": len(operations), "recorded_tokens": sum(each.tokens for each in operations),
         "seconds": round(seconds, 3), "window_tokens": WINDOW_TOKENS, "refreshes": tracker.refresh_count,
         "asked_refresh": asked,
-        "usage": [(point.sequence, point.used_tokens, point.event) for point in tracker.history()],
+        "usage": [(point.sequence, point.used_tokens, point.event) for point in memory.window_history()],
         "summaries": summaries, "expanded": expansion.reference if expansion else None,
         "originals_equal": all(op.data == originals[op.idempotency_key] for op in expansion.operations)
         if expansion else None,

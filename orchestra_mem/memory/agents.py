@@ -50,21 +50,16 @@ class CatalogParts:
         """Who may see and change what."""
         return self.catalog.access
 
-    @property
-    def has_work(self) -> bool:
-        """Whether something is to be learnt, cleaned up or written."""
-        return self.learner.waits or self.documents.due or self.catalog.cleanup_due
-
     def work(self) -> bool:
         """Learn from an exchange, or else write the documents and clean up; whether there may be more."""
         if self.learner.waits:
             self.learner.work(1)
-        else:
-            if self.documents.due:
-                self.write()
-            if self.catalog.cleanup_due:
-                self.clean_up()
-        return self.learner.waits
+            return self.learner.waits
+        if self.documents.due:
+            self.write()
+        if self.catalog.cleanup_due:
+            self.clean_up()
+        return False
 
     def clean_up(self, agent: str = OWNER) -> CleanedUp:
         """Hide items that have expired, forget old audit entries, and remove archives, which only the owner may."""

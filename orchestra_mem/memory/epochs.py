@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
@@ -206,7 +207,8 @@ class EpochKeeper:
 
     def _continue(self, running: _Running, now: Snapshot, least_room: int) -> bool:
         running.before = None
-        new, seen = list(self._new_entries(running.through))[::-1], (running.states, running.texts)
+        new = [*takewhile(lambda entry: entry.operation.id > running.through, reversed(self._timeline))][::-1]
+        seen = running.states, running.texts
         notes = self._notes(running, now)
         if notes is None:
             return False
@@ -223,13 +225,6 @@ class EpochKeeper:
             running.through = new[-1].operation.id
             running.operations.extend(entry.operation for entry in new)
         return True
-
-    def _new_entries(self, through: int) -> Iterator[Entry]:
-        """The operations after one, newest first."""
-        for entry in reversed(self._timeline):
-            if entry.operation.id <= through:
-                return
-            yield entry
 
     def _notes(self, running: _Running, now: Snapshot) -> list[Item] | None:
         """What others changed in the documents since the epoch began; None where that is better shown anew."""

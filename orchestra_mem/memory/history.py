@@ -36,7 +36,7 @@ class HistoryCalls:
     def window_history(self, limit: int = MAX_POINTS) -> list[UsagePoint]:
         """Return how full the window was after the newest operations and refreshes, oldest first, and is now.
 
-        Unlike the tracker's own history this tells of what any process recorded.
+        Of whatever process recorded, and after any restart.
         """
         self._lock.check()
         points = past_usage(*self._parts.log.window_usage(limit))

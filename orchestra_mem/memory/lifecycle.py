@@ -70,11 +70,7 @@ class Lifecycle:
     def snapshot(self) -> Snapshot:
         """Give the memory as it is now, after what is due."""
         with self.settled():
-            return self.glance()
-
-    def glance(self) -> Snapshot:
-        """Give the memory as this process knows it, without waiting for a lock."""
-        return self._parts.snapshot(self.session)
+            return self._parts.snapshot(self.session)
 
     def sync(self) -> None:
         """See what other processes have recorded and people have edited since the last look; else microseconds."""
@@ -329,7 +325,7 @@ class Lifecycle:
         """Return the context for a budget as things stand, of what `where` lets through."""
         if not self._parts.epochs.is_running(budget_tokens):
             self.extract_facts(_READ_FIRST)  # what has to be shown first is known then
-        now = self.glance().within(where)
+        now = self._parts.snapshot(self.session).within(where)
         context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
         if not self._window_known and not where.strict and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.

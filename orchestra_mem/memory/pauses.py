@@ -103,7 +103,7 @@ class PauseWorker:
         if life is not None and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK):
             load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
         del life  # it is not kept alive
-        while self._agents.has_work and self._agents.work() and not self._called.is_set():
+        while self._agents.work() and not self._called.is_set():
             pass
         while self._step() and not self._called.is_set():
             pass

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference, facts_hash, system_hash
+from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference
+from orchestra_mem.core.text import digest_of
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError, OrchestraMemError, SearchError, StorageError
 from orchestra_mem.ports import Clock
@@ -200,7 +201,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         """Give the hash of what an answer is made from: keys of chunks change with their content."""
         if facts is None:
             facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).matching]
-        return facts_hash(facts)
+        return digest_of(*sorted(set(facts)))
 
     @staticmethod
     def _system(model: str, prompt_file: str | Path | None) -> str:
@@ -213,7 +214,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
             prompt = b"" if prompt_file is None else Path(prompt_file).read_bytes()
         except OSError as error:
             raise StorageError(f"the prompt {prompt_file} cannot be read: {error.strerror or error}") from error
-        return system_hash(model, hashlib.sha256(prompt).hexdigest())
+        return digest_of(model, hashlib.sha256(prompt).hexdigest())
 
     def clear(self) -> None:
         """Forget all answers.

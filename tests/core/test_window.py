@@ -1,18 +1,15 @@
-"""The window tracker: what it adds up, whom it tells, what it keeps."""
+"""The window tracker: what it adds up, and whom it tells."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.context.window import ContextWindowTracker, Crossing, Threshold, UsageEvent, UsagePoint
+from orchestra_mem.core.context.window import ContextWindowTracker, Crossing, Threshold
 
 LOGGER = "orchestra_mem.core.context.window"
 
@@ -107,18 +104,6 @@ def test_a_listener_may_use_the_tracker() -> None:
     assert (tracker.used_tokens(), tracker.refresh_count) == (20, 1)
 
 
-def test_unsubscribing_ends_one_subscription() -> None:
-    """The returned function ends its own subscription once, even where the listener was given twice."""
-    tracker = ContextWindowTracker(100)
-    seen: list[Crossing] = []
-    end = tracker.on(Threshold.WARNING, seen.append)
-    tracker.on(Threshold.WARNING, seen.append)
-    end()
-    end()
-    tracker.add_usage(75)
-    assert len(seen) == 1
-
-
 def test_the_log_has_one_line_a_crossing(caplog: pytest.LogCaptureFixture) -> None:
     """70 % is information, 80 % a warning, 95 % an error; further calls above say nothing."""
     tracker = ContextWindowTracker(1_000)
@@ -130,34 +115,6 @@ def test_the_log_has_one_line_a_crossing(caplog: pytest.LogCaptureFixture) -> No
         ("WARNING", "context window refresh: 80.0% (800 of 1,000 tokens), a refresh is due"),
         ("ERROR", "context window critical: 95.0% (950 of 1,000 tokens), the window is about to overflow"),
     ]
-
-
-def test_history_tells_what_changed_the_usage_and_when() -> None:
-    """Each point has its time from the clock, the usage before and after, and the cause."""
-    start = datetime(2025, 1, 15, 12, tzinfo=UTC)
-    times: Iterator[datetime] = (start + timedelta(seconds=i) for i in count())
-    tracker = ContextWindowTracker(1_000, clock=lambda: next(times))
-    tracker.add_usage(900)
-    tracker.set_usage(850)
-    tracker.reset(to=100)
-    rows = [(UsageEvent.ADDED, 0, 900), (UsageEvent.REPORTED, 900, 850), (UsageEvent.RESET, 850, 100)]
-    assert tracker.history() == tuple(
-        UsagePoint(
-            sequence=i + 1, time=start + timedelta(seconds=i), before_tokens=before, used_tokens=used, event=event
-        )
-        for i, (event, before, used) in enumerate(rows)
-    )
-
-
-@given(st.integers(10, 60), st.lists(st.booleans(), min_size=1, max_size=400))
-def test_history_is_bounded_and_ends_with_the_latest_change(max_points: int, refreshes: list[bool]) -> None:
-    """However long the run, the history keeps the newest changes, in order."""
-    tracker = ContextWindowTracker(10**6, max_points=max_points)
-    for refresh in refreshes:
-        tracker.reset() if refresh else tracker.add_usage(1)
-    points = tracker.history()
-    assert [p.sequence for p in points] == [*range(1, len(refreshes) + 1)][-max_points:]
-    assert points[-1].used_tokens == tracker.used_tokens()
 
 
 def test_threads_lose_no_usage_and_cross_once() -> None:
@@ -193,4 +150,4 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
     for change in (tracker.add_usage, tracker.set_usage, tracker.reset):
         with pytest.raises(ValueError, match="tokens is -1"):
             change(-1)
-    assert (tracker.history(), tracker.get_stats()["operation_count"], tracker.refresh_count) == ((), 0, 0)
+    assert (tracker.used_tokens(), tracker.get_stats()["operation_count"], tracker.refresh_count) == (0, 0, 0)

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from orchestra_mem.categorization_types import RULE_BASED, Categorization, Category
 from orchestra_mem.core.catalog.item_drafts import MAX_CONTENT_CHARS, Name, faults_of
-from orchestra_mem.core.prompts import fenced
+from orchestra_mem.core.prompts import fenced, object_schema
 from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.errors import InvalidItemError, ModelError
 from orchestra_mem.model_types import Message, Role
@@ -199,14 +199,10 @@ def categorisation_schema(done: Orchestration) -> dict[str, Json]:
         "observation": text,
         "concepts": {"type": "array", "items": text, "minItems": FEWEST_CONCEPTS, "maxItems": MOST_CONCEPTS},
         "importance": {"type": "integer", "enum": [*range(1, MOST_IMPORTANT + 1)]},
-        "agent_insights": _object(insights),
+        "agent_insights": object_schema(insights),
         "recommendations": text,
     }
-    return _object(properties)
-
-
-def _object(properties: dict[str, Json]) -> dict[str, Json]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    return object_schema(properties)
 
 
 def read_categorization(answer: str, source: str) -> Categorization:

@@ -1,19 +1,14 @@
-"""Track how full the model's context window is, announce when it fills up, and keep how that went over time.
-
-No clock is read here: points of the history carry a time only where a clock is handed in.
-"""
+"""Track how full the model's context window is, announce when it fills up, and tell from records how that went."""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from threading import Lock
 
-from orchestra_mem.ports import Clock
 from orchestra_mem.types import WindowRefresh
 
 _log = logging.getLogger(__name__)
@@ -50,11 +45,11 @@ class Crossing:
 class UsagePoint:
     """The usage right after one change, and right before it.
 
-    `sequence` numbers all changes from 1. `time` is None where the tracker has no clock.
+    `sequence` numbers all changes from 1.
     """
 
     sequence: int
-    time: datetime | None
+    time: datetime
     before_tokens: int
     used_tokens: int
     event: UsageEvent
@@ -79,8 +74,6 @@ class ContextWindowTracker:
         warning_threshold: share of the window, over 0 and up to 1, as the two after it; each over the one before.
         refresh_threshold: from here on `should_refresh` is true.
         critical_threshold: from here on the model may lose the start of its context.
-        clock: gives the time that each point of the history carries.
-        max_points: how many changes the history keeps.
 
     Raises:
         ValueError: the thresholds are not in ascending order within 0 to 1, or a size is too small.
@@ -92,9 +85,6 @@ class ContextWindowTracker:
         warning_threshold: float = 0.70,
         refresh_threshold: float = 0.80,
         critical_threshold: float = 0.95,
-        *,
-        clock: Clock | None = None,
-        max_points: int = MAX_POINTS,
     ) -> None:
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}: a window holds at least 1 token")
@@ -110,13 +100,11 @@ class ContextWindowTracker:
         self._limits = tuple(
             _first_at_or_over(share, max_tokens) for share in (warning_threshold, refresh_threshold, critical_threshold)
         )
-        self._clock = clock
         self._lock = Lock()
-        self._listeners: dict[Threshold, list[tuple[object, Listener]]] = {threshold: [] for threshold in Threshold}
+        self._listeners: dict[Threshold, list[Listener]] = {threshold: [] for threshold in Threshold}
         self._used = 0
         self._operations = 0
         self.refresh_count = 0
-        self._points: deque[UsagePoint] = deque(maxlen=max_points)
 
     def add_usage(self, tokens: int) -> None:
         """Add what one operation used.
@@ -175,26 +163,14 @@ class ContextWindowTracker:
             "refresh_count": refreshes,
         }
 
-    def on(self, threshold: Threshold, listener: Listener) -> Callable[[], None]:
-        """Call `listener` each time that `threshold` is reached from below; returns what ends that.
+    def on(self, threshold: Threshold, listener: Listener) -> None:
+        """Call `listener` each time that `threshold` is reached from below.
 
         The call comes in the thread that changed the usage, after the change, with no lock held. What a listener
-        raises is logged and goes no further.
+        raises is logged and goes no further. To `memory.events.window_filled` one may unsubscribe as well.
         """
-        subscription = (object(), listener)
         with self._lock:
-            self._listeners[threshold] = [*self._listeners[threshold], subscription]
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self._listeners[threshold] = [each for each in self._listeners[threshold] if each is not subscription]
-
-        return unsubscribe
-
-    def history(self) -> tuple[UsagePoint, ...]:
-        """Give the newest changes of the usage, oldest first."""
-        with self._lock:
-            return tuple(self._points)
+            self._listeners[threshold] = [*self._listeners[threshold], listener]
 
     def _change(self, tokens: int, event: UsageEvent) -> None:
         if tokens < 0:
@@ -209,11 +185,6 @@ class ContextWindowTracker:
                 self._operations = 0
                 refreshes = self.refresh_count = self.refresh_count + 1
             self._used = tokens
-            sequence = self._points[-1].sequence + 1 if self._points else 1
-            time = self._clock() if self._clock else None
-            self._points.append(
-                UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
-            )
         if refreshes:
             _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, tokens)
         self._announce(before, tokens)
@@ -228,7 +199,7 @@ class ContextWindowTracker:
                 self._tell(Crossing(threshold=threshold, used_tokens=after, max_tokens=self.max_tokens))
 
     def _tell(self, crossing: Crossing) -> None:
-        for _, listener in self._listeners[crossing.threshold]:
+        for listener in self._listeners[crossing.threshold]:
             try:
                 listener(crossing)
             except Exception:
@@ -242,25 +213,16 @@ def past_usage(operations: Sequence[tuple[int, datetime, int]], refreshes: Seque
         operations: number, time and tokens of each, in their order.
         refreshes: in their order; each comes behind the operation that it names. Before the first, usage begins at 0.
     """
+    rows: list[tuple[int, datetime, int, WindowRefresh | None]] = [(*each, None) for each in operations]
+    rows += [(each.operation, each.time, each.used_tokens, each) for each in refreshes]
     points: list[UsagePoint] = []
-    waiting, used = deque(refreshes), 0
-
-    def add(time: datetime, before: int, event: UsageEvent) -> None:
-        sequence = len(points) + 1
-        points.append(UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=used, event=event))
-
-    def refresh(through: int | None) -> None:
-        nonlocal used
-        while waiting and (through is None or waiting[0].operation < through):
-            done = waiting.popleft()
-            used = done.used_tokens
-            add(done.time, done.before_tokens, UsageEvent.RESET)
-
-    for number, time, tokens in operations:
-        refresh(number)
-        before, used = used, used + tokens
-        add(time, before, UsageEvent.ADDED)
-    refresh(None)
+    used = 0
+    for _, time, tokens, refresh in sorted(rows, key=lambda row: (row[0], row[3] is not None)):
+        before, used = (refresh.before_tokens, tokens) if refresh else (used, used + tokens)
+        event = UsageEvent.RESET if refresh else UsageEvent.ADDED
+        points.append(
+            UsagePoint(sequence=len(points) + 1, time=time, before_tokens=before, used_tokens=used, event=event)
+        )
     return points
 
 

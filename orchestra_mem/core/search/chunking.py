@@ -17,7 +17,7 @@ from datetime import datetime
 from orchestra_mem.catalog_types import CHUNK_PATTERN, MAX_PRIORITY, MemoryItem
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
-from orchestra_mem.core.text import split_sentences
+from orchestra_mem.core.text import digest_of, split_sentences
 from orchestra_mem.search_types import Chunk, Tier
 from orchestra_mem.types import Json, MustKeep, Operation, Summary
 from orchestra_mem.work_types import WorkItem
@@ -76,7 +76,7 @@ def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
     parts = _parts(text) if text else [title]
     return tuple(
         Chunk(
-            key=_key("op", str(operation.id), str(number), title, part),
+            key=digest_of("op", str(operation.id), str(number), title, part),
             tier=tier,
             source=f"op {operation.id}",
             text=part,
@@ -125,7 +125,7 @@ def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:
 def chunk_fact(fact: MustKeep) -> Chunk:
     """Make the chunk of a must-keep that has its number."""
     return Chunk(
-        key=_key("fact", str(fact.id), fact.text),
+        key=digest_of("fact", str(fact.id), fact.text),
         tier=Tier.SEMANTIC,
         source=f"K{fact.id}",
         text=fact.text,
@@ -142,7 +142,7 @@ def chunk_fact(fact: MustKeep) -> Chunk:
 def chunk_item(item: MemoryItem) -> Chunk:
     """Make the chunk of an item of the catalog."""
     return Chunk(
-        key=_key("item", item.id, item.summary, item.content),
+        key=digest_of("item", item.id, item.summary, item.content),
         tier=Tier.SEMANTIC,
         source=item.id,
         text=item.content[:_MAX_CHARS],
@@ -164,7 +164,7 @@ def chunk_work_item(item: WorkItem, parent: WorkItem | None, notes: Sequence[str
     text = "\n".join(filter(None, (stands, item.description, *item.acceptance, *notes)))
     heading = (parent.name,) if parent else ()
     return Chunk(
-        key=_key("work", str(item.id), *heading, item.name, text),
+        key=digest_of("work", str(item.id), *heading, item.name, text),
         tier=Tier.SEMANTIC,
         source=f"{item.kind.value} {item.id}",
         text=text,
@@ -212,7 +212,7 @@ def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
         if each.text == chunk.text and each.heading[len(each.heading) - depth :] == chunk.heading
     ]
     for again, passage in enumerate(likes):
-        if _key("document", chunk.source, str(again), *chunk.heading, chunk.text) == chunk.key:
+        if digest_of("document", chunk.source, str(again), *chunk.heading, chunk.text) == chunk.key:
             return passage
     return likes[0] if likes else None
 
@@ -223,13 +223,7 @@ def _keyed(text: str, name: str) -> Iterator[tuple[str, Passage]]:
         # The same again under the same headings is told apart by its number among its likes.
         again = seen[piece.heading, piece.text]
         seen[piece.heading, piece.text] += 1
-        yield _key("document", name, str(again), *piece.heading, piece.text), piece
-
-
-def _key(*parts: str) -> str:
-    # Each part ends with a character that no text holds: halves of characters are escaped.
-    joined = "".join(f"{part}\udfff" for part in parts)
-    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        yield digest_of("document", name, str(again), *piece.heading, piece.text), piece
 
 
 def _item_of(data: Json) -> int | None:

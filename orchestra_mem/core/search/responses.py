@@ -6,10 +6,8 @@ of 0.93, and "task 12" lies as near to "task 13". What a question turns on has t
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -121,18 +119,3 @@ def _signs(text: str) -> list[str]:
 def _turns(text: str) -> frozenset[str]:
     turns = {_TURNING[word] for word in plain_words(text).split() if word in _TURNING}
     return frozenset(turns | ({"not"} if _NOT.search(text) else set()))
-
-
-def facts_hash(facts: Iterable[str]) -> str:
-    """Return the hash of what an answer was made from, in whatever order."""
-    return _hash(sorted(set(facts)))
-
-
-def system_hash(*parts: str) -> str:
-    """Return the hash of what answers: the model, its prompt."""
-    return _hash(parts)
-
-
-def _hash(parts: Iterable[str]) -> str:
-    joined = "".join(f"{part}\udfff" for part in parts)
-    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from orchestra_mem.types import Json
 from tests.conftest import record
 from tests.faces.http_client import Served, serving
 from tests.memories import collide
+
+_NOW = datetime(2025, 1, 15, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -77,7 +80,7 @@ def test_the_line_of_the_window_has_every_refresh(changes: list[tuple[UsageEvent
     """Within the picture, from left to right, however many points there are."""
     points, used = [], 0
     for number, (event, tokens) in enumerate(changes, 1):
-        points.append(UsagePoint(sequence=number, time=None, before_tokens=used, used_tokens=tokens, event=event))
+        points.append(UsagePoint(sequence=number, time=_NOW, before_tokens=used, used_tokens=tokens, event=event))
         used = tokens
     chart = window_chart(points, 1_000)
     assert [point for _, _, point in chart.refreshes] == [each for each in points if each.event is UsageEvent.RESET]
