@@ -371,17 +371,36 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
 
+def _bound() -> None:
+    """Bind a process by rights, whoever runs it."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
+        ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
+
+
+def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path) -> None:
+    """By a user whom its rights bind; what is restored from that can be recorded in."""
+    home, again = kept / ".obra", tmp_path / "again"
+    again.mkdir()
+    for path in (*home.rglob("*"), home):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = in_folder(kept)
+    try:
+        program("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
+    finally:
+        for path in (home, *home.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert in_folder(kept) == before
+    program("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=_bound)
+    program("-C", again, "record", "note", "--text", "Later.", preexec_fn=_bound)
+    assert [each["id"] for each in json.loads(program("-C", again, "ops", "--json"))] == [1, 2]
+
+
 def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: Path) -> None:
     """A folder of the memory, for a user whom rights bind."""
-
-    def bind() -> None:
-        for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
-            ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
-
     versions = kept / ".obra" / "memory" / "versions"
     versions.mkdir(mode=0o300, exist_ok=True)
     versions.chmod(0o300)
-    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bind)
+    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=_bound)
     assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
