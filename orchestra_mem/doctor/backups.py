@@ -119,6 +119,13 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
             f"{settings.origin_of('storage.url')} leads to a server, and a backup is restored into a file: unset it, "
             "restore, then `orchestra-mem move` that into an empty schema"
         )
+    place, own = (Place.of(project, each) for each in (settings, load_settings(folder, {})))
+    for key, there, here in (("memory_dir", place.memory, own.memory), ("session_dir", place.sessions, own.sessions)):
+        if os.path.realpath(there) != os.path.realpath(here):
+            raise StorageError(
+                f"{settings.origin_of(f'orchestrator.{key}')} puts documents into {there}, and a backup is restored into "
+                f"{here}: unset it, restore, then move them to where it leads"
+            )
     if os.path.lexists(home):
         if (home / BACKUP_MARK).exists():
             raise StorageError(f"{home} is a backup itself; name the project to restore into, by -C")
