@@ -463,9 +463,9 @@ def test_a_restore_says_what_is_otherwise_than_it_was(tmp_path: Path, kept: Path
     mark.write_text(json.dumps({**json.loads(mark.read_text()), "left_out": left_out}))
     with start("-m", "orchestra_mem", "-C", again, "restore-backup", target) as done:
         assert done.communicate(timeout=60)[1].splitlines() == [
-            "its documents are in .obra now; to keep them elsewhere, move them and set it again: orchestrator.memory_dir",
-            "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` takes it back, into an "
-            "empty schema: set storage.url after that",
+            "its documents are in .obra now; to keep them elsewhere, move them, then set orchestrator.memory_dir again",
+            "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it into an "
+            "empty schema there: set storage.url after that",
             "not in the backup; set it again where it is needed: llm.api_key",
         ]
 

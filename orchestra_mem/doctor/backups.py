@@ -123,8 +123,8 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
     for key, there, here in (("memory_dir", place.memory, own.memory), ("session_dir", place.sessions, own.sessions)):
         if os.path.realpath(there) != os.path.realpath(here):
             raise StorageError(
-                f"{settings.origin_of(f'orchestrator.{key}')} puts documents into {there}, and a backup is restored into "
-                f"{here}: unset it, restore, then move them to where it leads"
+                f"{settings.origin_of(f'orchestrator.{key}')} puts documents into {there}, and a backup is restored "
+                f"into {here}: unset it, restore, then move them to where it leads"
             )
     if os.path.lexists(home):
         if (home / BACKUP_MARK).exists():

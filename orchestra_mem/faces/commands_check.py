@@ -185,12 +185,10 @@ def restore_backup(
     notes = [f"what was there is now {aside}"] if aside else []
     for key in made.left_out:
         if key == "storage.url":
-            words = (
-                "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` takes it back"
-            )
-            notes.append(f"{words}, into an empty schema: set storage.url after that")
+            words = "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it"
+            notes.append(f"{words} into an empty schema there: set storage.url after that")
         elif key.startswith("orchestrator."):
-            notes.append(f"its documents are in .obra now; to keep them elsewhere, move them and set it again: {key}")
+            notes.append(f"its documents are in .obra now; to keep them elsewhere, move them, then set {key} again")
         else:
             notes.append(f"not in the backup; set it again where it is needed: {key}")
     words = f"{run.project} has the memory of {made.project} as of {made.made}\n"
