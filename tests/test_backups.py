@@ -374,17 +374,36 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
 
+def _bound() -> None:
+    """Bind a process by rights, whoever runs it."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
+        ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
+
+
+def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path) -> None:
+    """By a user whom its rights bind; what is restored from that can be recorded in."""
+    home, again = kept / ".obra", tmp_path / "again"
+    again.mkdir()
+    for path in (*home.rglob("*"), home):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = in_folder(kept)
+    try:
+        program("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
+    finally:
+        for path in (home, *home.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert in_folder(kept) == before
+    program("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=_bound)
+    program("-C", again, "record", "note", "--text", "Later.", preexec_fn=_bound)
+    assert [each["id"] for each in json.loads(program("-C", again, "ops", "--json"))] == [1, 2]
+
+
 def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: Path) -> None:
     """A folder of the memory, for a user whom rights bind."""
-
-    def bind() -> None:
-        for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
-            ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
-
     versions = kept / ".obra" / "memory" / "versions"
     versions.mkdir(mode=0o300, exist_ok=True)
     versions.chmod(0o300)
-    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bind)
+    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=_bound)
     assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
@@ -420,6 +439,38 @@ def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
         assert found == again / ".obra" / "memory" / "decision_log.md"
         assert "By hand." in found.read_text()
     assert (again / ".obra" / "memory" / "notes.md").read_text() == "Mine."
+
+
+@pytest.mark.parametrize(("name", "folder"), [("MEMORY_DIR", "memory"), ("SESSION_DIR", "sessions")])
+def test_a_restore_that_no_command_would_find_is_refused(tmp_path: Path, kept: Path, name: str, folder: str) -> None:
+    """Where a variable puts the documents elsewhere; one that names the same place is no matter."""
+    target, again = tmp_path / "backup", tmp_path / "again"
+    again.mkdir()
+    program("-C", kept, "backup", target)
+    variable = f"ORCHESTRA_MEM__ORCHESTRATOR__{name}"
+    assert program("-C", again, "restore-backup", target, exit_code=4, env={variable: "docs"}) == (
+        f"environment variable {variable} puts documents into {again / 'docs'}, and a backup is restored into "
+        f"{again / '.obra' / folder}: unset it, restore, then move them to where it leads"
+    )
+    assert [*again.iterdir()] == []
+    program("-C", again, "restore-backup", target, env={variable: f".obra/{folder}"})
+
+
+def test_a_restore_says_what_is_otherwise_than_it_was(tmp_path: Path, kept: Path) -> None:
+    """Of a memory that was on a server, of documents that were elsewhere, of secrets: what to do about each."""
+    target, again = tmp_path / "backup", tmp_path / "again"
+    again.mkdir()
+    program("-C", kept, "backup", target)
+    mark = target / ".obra" / "backup.json"
+    left_out = ["orchestrator.memory_dir", "storage.url", "llm.api_key"]
+    mark.write_text(json.dumps({**json.loads(mark.read_text()), "left_out": left_out}))
+    with start("-m", "orchestra_mem", "-C", again, "restore-backup", target) as done:
+        assert done.communicate(timeout=60)[1].splitlines() == [
+            "its documents are in .obra now; to keep them elsewhere, move them, then set orchestrator.memory_dir again",
+            "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it into an "
+            "empty schema there: set storage.url after that",
+            "not in the backup; set it again where it is needed: llm.api_key",
+        ]
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "a: 1\n", "storage:\n", "storage: {url: ''}\n", "storage.url: \n"])

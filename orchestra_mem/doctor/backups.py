@@ -21,13 +21,13 @@ from pathlib import Path
 from orchestra_mem.adapters.config_files import load_settings, with_values
 from orchestra_mem.adapters.database.copying import copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.files import BACKUP_MARK
+from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store
-from orchestra_mem.errors import SchemaTooNewError, StorageError, storage_error
+from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -57,7 +57,8 @@ class Backup:
 def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Callable[[str, int], None]) -> Backup:
     """Copy a memory into a new folder. Records go on meanwhile; who writes a document waits a moment.
 
-    Whatever ends it early leaves no `target`. `on_table` is told each table, with the number of its rows.
+    Whatever ends it early leaves no `target`. `on_table` is told each table, with the number of its rows. A memory that
+    this user may only read is copied without its lock: that keeps nobody else from writing a document meanwhile.
 
     Raises:
         StorageError: `target` is there already or cannot be made, or something cannot be read.
@@ -70,15 +71,18 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
         raise StorageError(f"there is no folder {target.parent} to make the backup in")
     if any(_is_within(target, each) for each in (place.home, *place.folders)):
         raise StorageError(f"{target} lies within the memory itself: name a folder elsewhere")
+    why = why_read_only(place.home)
+    if why and (place.home / BACKUP_MARK).exists():
+        raise StorageReadOnlyError(why)
     with (
         _unfinished(target) as folder,
-        closing(open_database(place.home, settings)) as database,
-        closing(open_store(place, settings, database)) as store,
+        closing(open_database(place.home, settings, read_only=bool(why))) as database,
+        closing(open_store(place, settings, database, read_only=bool(why))) as store,
         ExitStack() as moment,
     ):
         home, copied = folder / HOME, dict[str, object]()
         home.mkdir()
-        shutil.copymode(place.home, home)
+        _copy_rights(place.home, home, 0o700)
         _copy_changed(place, home, copied)
         with store.lock():  # only what has changed since is left to copy
             made = datetime.now(UTC)
@@ -86,7 +90,7 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
             _copy_changed(place, home, copied)
         rows, digest = copy_to_file(database, home / _DATABASE, on_table=on_table)
         if (file := database_file(place.home, settings)) is not None:
-            shutil.copymode(file, home / _DATABASE)
+            _copy_rights(file, home / _DATABASE, 0o600)
         left_out = _make_self_contained(home / "config.yaml", place)
         if settings.storage.url:
             no_working_copy(Place.of(folder, load_settings(folder, {})))
@@ -115,6 +119,13 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
             f"{settings.origin_of('storage.url')} leads to a server, and a backup is restored into a file: unset it, "
             "restore, then `orchestra-mem move` that into an empty schema"
         )
+    place, own = (Place.of(project, each) for each in (settings, load_settings(folder, {})))
+    for key, there, here in (("memory_dir", place.memory, own.memory), ("session_dir", place.sessions, own.sessions)):
+        if os.path.realpath(there) != os.path.realpath(here):
+            raise StorageError(
+                f"{settings.origin_of(f'orchestrator.{key}')} puts documents into {there}, and a backup is restored "
+                f"into {here}: unset it, restore, then move them to where it leads"
+            )
     if os.path.lexists(home):
         if (home / BACKUP_MARK).exists():
             raise StorageError(f"{home} is a backup itself; name the project to restore into, by -C")
@@ -228,9 +239,14 @@ def _copy(path: Path, target: Path) -> None:
     if path.suffix == ".md":
         settled(path)  # an editor that writes into the file itself is waited for
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.parent.chmod(path.parent.stat().st_mode & 0o777 | 0o700)
+    _copy_rights(path.parent, target.parent, 0o700)
     target.unlink(missing_ok=True)
     shutil.copy2(path, target)
+
+
+def _copy_rights(path: Path, target: Path, own: int) -> None:
+    """Let the same people look into `target`, and its owner have what `own` says."""
+    target.chmod(path.stat().st_mode & 0o777 | own)
 
 
 def _digest(path: Path) -> str:

@@ -175,7 +175,6 @@ def _with_common_options(function: _Function, *, creates: bool, json_lines: bool
                 result = function(**given)
             if result is not None:
                 run.print_result(result)
-            sys.stdout.flush()
 
     own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name not in wanted]
     common = [
@@ -191,6 +190,21 @@ def _with_common_options(function: _Function, *, creates: bool, json_lines: bool
     # Types as they are, not as text: typer would evaluate each once more.
     run_command.__annotations__ = {each.name: each.annotation for each in (*own, *common)}
     return run_command
+
+
+class _AnswerLostError(OSError):
+    """What a command answers could not be written, as on a full disk."""
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Tell an error of the answer on its way out from those of what the command does."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _AnswerLostError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -251,6 +265,7 @@ class Invocation:
 
         return Piped(highlight=False, soft_wrap=False)
 
+    @_answering()
     def show(self, *what: RenderableType) -> None:
         """Print for people; a line that is plain text needs no rich."""
         for each in what:
@@ -262,7 +277,9 @@ class Invocation:
             # How a text folds is forgotten by `print` unless it is told again.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             self.out.print(each, **folds)
+        sys.stdout.flush()
 
+    @_answering()
     def text(self, text: str) -> None:
         """Print a text as it is, byte for byte."""
         typer.echo(_encoded(text), nl=False)
@@ -271,6 +288,7 @@ class Invocation:
         """Print a line on stderr."""
         typer.echo(_encoded(words + "\n"), err=True, nl=False)
 
+    @_answering()
     def print_json(self, value: Json) -> None:
         """Print one JSON document."""
         typer.echo(json.dumps(value, indent=2))
@@ -311,16 +329,6 @@ def _errors_in_words(run: Invocation) -> Iterator[None]:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         yield
-    except OrchestraMemError as error:
-        if run.debug:
-            raise
-        code = STORAGE if isinstance(error, StorageError) else FAILED
-        if isinstance(error, ConfigError | TokenizerError):
-            code = CONFIGURATION
-        if run.as_json:
-            run.print_json({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
-        run.tell(f"orchestra-mem: {error}")
-        raise typer.Exit(code) from error
     except typer.BadParameter as error:
         if run.as_json:
             run.print_json({"error": {"kind": "UsageError", "message": error.message, "exit_code": USAGE}})
@@ -331,12 +339,21 @@ def _errors_in_words(run: Invocation) -> Iterator[None]:
     except BrokenPipeError:
         give_up_output()  # the reader has gone, as in `… | head`
         raise typer.Exit(0) from None
-    except OSError as error:
-        if run.debug:
-            raise
-        # Errors of the memory are ours; what is left is the answer on its way out, as on a full disk.
+    except _AnswerLostError as error:
         give_up_output(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
         raise typer.Exit(STORAGE) from error
+    except (OrchestraMemError, OSError) as error:
+        if run.debug and isinstance(error, OSError):
+            raise StorageError(str(error)) from error  # `main` takes others for the help on its way out
+        if run.debug:
+            raise
+        code = STORAGE if isinstance(error, StorageError | OSError) else FAILED
+        if isinstance(error, ConfigError | TokenizerError):
+            code = CONFIGURATION
+        if run.as_json:
+            run.print_json({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
+        run.tell(f"orchestra-mem: {error}")
+        raise typer.Exit(code) from error
 
 
 def give_up_output(words: str = "") -> None:

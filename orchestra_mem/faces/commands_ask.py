@@ -345,5 +345,7 @@ def recommend(
         with run.open() as memory:
             _bring_up(run, memory)
             found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
-    exit_code = 0 if any(found.groups()) else FAILED
-    return CommandResult(found.as_dict(), found.render, exit_code=exit_code, notes=_lacks(found.notes))
+    if any(found.groups()):
+        return CommandResult(found.as_dict(), found.render, notes=_lacks(found.notes))
+    notes = _lacks([*found.notes, "no past decision, rule, failure or similar task says anything for this one"])
+    return CommandResult(found.as_dict(), "", exit_code=FAILED, notes=notes)

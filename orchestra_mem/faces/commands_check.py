@@ -189,7 +189,14 @@ def restore_backup(
         made, aside = backups.restore_backup(Path(os.path.abspath(folder)), run.project, replace=replace)
     record = {**asdict(made), "files": len(made.files), "restored": run.project, "moved_aside": aside}
     notes = [f"what was there is now {aside}"] if aside else []
-    notes += [f"not in the backup; set it again where it is needed: {key}" for key in made.left_out]
+    for key in made.left_out:
+        if key == "storage.url":
+            words = "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it"
+            notes.append(f"{words} into an empty schema there: set storage.url after that")
+        elif key.startswith("orchestrator."):
+            notes.append(f"its documents are in .obra now; to keep them elsewhere, move them, then set {key} again")
+        else:
+            notes.append(f"not in the backup; set it again where it is needed: {key}")
     words = f"{run.project} has the memory of {made.project} as of {made.made}\n"
     return CommandResult(record, words, notes=notes)
 

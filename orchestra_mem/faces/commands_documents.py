@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from orchestra_mem import build
@@ -147,7 +146,7 @@ def _show_change(run: Invocation, found: DocumentChange) -> None:
             "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
             "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
         }  # fmt: skip
-        return typer.echo(json.dumps(record))
+        return run.text(f"{json.dumps(record)}\n")
     return run.show(views.change_view(now, found))
 
 

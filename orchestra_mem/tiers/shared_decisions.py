@@ -16,7 +16,16 @@ from orchestra_mem.core.documents.shared_document import SharedDecision, read_sh
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
-from orchestra_mem.types import STATED_FACT, FileState, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
+from orchestra_mem.types import (
+    STATED_FACT,
+    Author,
+    FileState,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    OperationFilter,
+)
 
 SHARED_LOG = "the shared decision log"
 NO_HOME = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
@@ -24,6 +33,8 @@ LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """The kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING
 _HOLDING = (*LIFTED, MustKeepKind.ROLE)
+# Of what was recorded in the shared log itself, for all projects.
+_RECORDED = "*Shared by a person.*\n\n"
 # With so many of its newest facts a project's own word is compared.
 _REACH = 400
 Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
@@ -114,8 +125,8 @@ class SharedDecisions:
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
         return told + [
-            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write it as "
-            "in *Shared by shop, K12; for payments, web.*"
+            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write "
+            f"{'below ' * each.unclear.startswith('#')}it as in *Shared by shop, K12; for payments, web.*"
             for each in unclear
         ]
 
@@ -153,6 +164,10 @@ class SharedDecisions:
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
-    """Say of the facts in a shared log, by their numbers, who has shared each and for whom."""
+    """Say of the facts in a shared log, by their numbers, who has shared each and for whom; not of a person's lines."""
     known = {each.id: told_origin(each.data) for each in log.operations(OperationFilter(type=STATED_FACT))}
-    return {fact.id: known[fact.operation] for fact in ledger.must_keeps() if fact.operation in known}
+    return {
+        fact.id: known.get(fact.operation) or _RECORDED
+        for fact in ledger.must_keeps()
+        if fact.operation in known or fact.author is not Author.PERSON
+    }

@@ -193,6 +193,17 @@ def test_an_answer_that_cannot_be_written_exits_with_4(run: Any, arguments: tupl
     assert done.stderr.endswith("could not be written: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_an_error_of_the_system_before_the_answer_is_told_as_such(run: Any, debug: tuple[str, ...]) -> None:
+    """As a name that no folder can have: nothing says that the command is done."""
+    with start("status", "-C", "x" * 300, *debug, cwd=run.folder) as process:
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (1 if debug else 4, "")
+    assert errors.splitlines()[-1].endswith(f"File name too long: '{'x' * 300}'")
+    assert ("Traceback" in errors) == bool(debug)
+    assert run.json("status", "-C", "x" * 300, exit_code=4)["error"]["kind"] == "OSError"
+
+
 def test_the_project_may_be_named_before_the_command(run: Any, tmp_path: Path) -> None:
     """For every command, those below a group too; one that is named after it counts before."""
     here, there = tmp_path / "here", tmp_path / "there"

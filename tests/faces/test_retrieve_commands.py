@@ -31,6 +31,8 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
     assert found["decisions"][0]["source"] == "op 61"
     assert set(found) == {"task", "decisions", "rules", "failures", "similar_tasks", "notes"}
     assert filled("recommend", "zzqqxy", exit_code=1) == ""
+    told = "no past decision, rule, failure or similar task says anything for this one"
+    assert filled.errors == f"orchestra-mem: {told}\n"
     assert filled.json("retrieve", "zzqqxy", exit_code=1)["entries"] == []
 
 

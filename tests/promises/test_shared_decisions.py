@@ -367,6 +367,36 @@ def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, open
         web.share_decision("K1")  # which writes the document
 
 
+def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open) -> None:
+    """It may have been for some projects alone: they are told which, a line of a person's own stays for all."""
+    opened("shop", EVERYBODYS).share_decision("K1", tags=["pay"])
+    edit(log_of(home), ("*Shared by shop, K1; for pay.*\n\n", ""))
+    edit(log_of(home), ("## Decisions\n\n- None", "## Decisions\n\n### Number versions by date"))
+    web = opened("web", "We decided to sign releases.", project={"tags": ["pay"]})
+    for _ in range(2):
+        assert part_of(web) == ["- Number versions by date"]
+        [problem] = problems_of(web)
+        entry = next(row for row in log_of(home).read_text(encoding="utf-8").split("\n") if EVERYBODYS in row)
+        assert f"{entry!r} does not say for whom it is, so it is for nobody; write below it as in" in problem["problem"]
+        with open_memory(home / "shared") as log:
+            log.refresh()  # which writes the document
+    edit(log_of(home), (f"{entry}\n", f"{entry}\n\n*Shared by shop, K1; for pay.*\n"))
+    assert problems_of(web) == []
+    web.refresh()
+    assert f"- {EVERYBODYS} (from shop)" in part_of(web)
+
+
+def test_what_is_recorded_in_the_shared_log_itself_is_for_all(home: Path, opened: Open) -> None:
+    """As it is a memory like any other."""
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    with open_memory(home / "shared") as log:
+        log.record_operation("message", {"role": "user", "text": EVERYBODYS})
+        log.refresh()
+    web = opened("web", "Hello.")
+    assert next((each.text, each.tags, each.unclear) for each in web.shared_decisions()) == (EVERYBODYS, (), "")
+    assert problems_of(web) == []
+
+
 def test_a_line_that_a_person_adds_behind_an_entry_is_shared_with_whom_that_is(home: Path, opened: Open) -> None:
     """It stays where it stands, with a number of its own; a line that is the entry's own is no decision."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")

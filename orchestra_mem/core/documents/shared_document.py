@@ -6,7 +6,8 @@
     *Shared by shop (ID: 7), K12; for payments, web.*
 
 The last line is the machine's, and a person may change it: what stands behind "for" are the tags of those projects that
-it is meant for; without that it is for all. Where it can no longer be read for whom it is, it is for nobody.
+it is meant for; without that it is for all. Where that can no longer be read, or the line is gone from an entry which
+the machine has written, it is for nobody.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from orchestra_mem.types import DocumentName, Json, MustKeepKind
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
 # Of who shared it, where no number could be read: it may have swallowed for whom it is.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
+# An entry that the machine has written; a person's bears no time.
+_WRITTEN = re.compile(r"#+[^\w\[]*\[\d{4}-\d\d-\d\d")
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 
 
@@ -33,8 +36,8 @@ class SharedDecision:
 
     `number` is the one that it has there (`K3`), empty for a line of a person's that has not got one yet. `project` is
     who shared it and `origin` its number there; both are empty where a person wrote it into the log. `tags` name the
-    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read; then it is
-    for nobody. `line` counts from 1.
+    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read, or the entry
+    that has lost this line; then it is for nobody. `line` counts from 1.
     """
 
     number: str
@@ -82,6 +85,8 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
         fact, kind, below = line.fact, kinds.get(line.section), rows[line.place + 1 : end]
         told = next(filter(None, map(_LINE.fullmatch, below)), None)
         meant = next((row.strip() for row in below if _is_unclear(row)), ""), _tags(told["tags"]) if told else ()
+        if told is None and not meant[0] and fact and fact.number and _WRITTEN.match(line.row):
+            meant = line.row.strip(), ()
         if line.section != section:
             section, above = line.section, ("", ())
         if line.row.startswith("#"):
