@@ -47,7 +47,7 @@ class SqlCatalogStore(Stored):
         """Store a new item; it gets the next number."""
         with self.changing():
             item = replace(item, number=0, changed=self._next_change())
-            values = [*_ITEMS.values(item), digest, len(keys)]
+            values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
             item = replace(item, number=added.row[0])
             self._set_tags(item, keys)
@@ -58,10 +58,8 @@ class SqlCatalogStore(Stored):
         """Store an item as it is now; only live ones are found by their tags."""
         with self.changing():
             item = replace(item, changed=self._next_change())
-            # By its number, as `id` is a text here.
-            statement = _ITEMS.update("digest", "tag_count").rpartition(" WHERE ")[0]
-            values = [*_ITEMS.values(item), digest, len(keys), item.number]
-            self._database.write(_NAME, f"{statement} WHERE number = ?{len(values)}", values)
+            values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
+            self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
             self._set_tags(item, keys)
             self._set_references(item)
         return item

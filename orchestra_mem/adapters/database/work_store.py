@@ -59,9 +59,8 @@ class SqlWorkStore(Stored):
         """Store a new item; it gets the next id."""
         text = search_text(item.title, item.description)
         with self._database.transaction("work") as connection:
-            added = self._database.write(
-                "work", f"{_ITEMS.insert('folded')} RETURNING id", [*_ITEMS.values(item), text]
-            )
+            values = _ITEMS.values(item, folded=text)
+            added = self._database.write("work", f"{_ITEMS.insert('folded')} RETURNING id", values)
             stored = replace(item, id=added.row[0])
             self._set_dependencies((), stored)
             self._count(stored, 1)
@@ -72,7 +71,7 @@ class SqlWorkStore(Stored):
         """Store an item as it is now; `before` is as it stood."""
         text = search_text(after.title, after.description)
         with self._database.transaction("work") as connection:
-            self._database.write("work", _ITEMS.update("folded"), [*_ITEMS.values(after), text])
+            self._database.write("work", _ITEMS.update("folded"), _ITEMS.values(after, folded=text))
             self._set_dependencies(before.depends_on, after)
             if before.status is not after.status:
                 self._count(before, -1)
