@@ -298,6 +298,7 @@ class SqlAuditLog(Stored):
 def _passing(where: ItemFilter) -> tuple[str, list[object]]:
     words = where.text.split()[:_MOST_CLAUSES]
     conditions: dict[str, object] = {
+        "1 = ?": 0 if where.agents is not None and not where.agents else None,  # of no agent there are no items
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
@@ -305,10 +306,5 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }
-    condition, values = matching(conditions)
-    if where.agents is not None and not where.agents:
-        return " WHERE 1 = 0", []
-    for word in words:
-        condition += f"{' AND' if condition else ' WHERE'} instr(casefold(summary || ' ' || content), casefold(?)) > 0"
-        values.append(word)
-    return condition, values
+    holds = "instr(casefold(summary || ' ' || content), casefold(?)) > 0"
+    return matching(conditions, *((holds, word) for word in words))

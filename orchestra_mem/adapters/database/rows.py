@@ -51,11 +51,11 @@ def limit_of(limit: int | None) -> int:
     return _MOST if limit is None else max(limit, 0)
 
 
-def matching(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
+def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tuple[str, list[object]]:
     """Join the conditions whose value is given: with each `?` for a value, or for all of a list."""
     clauses: list[str] = []
     values: list[object] = []
-    for clause, value in conditions.items():
+    for clause, value in (*conditions.items(), *more):
         if isinstance(value, tuple | list):
             if value:
                 clauses.append(clause.replace("?", ", ".join("?" * len(value))))
