@@ -47,7 +47,7 @@ class SqlCatalogStore(Stored):
         """Store a new item; it gets the next number."""
         with self.changing():
             item = replace(item, number=0, changed=self._next_change())
-            values = [*_ITEMS.values(item), digest, len(keys)]
+            values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
             item = replace(item, number=added.row[0])
             self._set_tags(item, keys)
@@ -58,10 +58,8 @@ class SqlCatalogStore(Stored):
         """Store an item as it is now; only live ones are found by their tags."""
         with self.changing():
             item = replace(item, changed=self._next_change())
-            # By its number, as `id` is a text here.
-            statement = _ITEMS.update("digest", "tag_count").rpartition(" WHERE ")[0]
-            values = [*_ITEMS.values(item), digest, len(keys), item.number]
-            self._database.write(_NAME, f"{statement} WHERE number = ?{len(values)}", values)
+            values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
+            self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
             self._set_tags(item, keys)
             self._set_references(item)
         return item
@@ -300,6 +298,7 @@ class SqlAuditLog(Stored):
 def _passing(where: ItemFilter) -> tuple[str, list[object]]:
     words = where.text.split()[:_MOST_CLAUSES]
     conditions: dict[str, object] = {
+        "1 = ?": 0 if where.agents is not None and not where.agents else None,  # of no agent there are no items
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
@@ -307,10 +306,5 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }
-    condition, values = matching(conditions)
-    if where.agents is not None and not where.agents:
-        return " WHERE 1 = 0", []
-    for word in words:
-        condition += f"{' AND' if condition else ' WHERE'} instr(casefold(summary || ' ' || content), casefold(?)) > 0"
-        values.append(word)
-    return condition, values
+    holds = "instr(casefold(summary || ' ' || content), casefold(?)) > 0"
+    return matching(conditions, *((holds, word) for word in words))

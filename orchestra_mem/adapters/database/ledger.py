@@ -57,7 +57,7 @@ class SqlLedger(Stored):
         """Store summaries under the ids they bear, and note them as the parents of their children, all or none."""
         with self._database.transaction("compaction"):
             for summary in summaries:
-                values = [*_SUMMARIES.values(summary), details_of(summary)]
+                values = _SUMMARIES.values(summary, details=details_of(summary))
                 self._database.write("compaction", _SUMMARIES.insert("details"), values)
                 self._database.write_all(
                     "compaction",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 
@@ -31,7 +30,7 @@ _TYPES = (
     (r"\bTEXT\b", 'TEXT COLLATE "C"'), (r"\)\s*STRICT(, WITHOUT ROWID)?\s*$", ")"), (r"\[(\w+)\]", r'"\1"'),
     (r" REFERENCES \w+ \(\w+\)", ""),
 )  # fmt: skip
-_PARTS = re.compile(r"'[^']*'|\?(?P<at>\d*)|(?<!:):(?P<name>[a-z_]+)|%")
+_PARTS = re.compile(r"'[^']*'|\?|(?<!:):(?P<name>[a-z_]+)|%")
 _WORDS = (
     (re.compile(r" INDEXED BY \w+"), ""),
     (re.compile(r"\bjson_each\("), "listed("),
@@ -77,29 +76,15 @@ def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
     return found
 
 
-def as_postgres(query: str, values: Any) -> tuple[str, Any]:
-    """Give a statement and its values as psycopg takes them."""
-    statement, by_number = _statement(query)
-    if by_number:
-        return statement, {f"v{number}": value for number, value in enumerate(values, 1)}
-    return statement, values
-
-
 @lru_cache(maxsize=512)
-def _statement(query: str) -> tuple[str, bool]:
-    """The statement, and whether its values are named by their numbers."""
+def as_postgres(query: str) -> str:
+    """Give a statement as psycopg takes it."""
     for pattern, to in _WORDS:
         query = pattern.sub(to, query)
-    by_number = False
 
     def placed(match: re.Match[str]) -> str:
-        nonlocal by_number
-        whole = match[0]
-        if whole[0] == "?":
-            by_number |= bool(match["at"])
-            return f"%(v{match['at']})s" if match["at"] else "%s"
         if match["name"]:
             return f"%({match['name']})s"
-        return whole.replace("%", "%%")
+        return "%s" if match[0] == "?" else match[0].replace("%", "%%")
 
-    return _PARTS.sub(placed, query), by_number
+    return _PARTS.sub(placed, query)

@@ -7,18 +7,17 @@ import os
 from orchestra_mem.adapters.database.statements import SqlDatabase
 
 
-def project_key(database: SqlDatabase, name: str = "redaction", first: bytes | None = None) -> bytes:
+def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
     """Return a key, made when it is first asked for; b"" where nothing may be written and none is there.
 
-    It is `first` then, or made by chance. Of several programs that ask at once all get the same.
-
-    With the one for redaction, what two secrets have in common shows in this project and nowhere else.
+    Of several programs that ask at once all get the same. With the one for redaction, what two secrets have in common
+    shows in this project and nowhere else.
     """
     query = "SELECT value FROM project_keys WHERE name = ?"
     key = database.value("reading the project's key", query, [name])
     if key is None and not database.read_only:
         made = "INSERT INTO project_keys VALUES (?, ?) ON CONFLICT DO NOTHING"
-        database.write("project key", made, [name, first or os.urandom(16)])
+        database.write("project key", made, [name, os.urandom(16)])
         key = database.value("reading the project's key", query, [name])
     return bytes(key or b"")
 

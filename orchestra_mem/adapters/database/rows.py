@@ -51,11 +51,11 @@ def limit_of(limit: int | None) -> int:
     return _MOST if limit is None else max(limit, 0)
 
 
-def matching(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
+def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tuple[str, list[object]]:
     """Join the conditions whose value is given: with each `?` for a value, or for all of a list."""
     clauses: list[str] = []
     values: list[object] = []
-    for clause, value in conditions.items():
+    for clause, value in (*conditions.items(), *more):
         if isinstance(value, tuple | list):
             if value:
                 clauses.append(clause.replace("?", ", ".join("?" * len(value))))
@@ -94,8 +94,8 @@ class Table(Generic[Record]):
         self._names = tuple(field.name for field in own)
         self._decoders = [(field.name, decoder) for field in own if (decoder := _decoder(str(field.type), record))]
         self._get = attrgetter(*(field.name for field in stored))
-        self._json = [at for at, field in enumerate(stored) if field.type == "Json"]
-        self._marks = {field.name: write.get(field.name, "?") for field in stored}
+        self._json = [field.name for field in stored if field.type == "Json"]
+        self._marks = {field.name: write.get(field.name, "?").replace("?", f":{field.name}") for field in stored}
         # In quotes, as a field may have a name that is a word of SQL.
         self.columns = ", ".join(
             f'{read[field.name]} AS "{field.name}"' if field.name in read else f'"{field.name}"' for field in own
@@ -103,8 +103,8 @@ class Table(Generic[Record]):
         self.select = f"SELECT {self.columns} FROM {name}"
 
     def insert(self, *more: str) -> str:
-        """Give the statement that stores a record's `values`, and those of more columns behind them."""
-        marks = self._marks | dict.fromkeys(more, "?")
+        """Give the statement that stores a record's `values`, and those of more columns."""
+        marks = self._marks | {name: f":{name}" for name in more}
         names = ", ".join(f'"{name}"' for name in marks)
         return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
@@ -113,20 +113,18 @@ class Table(Generic[Record]):
         names = ", ".join(f'"{name}"' for name in (*self._marks, column))
         return f"INSERT INTO {self._name} ({names}) SELECT {', '.join(self._marks.values())}, {query}"
 
-    def update(self, *more: str) -> str:
-        """Give the statement that changes the row of a record's id, for the same values as `insert`."""
-        marks = self._marks | dict.fromkeys(more, "?")
-        at = {name: mark.replace("?", f"?{number}") for number, (name, mark) in enumerate(marks.items(), 1)}
-        key = at.pop("id")
-        changes = ", ".join(f'"{name}" = {mark}' for name, mark in at.items())
-        return f"UPDATE {self._name} SET {changes} WHERE id = {key}"
+    def update(self, *more: str, key: str = "id") -> str:
+        """Give the statement that changes the row with a record's key, for the same values as `insert`."""
+        marks = self._marks | {name: f":{name}" for name in more}
+        changes = ", ".join(f'"{name}" = {mark}' for name, mark in marks.items() if name != key)
+        return f"UPDATE {self._name} SET {changes} WHERE {key} = :{key}"
 
-    def values(self, record: object) -> list[object]:
-        """Give what is stored of a record, in the order of `insert`."""
-        values = [*self._get(record)]
-        for at in self._json:
-            values[at] = dump_json(values[at])
-        return values
+    def values(self, record: object, **more: object) -> dict[str, object]:
+        """Give what is stored of a record by its columns, and more columns with it."""
+        values = dict(zip(self._marks, self._get(record), strict=True))
+        for name in self._json:
+            values[name] = dump_json(values[name])
+        return values | more
 
     def load(self, row: Sequence[Any], **more: object) -> Record:
         """Make a record of a row of `columns`; columns behind those are passed over."""

@@ -10,20 +10,6 @@ from typing import Any, NamedTuple, Protocol
 from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
 
 
-class Cursor(Protocol):
-    """What a statement has found or changed."""
-
-    @property
-    def rowcount(self) -> int:
-        """The number of rows that were changed."""
-
-    def fetchone(self) -> Any:
-        """Give the next row, None where there is none."""
-
-    def fetchall(self) -> list[Any]:
-        """Give the rows that are left."""
-
-
 class Written(NamedTuple):
     """What a statement that writes has done: the number of rows that it changed, and the first that it returns."""
 
@@ -34,8 +20,8 @@ class Written(NamedTuple):
 class Connection(Protocol):
     """One connection, on which the statements of a transaction run. Values are `bound`."""
 
-    def execute(self, query: str, values: Any = (), /) -> Cursor:
-        """Run a statement."""
+    def execute(self, query: str, values: Any = (), /) -> Any:
+        """Run a statement, and give its cursor."""
 
     def executemany(self, query: str, rows: Iterable[Any], /) -> object:
         """Run a statement for each of several rows."""
@@ -138,9 +124,9 @@ class Stored:
         self._database = database
 
 
-def written(cursor: Cursor) -> Written:
+def written(cursor: Any) -> Written:
     """Give what a statement has done; SQLite ends one that returns rows when they are fetched."""
-    rows = cursor.fetchall()
+    rows = cursor.fetchall() if cursor.description else []
     return Written(cursor.rowcount, rows[0] if rows else None)
 
 

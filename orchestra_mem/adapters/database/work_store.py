@@ -59,9 +59,8 @@ class SqlWorkStore(Stored):
         """Store a new item; it gets the next id."""
         text = search_text(item.title, item.description)
         with self._database.transaction("work") as connection:
-            added = self._database.write(
-                "work", f"{_ITEMS.insert('folded')} RETURNING id", [*_ITEMS.values(item), text]
-            )
+            values = _ITEMS.values(item, folded=text)
+            added = self._database.write("work", f"{_ITEMS.insert('folded')} RETURNING id", values)
             stored = replace(item, id=added.row[0])
             self._set_dependencies((), stored)
             self._count(stored, 1)
@@ -72,7 +71,7 @@ class SqlWorkStore(Stored):
         """Store an item as it is now; `before` is as it stood."""
         text = search_text(after.title, after.description)
         with self._database.transaction("work") as connection:
-            self._database.write("work", _ITEMS.update("folded"), [*_ITEMS.values(after), text])
+            self._database.write("work", _ITEMS.update("folded"), _ITEMS.values(after, folded=text))
             self._set_dependencies(before.depends_on, after)
             if before.status is not after.status:
                 self._count(before, -1)
@@ -190,7 +189,16 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
     Where an index leads, it has a part for each kind and status: the index has each in order, and SQLite merges them as
     far as `limit` goes.
     """
-    clauses, values = _conditions(where)
+    words = search_words(where.text)
+    holding = [("instr(folded, ?) > 0", word) for word in words[:_MAX_CLAUSES]]
+    more_words = json.dumps(words[_MAX_CLAUSES:]) if words[_MAX_CLAUSES:] else None
+    conditions: dict[str, object] = {
+        "parent = ?": where.parent or None,
+        "parent IS NULL AND 1 = ?": 1 if where.parent == 0 else None,
+        "assignee = ?": where.assignee,
+        "id IN (SELECT item FROM work_dependencies WHERE depends_on = ?)": where.blocked_by,
+        "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE instr(folded, value) = 0)": more_words,
+    }
     leads = {
         "parent": where.parent is not None,
         "assignee": where.assignee is not None,
@@ -198,37 +206,15 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
     }
     index = next((name for name, is_given in leads.items() if is_given), "")
     if where.blocked_by is not None or not index:
-        for column, wanted in (("kind", where.kinds), ("status", where.statuses)):
-            if wanted:
-                clauses.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-                values += [each.value for each in wanted]
-        condition = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+        of = {"kind IN (?)": [*where.kinds], "status IN (?)": [*where.statuses]}
+        condition, values = matching(of | conditions, *holding)
         return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, limit_of(where.limit)]
-    condition = " AND ".join(["kind = ?", "status = ?", *clauses])
-    part = f"SELECT {_ORDER} FROM work_items INDEXED BY work_items_{index} WHERE {condition}"
-    chosen = list(product(dict.fromkeys(where.kinds or WorkKind), dict.fromkeys(where.statuses or WorkStatus)))
-    each_value = [value for kind, status in chosen for value in (kind.value, status.value, *values)]
-    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*each_value, limit_of(where.limit)]
-
-
-def _conditions(where: WorkFilter) -> tuple[list[str], list[object]]:
-    clauses: list[str] = []
-    values: list[object] = []
-    if where.parent is not None:
-        clauses.append("parent = ?" if where.parent else "parent IS NULL")
-        values += [where.parent] if where.parent else []
-    if where.assignee is not None:
-        clauses.append("assignee = ?")
-        values.append(where.assignee)
-    if where.blocked_by is not None:
-        clauses.append("id IN (SELECT item FROM work_dependencies WHERE depends_on = ?)")
-        values.append(where.blocked_by)
-    words = search_words(where.text)
-    if len(words) > _MAX_CLAUSES:
-        clauses.append("NOT EXISTS (SELECT 1 FROM json_each(?) WHERE instr(folded, value) = 0)")
-        return clauses, [*values, json.dumps(words)]
-    clauses += ["instr(folded, ?) > 0"] * len(words)
-    return clauses, [*values, *words]
+    chosen = product(dict.fromkeys(where.kinds or WorkKind), dict.fromkeys(where.statuses or WorkStatus))
+    parts = [matching({"kind = ?": kind, "status = ?": status} | conditions, *holding) for kind, status in chosen]
+    rows = f"SELECT {_ORDER} FROM work_items INDEXED BY work_items_{index}"
+    query = " UNION ALL ".join(f"{rows}{condition}" for condition, _ in parts)
+    each_value = [value for _, values in parts for value in values]
+    return f"{query} {_BACKLOG} LIMIT ?", [*each_value, limit_of(where.limit)]
 
 
 def _leaves(status: WorkStatus, below: _Leaves) -> _Leaves:
