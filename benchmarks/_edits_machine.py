@@ -7,6 +7,7 @@ import random
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -143,15 +144,38 @@ class Machine:
         print(text, flush=True)
 
 
-def start(
-    project: Path, seed: str, storage: Mapping[str, object] = MappingProxyType({}), first: int = 0, facts: int = FACTS
-) -> subprocess.Popen[str]:
-    """Start the machine's process, which tells line by line what it does, until its standard input is closed."""
-    arguments = [str(project), seed, json.dumps(dict(storage)), str(first), str(facts)]
-    return subprocess.Popen(
-        [sys.executable, "-m", __name__, *arguments], cwd=Path(__file__).resolve().parents[1], text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+class Running:
+    """The machine's process. It has begun to work beside the person when this is made; `seen` hears what it tells."""
+
+    def __init__(
+        self, project: Path, seed: str, seen: Seen, *, storage: Mapping[str, object] = MappingProxyType({}),
+        first: int = 0, facts: int = FACTS,
+    ) -> None:  # fmt: skip
+        arguments = [str(project), seed, json.dumps(dict(storage)), str(first), str(facts)]
+        self._seen, self._ready = seen, threading.Event()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", __name__, *arguments], cwd=Path(__file__).resolve().parents[1], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+        self._ready.wait()
+
+    def end(self, *, kill: bool = False) -> None:
+        """End it, in its own time or at once."""
+        assert self._child.stdin is not None
+        if kill:
+            self._child.kill()
+        self._child.stdin.close()
+        self._listener.join()
+        self._child.wait()
+
+    def _listen(self) -> None:
+        for line in self._child.stdout or ():
+            self._seen.take(line)
+            if line.startswith("ready"):
+                self._ready.set()
+        self._ready.set()
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ DEFAULT_DATA = CHECKOUT.parent / "shared" / "data"
 os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
 Target = tuple[Literal["<=", ">="], float]
+_EXAMPLES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,11 @@ class Report:
             value = statistics.median(percentile(samples, percent) for samples in measured)
             self.add(_percentile_key(name, percent, unit), value, n=n, note=note)
         self.add(f"{name}_max_{unit}", max(map(max, measured)), n=n, note=note)
+
+    def add_found(self, key: str, found: Sequence[str], *, n: int = 0, note: str = "") -> None:
+        """Take in how many things were found wrong; the first dozen are told below the table."""
+        self.add(key, len(found), n=n, note=note)
+        self.notes += [f"[{key}] {text}" for text in found[:_EXAMPLES]]
 
     def unmeasured(self, key: str, reason: str) -> None:
         """Say why a figure cannot be had here, as where recordings are not at hand. Its target is then not missed."""

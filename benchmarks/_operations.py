@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
+from orchestra_mem.adapters.importers.git_history import open_git_history
+from orchestra_mem.errors import HistoryError
 from orchestra_mem.types import Json
 
 START = datetime(2025, 1, 15, 8, 0, tzinfo=UTC)
@@ -246,31 +247,18 @@ def recorded_commits(path: Path) -> Iterator[Work]:
         yield Work(type="commit", data=commit, agent="git", seconds=max(0.0, seconds))
 
 
-_FIELD, _RECORD = "\x1f", "\x1e"
-
-
 def own_commits(checkout: Path) -> list[Work]:
     """Read a checkout's own history, oldest first, as operations; none where it has no history."""
-    form = f"--format={_RECORD}%H{_FIELD}%aI{_FIELD}%s{_FIELD}%b{_FIELD}"
-    done = subprocess.run(
-        ["git", "log", "--reverse", "--numstat", form], cwd=checkout, capture_output=True, text=True, check=False,
-        errors="replace",
-    )  # fmt: skip
-    if done.returncode != 0:
+    try:
+        commits = list(open_git_history(checkout).operations)
+    except HistoryError:
         return []
-    works: list[Work] = []
-    before: datetime | None = None
-    for record in done.stdout.split(_RECORD)[1:]:
-        digest, date, subject, body, files = record.split(_FIELD)
-        when = datetime.fromisoformat(date)
-        data: Json = {
-            "hash": digest[:12], "date": date, "subject": subject, "body": body.strip(),
-            "files": [line.replace("\t", " ") for line in files.strip().splitlines()[:40]],
-        }  # fmt: skip
-        seconds = (when - before).total_seconds() if before else 0.0
-        before = when
-        works.append(Work(type="commit", data=data, agent="git", seconds=max(0.0, seconds)))
-    return works
+    times = [commit.timestamp or START for commit in commits]
+    pauses = [0.0, *(max(0.0, (after - before).total_seconds()) for before, after in pairwise(times))]
+    return [
+        Work(type="commit", data=commit.data, agent="git", seconds=seconds)
+        for commit, seconds in zip(commits, pauses, strict=True)
+    ]
 
 
 def again(works: Callable[[], Iterator[Work]]) -> Iterator[Work]:

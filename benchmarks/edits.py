@@ -39,7 +39,6 @@ import random
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -48,7 +47,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
-from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Seen, start
+from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Running, Seen
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._merges import merge_ms
 from benchmarks._odd import noop_bytes_changed
@@ -68,7 +67,6 @@ TARGETS: dict[str, Target] = {
 _ROUNDS = 100
 _MERGED_TOKENS = 30_000
 _SHORT_LIVED_S = 2.0
-_EXAMPLES = 12
 
 
 @dataclass(slots=True)
@@ -87,26 +85,11 @@ class Life:
     def play(self) -> None:
         """Live, and look at what is left."""
         open_memory(self.project, config=CONFIG, counter=COUNTER).close()
-        child = start(self.project, f"machine {self.number}")
-        assert child.stdin is not None
-        ready = threading.Event()
-
-        def listen() -> None:
-            for line in child.stdout or ():
-                self.seen.take(line)
-                if self.seen.counts["ready"]:
-                    ready.set()
-            ready.set()
-
-        listener = threading.Thread(target=listen)
-        listener.start()
+        machine = Running(self.project, f"machine {self.number}", self.seen)
         try:
-            ready.wait()
             self._edit()
         finally:
-            child.stdin.close()
-            listener.join()
-            child.wait()
+            machine.end()
         self._examine()
 
     def _edit(self) -> None:
@@ -243,10 +226,8 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         "unheard": (0, "a person's items in the machine's sections that are no facts"),
     }
     for key, (n, note) in notes.items():
-        found = [f"[{key}] project {life.number}: {text}" for life in lives for text in life.found[key]]
-        report.add(key, len(found), n=n, note=note)
-        for text in found[:_EXAMPLES]:
-            report.note(text)
+        found = [f"project {life.number}: {text}" for life in lives for text in life.found[key]]
+        report.add_found(key, found, n=n, note=note)
     report.percentiles("visible", [ms for life in lives for ms in life.visible_ms], (50, 95), note="save to context")
     report.add("kept_aside", sum(life.kept_aside for life in lives), note="lines in a version, saved twice at a time")
     report.add("saves", len(saves), note=", ".join(f"{n} {s}" for s, n in Counter(s.style for s in saves).items()))

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edits import MACHINE, NUMBER, OWN_SECTION, PERSON, Person, Save, standing, tokens
-from benchmarks._edits_machine import CONFIG, COUNTER, Seen, start
+from benchmarks._edits_machine import CONFIG, COUNTER, Running, Seen
 from benchmarks._harness import Options, Report, Target, run, say
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus
@@ -49,7 +47,6 @@ _CUT_EVERY, _KILL_EVERY, _OFF_ROUNDS = 9, 16, 5
 # Each process has facts of its own, so that none takes another's place.
 _FACTS, _MOST_BEGUN = 5, 3
 _SETTLED_S = 8.0
-_EXAMPLES = 8
 
 
 @dataclass(slots=True)
@@ -61,44 +58,21 @@ class Workplace:
     storage: dict[str, object]
     person: Person
     seen: Seen = field(default_factory=Seen)
-    _child: subprocess.Popen[str] | None = None
-    _listener: threading.Thread | None = None
+    running: Running | None = None
     _begun: int = 0
 
     def begin(self) -> None:
         """Start its process, which goes on where the last one ended."""
-        ready = threading.Event()
         first = (self.number * _MOST_BEGUN + self._begun) * _FACTS
         self._begun += 1
-        self._child = child = start(self.project, f"machine {self.number} {self._begun}", self.storage, first, _FACTS)
-
-        def listen() -> None:
-            for line in child.stdout or ():
-                self.seen.take(line)
-                if line.startswith("ready"):
-                    ready.set()
-            ready.set()
-
-        self._listener = threading.Thread(target=listen)
-        self._listener.start()
-        ready.wait()
-
-    @property
-    def runs(self) -> bool:
-        """Whether its process is there."""
-        return self._child is not None
+        seed = f"machine {self.number} {self._begun}"
+        self.running = Running(self.project, seed, self.seen, storage=self.storage, first=first, facts=_FACTS)
 
     def end(self, *, kill: bool = False) -> None:
         """End its process, in its own time or at once."""
-        assert self._child is not None
-        assert self._child.stdin is not None
-        assert self._listener is not None
-        if kill:
-            self._child.kill()
-        self._child.stdin.close()
-        self._listener.join()
-        self._child.wait()
-        self._child = None
+        assert self.running is not None
+        self.running.end(kill=kill)
+        self.running = None
 
     def texts(self) -> dict[DocumentName, str]:
         """Its documents as they lie there."""
@@ -130,7 +104,7 @@ class Life:
                 time.sleep(self.rng.uniform(0, 0.05))
         for place in self.places:
             place.person.close(_ROUNDS)
-            if not place.runs:
+            if place.running is None:
                 place.begin()
         self._watch()
         for place in self.places:
@@ -140,7 +114,7 @@ class Life:
     def _disturb(self, number: int) -> None:
         if number % _CUT_EVERY == 0:
             self.server.cut_connections()
-        off = [place for place in self.places if not place.runs]
+        off = [place for place in self.places if place.running is None]
         if number % _KILL_EVERY == 0:
             self.rng.choice(self.places).end(kill=True)
         elif off and number % _KILL_EVERY == _OFF_ROUNDS:
@@ -280,10 +254,8 @@ def measure(options: Options, report: Report) -> None:
         "twice": "lines that stand more than once",
     }
     for key, note in notes.items():
-        found = [f"[{key}] memory {life.number}: {text}" for life in lives for text in life.found[key]]
-        report.add(key, len(found), note=note)
-        for text in found[:_EXAMPLES]:
-            report.note(text)
+        found = [f"memory {life.number}: {text}" for life in lives for text in life.found[key]]
+        report.add_found(key, found, note=note)
     report.percentiles("shown_elsewhere", [ms for life in lives for ms in life.elsewhere_ms], (50, 95), note="save")
     saves = sum(len(place.person.saves) for life in lives for place in life.places)
     report.add("saves", saves, note=f"{len(lives) * _ROUNDS} rounds of three machines")

@@ -29,10 +29,10 @@ from orchestra_mem.doctor.backups import check_backup, make_backup, restore_back
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.doctor.moving import move_database
 from orchestra_mem.errors import StorageError
+from tests.faces.conftest import CHECKOUT, Program
 from tests.memories import SMALL, problems_of
 from tests.timing import until
 
-CHECKOUT = Path(__file__).parents[1]
 WORKER = """
 import sys, time
 from pathlib import Path
@@ -58,11 +58,24 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def program(*arguments: object, exit_code: int = 0, **options: Any) -> str:
-    """Run a command in a process of its own; gives what it says, as JSON on stdout or in words on stderr."""
-    said, words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)
-    assert done.returncode == exit_code, (arguments, done.returncode, said, words)
-    return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
+def program(*arguments: str | Path, exit_code: int = 0) -> str:
+    """Run a command; gives what it says, as JSON on stdout or in words on stderr."""
+    run = Program(Path())
+    said = run(*arguments, exit_code=exit_code)
+    return run.errors.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
+
+
+def refused(*arguments: object, **options: Any) -> str:
+    """Run a command in a process of its own, which has to be refused; gives the words."""
+    words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)[1]
+    assert done.returncode == 4, (arguments, done.returncode, words)
+    return words.removeprefix("orchestra-mem: ").removesuffix("\n")
+
+
+def killed(number: int, *arguments: object) -> None:
+    """Run a command in a process of its own, which sends itself the signal (`KILLED`) and ends by that."""
+    said = (done := start("-c", KILLED, int(number), *arguments)).communicate(timeout=120)
+    assert done.returncode in (-number, 130), said
 
 
 @pytest.fixture
@@ -240,10 +253,10 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     program("-C", kept, "backup", target)
     with open_memory(kept) as memory:
         memory.record_operation("note", {"text": "Later."})
-        refused = program("-C", kept, "restore-backup", target, exit_code=4)
-        assert refused == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
-        refused = program("-C", kept, "restore-backup", target, "--replace", exit_code=4)
-        assert refused == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
+        told = refused("-C", kept, "restore-backup", target)
+        assert told == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
+        told = refused("-C", kept, "restore-backup", target, "--replace")
+        assert told == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
         assert len(memory.operations()) == 2
     assert [path.name for path in kept.iterdir()] == [".obra"]
     done = json.loads(program("-C", kept, "restore-backup", target, "--replace", "--json"))
@@ -275,34 +288,36 @@ def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "bakery"]
 
 
-@pytest.mark.timeout(300)
+# The program, which sends itself a signal as it does something to the unfinished folder for so many a time.
+KILLED = """
+import os, runpy, sys
+number, what, left = int(sys.argv.pop(1)), sys.argv.pop(1), int(sys.argv.pop(1))
+def strike(event, arguments):
+    global left
+    if event == what and ".unfinished-" in str(arguments):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), number)
+sys.addaudithook(strike)
+runpy.run_module("orchestra_mem", run_name="__main__")
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:
     """That of before, which is there still, or that of the backup; and it can be done again."""
-    target, operations = tmp_path / "backup", []
-    versions = kept / ".obra" / "memory" / "versions"
-    versions.mkdir(exist_ok=True)
-    for each in range(400):
-        name = f"work_plan.20250115T143015.123456Z.{each + 10:06d}.person.edit.md"
-        (versions / name).write_text(f"Plan {each}.\n")
+    target = tmp_path / "backup"
     program("-C", kept, "backup", target)
     with open_memory(kept) as memory:
         memory.record_operation("note", {"text": "Later."})
-    for attempt in range(3):
-        with start("-m", "orchestra_mem", "-C", kept, "restore-backup", target, "--replace") as running:
-            until(lambda: [*kept.glob("*.unfinished-*")] or running.poll() is not None)
-            time.sleep(0.02 * attempt)
-            running.send_signal(number)
-            running.communicate()
+    for place in (("os.mkdir", 1), ("open", 1), ("open", 9)):
+        killed(number, *place, "-C", kept, "restore-backup", target, "--replace")
         with open_memory(kept) as memory:
-            operations.append(len(memory.operations()))
-        if operations[-1] == 1:
-            break
-    assert operations[0] == 2
-    assert set(operations[:-1]) == {2}
-    assert number == signal.SIGKILL or not [*kept.glob("*.unfinished-*")]
-    if operations[-1] == 2:
-        program("-C", kept, "restore-backup", target, "--replace")
+            assert len(memory.operations()) == 2
+        assert number == signal.SIGKILL or not [*kept.glob("*.unfinished-*")]
+    killed(number, "os.rename", 1, "-C", kept, "restore-backup", target, "--replace")  # the two are exchanged already
+    with open_memory(kept) as memory:
+        assert len(memory.operations()) == 1
     last = []
     for file in kept.glob(".obra.*/obra.db"):
         with closing(Database(file, read_only=True)) as database:
@@ -330,16 +345,16 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
         told = program("-C", target, *command, exit_code=4)
         assert told.startswith(f"{target / '.obra'} is a backup and stays as it was made")
 
-    def restored(folder: Path, exit_code: int = 4, **env: str) -> str:
-        return program("-C", empty, "restore-backup", folder, exit_code=exit_code, env=env)
+    def restored(folder: Path) -> str:
+        return program("-C", empty, "restore-backup", folder, exit_code=4)
 
     assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is no backup: there is no such folder"
     assert restored(kept) == f"{kept} is no backup: it has no .obra/backup.json"
     assert "/backup.json: File name too long" in restored(tmp_path / ("x" * 300))
-    url = restored(target, ORCHESTRA_MEM__STORAGE__URL="postgresql:///x")
-    assert url.startswith(
-        "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORCHESTRA_MEM__STORAGE__URL", "postgresql:///x")
+        leads = "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
+        assert restored(target).startswith(leads)
     assert in_folder(tmp_path) == before
     told = program("-C", target, "restore-backup", target, "--replace", exit_code=4)
     assert told == f"{target / '.obra'} is a backup itself; name the project to restore into, by -C"
@@ -369,7 +384,7 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=limit)
+    told = refused("-C", kept, "backup", tmp_path / "backup", preexec_fn=limit)
     assert "free some space" in told
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
@@ -403,7 +418,7 @@ def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: P
     versions = kept / ".obra" / "memory" / "versions"
     versions.mkdir(mode=0o300, exist_ok=True)
     versions.chmod(0o300)
-    told = program("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=_bound)
+    told = refused("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
     assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 

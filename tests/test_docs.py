@@ -53,10 +53,17 @@ def _run(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("llama")
+# One that asks a model waits for the other tests with one.
+_WITH_A_MODEL = (pytest.mark.slow, pytest.mark.xdist_group("llama"))
+TALKS = [
+    pytest.param(name, marks=_WITH_A_MODEL if "$MODEL" in text else ())
+    for name, text in PAGES.items()
+    if "```console" in text
+]
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if "```console" in text])
+@pytest.mark.parametrize("page", TALKS)
 def test_what_a_page_types_answers_as_printed(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """In one shell: `$` begins a command, `>` goes on with it, "…" differs from time to time, no answer may be any."""
     with socket.create_server(("127.0.0.1", 0)) as free:

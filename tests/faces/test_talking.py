@@ -1,4 +1,4 @@
-"""`orchestra-mem shell` and `run`, as processes: a talk goes on where it stopped, however it was stopped."""
+"""`orchestra-mem shell` and `run`: a talk goes on where it stopped, however it was stopped."""
 
 from __future__ import annotations
 
@@ -12,32 +12,29 @@ from pathlib import Path
 
 import pytest
 
+from tests.faces.conftest import Program
+
 COMMAND = [sys.executable, "-m", "orchestra_mem"]
 
 
-def _shell(folder: Path, *lines: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Say lines to a shell of its own."""
-    return subprocess.run(
-        [*COMMAND, "shell", "-C", str(folder), *options], input="".join(f"{line}\n" for line in lines),
-        capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+def _shell(folder: Path, *lines: str, options: tuple[str, ...] = (), exit_code: int = 0) -> str:
+    """Say lines to a shell, which ends with them; gives what it prints."""
+    said = "".join(f"{line}\n" for line in lines)
+    return Program(folder)("shell", "-C", folder, *options, stdin=said, exit_code=exit_code)
 
 
 def _answers(folder: Path, *lines: str) -> list[dict[str, object]]:
     """What a shell answers with `--json`, a line each."""
-    done = _shell(folder, *lines, options=("--json",))
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in _shell(folder, *lines, options=("--json",)).splitlines()]
 
 
 def test_usage_example_two_what_did_we_just_do(tmp_path: Path) -> None:
     """The answer names what was created and what was run, with their numbers."""
     _shell(tmp_path, "create an epic for user authentication", "add 2 stories to it: login, signup")
     _shell(tmp_path, "create a task called Write the tests")
-    run = subprocess.run(
-        [*COMMAND, "run", "4", "true", "-C", str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert 'Task #4 "Write the tests" is done' in run.stderr
+    run = Program(tmp_path)
+    run("run", "4", "true", "-C", tmp_path)
+    assert 'Task #4 "Write the tests" is done' in run.errors
     answer = str(_answers(tmp_path, "what did we just do?")[0]["answer"])
     for number in ("#1", "#2", "#3", "#4"):
         assert number in answer, answer
@@ -116,26 +113,20 @@ def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
     """Each line before its answer, remarks left out; a line that could not be done makes the exit code 1."""
     script = tmp_path / "lines.txt"
     script.write_text("# a remark\ncreate an epic for billing\n\nfrobnicate the widget\n", encoding="utf-8")
-    done = _shell(tmp_path, options=("--script", str(script)))
-    assert done.stdout.startswith('> create an epic for billing\nCreated Epic #1 "Billing"\n> frobnicate the widget\n')
-    assert done.returncode == 1
+    shown = _shell(tmp_path, options=("--script", str(script)), exit_code=1)
+    assert shown.startswith('> create an epic for billing\nCreated Epic #1 "Billing"\n> frobnicate the widget\n')
 
 
 def test_yes_cancels_without_asking(tmp_path: Path) -> None:
     """For scripts: what takes away is done at once."""
     _shell(tmp_path, "create an epic for billing")
-    assert 'Cancelled Epic #1 "Billing"' in _shell(tmp_path, "cancel #1", options=("--yes",)).stdout
+    assert 'Cancelled Epic #1 "Billing"' in _shell(tmp_path, "cancel #1", options=("--yes",))
 
 
 def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
     """The exit code is 1, the output shown, the item failed."""
     _shell(tmp_path, "create a task called Write the tests")
-    run = subprocess.run(
-        [*COMMAND, "run", "1", "echo no; exit 3", "--json", "-C", str(tmp_path)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 1
-    record = json.loads(run.stdout)
+    record = Program(tmp_path).json("run", "1", "echo no; exit 3", "-C", tmp_path, exit_code=1)
     assert (record["result"], record["error"], record["task_id"]) == ("no", "exit code 3", 1)
     (failed,) = _answers(tmp_path, "show the last failed task")
     assert "#1" in str(failed["answer"])
@@ -148,4 +139,4 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
     talk = f"> create{behind.partition('```')[0]}"
     script = tmp_path / "lines.txt"
     script.write_text("".join(f"{line[2:]}\n" for line in talk.splitlines() if line.startswith("> ")), encoding="utf-8")
-    assert _shell(tmp_path, options=("--script", str(script))).stdout == talk
+    assert _shell(tmp_path, options=("--script", str(script))) == talk

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from orchestra_mem import open_memory
+from orchestra_mem.faces.cli import app
+from tests.faces.conftest import Program
 from tests.promises.conftest import work
 
 
@@ -43,32 +42,27 @@ HARM: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-def _run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "orchestra_mem", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
-    return subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 @pytest.mark.parametrize("name", HARM)
-def test_each_part_can_break_alone_and_is_told(tmp_path: Path, name: str) -> None:
+def test_each_part_can_break_alone_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Recording, contexts and words in search work; `status` and `doctor` name what is broken; no traceback."""
     harm, named = HARM[name]
     with open_memory(tmp_path) as memory:
         work(memory, 20)
         memory.flush_session()
     harm(tmp_path / ".obra")
-    recorded = _run(tmp_path, "record", "note", "--text", "Never deploy on Fridays.")
-    assert recorded.returncode == 0, recorded.stderr
-    context = _run(tmp_path, "context")
-    assert "Never deploy on Fridays." in context.stdout, context.stderr
+    monkeypatch.chdir(tmp_path)
+    run = Program(tmp_path)
+    run("record", "note", "--text", "Never deploy on Fridays.")
+    assert "Traceback" not in run.errors
+    assert "Never deploy on Fridays." in run("context")
+    assert "Traceback" not in run.errors
     if name != "the index is no folder":
-        assert "Fridays" in _run(tmp_path, "search", "deploy on Fridays").stdout
-    told = [_run(tmp_path, "status", "--json"), _run(tmp_path, "doctor", "--json")]
-    assert any(named in answer.stdout for answer in told), [answer.stdout for answer in told]
-    for answer in [recorded, context, *told]:
-        assert "Traceback" not in answer.stderr
-    for answer in told:
-        parsed: Any = json.loads(answer.stdout)
-        assert isinstance(parsed, dict)
+        assert "Fridays" in run("search", "deploy on Fridays")
+    told = []
+    for command in ("status", "doctor"):
+        done = CliRunner().invoke(app, [command, "--json"])
+        assert isinstance(json.loads(done.stdout), dict)
+        assert isinstance(done.exception, SystemExit | None)
+        assert "Traceback" not in done.stderr
+        told.append(done.stdout)
+    assert any(named in answer for answer in told), told
