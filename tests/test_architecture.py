@@ -45,24 +45,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_970,
-    "orchestra_mem/core": 12_760,
-    "orchestra_mem/core/context": 1_210,
-    "orchestra_mem/core/documents": 3_530,
+    "orchestra_mem": 54_570,
+    "orchestra_mem/core": 12_670,
+    "orchestra_mem/core/context": 1_170,
+    "orchestra_mem/core/documents": 3_520,
     "orchestra_mem/core/facts": 1_570,
     "orchestra_mem/core/summaries": 1_330,
-    "orchestra_mem/core/search": 1_990,
+    "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
-    "orchestra_mem/tiers": 5_170,
-    "orchestra_mem/adapters": 11_240,
-    "orchestra_mem/memory": 3_220,
+    "orchestra_mem/tiers": 5_070,
+    "orchestra_mem/adapters": 11_270,
+    "orchestra_mem/memory": 3_200,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_770,
-    "orchestra_mem/compression": 1_920,
-    "orchestra_mem/faces": 8_310,
-    "tests": 36_960,
-    "benchmarks": 10_530,
+    "orchestra_mem/compression": 1_910,
+    "orchestra_mem/faces": 8_050,
+    "tests": 37_230,
+    "benchmarks": 10_460,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
