@@ -2,6 +2,7 @@
 
     python tools/train_facts.py            # writes the table
     python tools/train_facts.py --cross    # prints figures of a cross-validation by hand, writes nothing
+    python tools/train_facts.py --pairs    # trains what weighs pairs anew, leaves the rest of the table as it is
 
 Trained are the records of split `train` in `benchmarks/data/facts.jsonl` and `fact-pairs.jsonl`, and the dialogues that
 are not held out; nothing of split `test` is looked at. One model tells facts from other sentences; another, trained on
@@ -16,8 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
-from itertools import chain, cycle, islice
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -31,16 +31,16 @@ from sklearn.model_selection import cross_val_predict
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import is_unread, load_dialogues
-from benchmarks._facts import NO_FACT, START, Pair, Record, load_pairs, load_records, meets, operation_of, operations_of
+from benchmarks._facts import NO_FACT, Pair, Record, load_pairs, load_records, meets, operation_of, operations_of
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
-from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.features import COLUMNS, Sentence, column_of, features_of
 from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
-from orchestra_mem.core.facts.superseding import HOLDING, may_change, pair_features, topic_of
+from orchestra_mem.core.facts.superseding import HOLDING, pair_features, topic_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeepKind
+from tools.fact_pairs import pairs_by_chance, pairs_of_dialogues, unrelated_decisions
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE / "benchmarks" / "data" / "facts.jsonl"
@@ -58,7 +58,6 @@ _PLAIN_HANDS = frozenset({"h40", "h41", "h43"})  # short and plain: few lines th
 _FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
-_CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
 _FOLDS = 6
 _STEPS = 31  # of a weight from zero up: more of them change no figure
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
@@ -260,45 +259,6 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
     return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
 
 
-def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
-    """Pairs of facts as they are found in dialogues that share a telling word, with those that were taken back."""
-    for dialogue in load_dialogues(file):
-        if is_unread(dialogue):
-            continue
-        found = [
-            replace(fact, id=100 * turn + place)
-            for turn, said in enumerate(dialogue["turns"])
-            for place, fact in enumerate(
-                find_in_text(
-                    said["text"], operation=turn, timestamp=START + timedelta(minutes=turn), speaker=said["speaker"]
-                )
-            )
-        ]
-        taken_back = {(told["turn"], told["old_turn"]) for told in dialogue["facts"] if told["kind"] == "reversal"}
-        taken_back |= {(told["closed_turn"], told["turn"]) for told in dialogue["facts"] if "closed_turn" in told}
-        for number, newer in enumerate(found):
-            for older in found[:number]:
-                if may_change(newer, older) and not topic_of(newer.text).words.keys().isdisjoint(
-                    topic_of(older.text).words
-                ):
-                    yield Pair(newer, older, (newer.operation, older.operation) in taken_back)
-
-
-def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """Pair some failures with what completes something else and shares a telling word with them."""
-    failures = {pair.older.text: pair.older for pair in pairs if pair.older.kind is MustKeepKind.FAILURE}
-    completions = [pair for pair in pairs if pair.newer.kind is MustKeepKind.COMPLETION]
-    met = (
-        Pair(other.newer, failure, False)
-        for failure in failures.values()
-        for other in completions
-        if other.older.text != failure.text
-        and not topic_of(failure.text).words.keys().isdisjoint(topic_of(other.newer.text).words)
-    )
-    for pair, distance in zip(islice(met, 0, None, _CHANCE_STEP), cycle(range(1, 40))):
-        yield pair._replace(newer=replace(pair.newer, operation=1 + distance))
-
-
 def fit_pairs(pairs: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
     """Fit the signs of a text (that it takes something back, that it tells of mending), and what weighs two facts.
 
@@ -369,19 +329,25 @@ def main() -> None:
     """Train."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cross", action="store_true", help="cross-validate by hand, write nothing")
+    parser.add_argument("--pairs", action="store_true", help="train what weighs pairs alone")
     options = parser.parse_args()
     records = load_records(DATA, "train")
     if options.cross:
         cross_validate(records)
         return
-    examples = examples_of(records)
-    print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
-    examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
-    model, rarity = fit(examples), rarity_of(examples.sentences)
-    write_table(model, rarity)
+    if options.pairs:
+        table = classifier.load_table()
+        model = Linear(table.weights[:, :-2].astype(float) * table.scales[:-2], table.bias[:-2].astype(float))
+        rarity = table.rarity
+    else:
+        examples = examples_of(records)
+        print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
+        examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
+        model, rarity = fit(examples), rarity_of(examples.sentences)
+        write_table(model, rarity)
     # what weighs pairs is fitted on facts as the first model finds them
     written = list(load_pairs(PAIRS, "train"))
-    pairs = [*written, *pairs_of_dialogues(DIALOGUES), *pairs_by_chance(written)]
+    pairs = [*written, *pairs_of_dialogues(DIALOGUES), *pairs_by_chance(written), *unrelated_decisions(written)]
     write_table(model, rarity, *fit_pairs(pairs, model))
 
 

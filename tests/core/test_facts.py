@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,18 @@ def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     assert sum(against[False]) <= 3
     assert sum(gone[True]) >= 26
     assert sum(against[True]) >= 25
+
+
+def test_short_decisions_about_different_things_stand() -> None:
+    """That both say `decided` takes neither back, whichever came first; no more of other forms than a few."""
+    done = (
+        "bake in May|use PostgreSQL for orders|write all times in UTC|sign releases with minisign|hire a baker|"
+        "close on Mondays|keep logs for a year|ship by train|use Rust for the parser|drop Windows support"
+    ).split("|")
+    for form, most in (("We decided to {}.", 0), ("We agreed to {}.", 9)):
+        pairs = list(permutations([form.format(each) for each in done], 2))
+        gone = [settle([_fact(old, 1), _fact(new, 2)])[0].status is SUPERSEDED for old, new in pairs]
+        assert sum(gone) <= most
 
 
 def test_a_section_of_a_file_is_read_like_any_text() -> None:

@@ -373,10 +373,10 @@ def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open)
     edit(log_of(home), ("*Shared by shop, K1; for pay.*\n\n", ""))
     edit(log_of(home), ("## Decisions\n\n- None", "## Decisions\n\n### Number versions by date"))
     web = opened("web", "We decided to sign releases.", project={"tags": ["pay"]})
+    entry = next(row for row in log_of(home).read_text(encoding="utf-8").split("\n") if EVERYBODYS in row)
     for _ in range(2):
         assert part_of(web) == ["- Number versions by date"]
         [problem] = problems_of(web)
-        entry = next(row for row in log_of(home).read_text(encoding="utf-8").split("\n") if EVERYBODYS in row)
         assert f"{entry!r} does not say for whom it is, so it is for nobody; write below it as in" in problem["problem"]
         with open_memory(home / "shared") as log:
             log.refresh()  # which writes the document

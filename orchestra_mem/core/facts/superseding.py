@@ -23,7 +23,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
 SURE = 0.55
 """From this likelihood a fact is superseded or done."""
-PERHAPS = 0.25
+PERHAPS = 0.2
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)

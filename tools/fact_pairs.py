@@ -1,0 +1,81 @@
+"""Pairs of facts for training, beside those that were written for it: from dialogues, and by chance.
+
+Whoever imports this has the checkout on its path; see `train_facts.py`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import cycle, islice
+from pathlib import Path
+
+from benchmarks._dialogues import is_unread, load_dialogues
+from benchmarks._facts import START, Pair
+from orchestra_mem.core.facts.extraction import find_in_text
+from orchestra_mem.core.facts.superseding import may_change, topic_of
+from orchestra_mem.types import MustKeepKind
+
+_CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
+_UNRELATED = 100  # of the pairs of decisions by chance; of more, fewer that are taken back are found
+
+
+def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
+    """Pairs of facts as they are found in dialogues that share a telling word, with those that were taken back."""
+    for dialogue in load_dialogues(file):
+        if is_unread(dialogue):
+            continue
+        found = [
+            replace(fact, id=100 * turn + place)
+            for turn, said in enumerate(dialogue["turns"])
+            for place, fact in enumerate(
+                find_in_text(
+                    said["text"], operation=turn, timestamp=START + timedelta(minutes=turn), speaker=said["speaker"]
+                )
+            )
+        ]
+        taken_back = {(told["turn"], told["old_turn"]) for told in dialogue["facts"] if told["kind"] == "reversal"}
+        taken_back |= {(told["closed_turn"], told["turn"]) for told in dialogue["facts"] if "closed_turn" in told}
+        for number, newer in enumerate(found):
+            for older in found[:number]:
+                if may_change(newer, older) and not topic_of(newer.text).words.keys().isdisjoint(
+                    topic_of(older.text).words
+                ):
+                    yield Pair(newer, older, (newer.operation, older.operation) in taken_back)
+
+
+def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """Pair some failures with what completes something else and shares a telling word with them."""
+    failures = {pair.older.text: pair.older for pair in pairs if pair.older.kind is MustKeepKind.FAILURE}
+    completions = [pair for pair in pairs if pair.newer.kind is MustKeepKind.COMPLETION]
+    met = (
+        Pair(other.newer, failure, False)
+        for failure in failures.values()
+        for other in completions
+        if other.older.text != failure.text
+        and not topic_of(failure.text).words.keys().isdisjoint(topic_of(other.newer.text).words)
+    )
+    for pair, distance in zip(islice(met, 0, None, _CHANCE_STEP), cycle(range(1, 40))):
+        yield pair._replace(newer=replace(pair.newer, operation=1 + distance))
+
+
+def unrelated_decisions(pairs: Sequence[Pair]) -> list[Pair]:
+    """Pair some decisions and rules with later ones about something else that share a telling word, as `decided`."""
+    kinds = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
+    older, newer = (
+        list({fact.text: fact for fact in facts if fact.kind in kinds}.values())
+        for facts in ([pair.older for pair in pairs], [pair.newer for pair in pairs])
+    )
+    known = {(pair.older.text, pair.newer.text) for pair in pairs}
+    met = [
+        (old, new)
+        for old in older
+        for new in newer
+        if (old.text, new.text) not in known
+        and old.text != new.text
+        and not topic_of(old.text).words.keys().isdisjoint(topic_of(new.text).words)
+    ]
+    random.Random(0).shuffle(met)
+    return [Pair(replace(new, operation=2 + at % 39), old, False) for at, (old, new) in enumerate(met[:_UNRELATED])]
