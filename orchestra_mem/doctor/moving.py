@@ -36,10 +36,10 @@ def move_database(
         open_store(place, settings, source).lock(),
         source.transaction("copy"),
     ):
+        mark_moved(source, _words(place.home, settings, target))  # before anything is copied: it may be refused
         copied = copy_database(source, opened, on_table=on_table)
         if target.storage.url:
             working_copy(opened, place.home, target.storage.schema_name).close()
-        mark_moved(source, _words(place.home, settings, target))
     if not target.storage.url:
         no_working_copy(place)
     return copied
