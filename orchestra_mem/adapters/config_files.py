@@ -23,8 +23,6 @@ from orchestra_mem.settings import Settings, schema, sections
 from orchestra_mem.settings_check import RETIRED, contradictions
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     import yaml  # loaded for a file that says something: most projects have none
 
 logger = logging.getLogger(__name__)
@@ -332,20 +330,12 @@ def default_config_text() -> str:
 
 def template_files() -> dict[str, str]:
     """Give the files that `init` lays down in `.obra/`, by their paths there, sorted."""
-    return dict(sorted(_texts_below(_shipped("obra-template", _CHECKOUT / ".obra-template"))))
+    folder = _shipped("obra-template", _CHECKOUT / ".obra-template")
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_text(encoding="utf-8") for name, path in sorted(files.items())}
 
 
-def _texts_below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _texts_below(each, f"{prefix}{each.name}/")
-        else:
-            yield f"{prefix}{each.name}", each.read_text(encoding="utf-8")
-
-
-def _shipped(name: str, in_checkout: Path) -> Traversable:
+def _shipped(name: str, in_checkout: Path) -> Path:
     """Find what ships along: within the installed package, or where the package is run from its checkout."""
-    from importlib.resources import files
-
-    packed = files("orchestra_mem").joinpath("_data", name)
-    return packed if packed.is_file() or packed.is_dir() else in_checkout
+    packed = Path(__file__).parents[1] / "_data" / name
+    return packed if packed.exists() else in_checkout

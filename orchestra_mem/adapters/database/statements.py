@@ -105,7 +105,8 @@ class SqlDatabase(ABC):
     def rows(self, name: str, query: str, values: Values = ()) -> list[Any]:
         """Give the rows that a query finds."""
         with self.reading(name) as connection:
-            return connection.execute(query, bound(values)).fetchall()
+            found: list[Any] = connection.execute(query, bound(values)).fetchall()
+            return found
 
     def find(self, name: str, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
         """Give the records of a table that a condition or an order leads to."""
