@@ -187,7 +187,7 @@ class AgentCalls:
         return {"content": self._text(), **owner}
 
     def _item(self) -> str:
-        return f"M{self._rng.randint(1, 60)}"
+        return f"M{self._rng.randint(1, self._rng.choice((8, 60)))}"  # the first are others'
 
     def _reference(self) -> str:
         places = ["decision_log.md:5", "project_state.md", "work_plan.md:3", "story 1", "ada.md:3"]

@@ -39,7 +39,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel with all that it asks for in an empty environment; give the folder of its programs."""
     programs, away = tmp_path_factory.mktemp("elsewhere") / "env" / "bin", wheel.parent
     _run(sys.executable, "-m", "venv", "--without-pip", programs.parent, cwd=away)
-    _run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", wheel, cwd=away)
+    _run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "-q", "--no-compile", wheel, cwd=away)
     return programs
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._crash_points import kinds_in_code, known_points
 from benchmarks._survival import NOTE, Violation, draft_for, examine
 from orchestra_mem.build import open_memory
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -156,14 +155,3 @@ def test_operation_in_two_tiers_is_found(lived_in: tuple[Path, dict[str, int]]) 
         found = examine(project, memory, acknowledged=acknowledged)
     assert [v.kind for v in found] == ["duplicated"]
     assert re.search(rf"operation {spilled.id} stands in working memory and (the document|S\d+)$", found[0].text)
-
-
-# It waits for the disk at each write.
-@pytest.mark.timeout(600)
-def test_every_kind_of_write_has_known_points(tmp_path: Path) -> None:
-    """What the code calls its writes is what some lives pass; the same points each time."""
-    known = known_points("full", str(tmp_path))
-    points = {*known.names, *known.at_birth}
-    assert {point.partition(".")[0] for point in points} == kinds_in_code()
-    again = known_points("full", str(tmp_path))
-    assert {*again.names, *again.at_birth} == points

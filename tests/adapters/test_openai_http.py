@@ -327,7 +327,7 @@ def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel
     done = model.generate(ASKED, max_tokens=999, cancelled=lambda: time.monotonic() > start + 0.3)
     assert done.finish is Finish.CANCELLED
     assert 0 < done.answer_tokens < 60
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 5  # of the 20 s that all would take
     assert llama.broken_off.wait(5)
     for llama.ends in ("silence", "hang"):
         llama.pause_s = 0

@@ -220,8 +220,8 @@ def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: C
             slowest = max(slowest, time.monotonic() - start)
         start = time.monotonic()
         memory.refresh()
-        assert time.monotonic() - start < 0.9
-        assert slowest < 0.9
+        assert time.monotonic() - start < 2.5
+        assert slowest < 2.5
         start = time.monotonic()
         context = memory.get_orchestrator_context("x", 3_000)
         assert time.monotonic() - start < 4
