@@ -65,11 +65,16 @@ def program(*arguments: str | Path, exit_code: int = 0) -> str:
     return run.errors.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
 
 
+def apart(*arguments: object, exit_code: int = 0, **options: Any) -> str:
+    """Run a command in a process of its own; gives what it says, as `program` does."""
+    said, words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)
+    assert done.returncode == exit_code, (arguments, done.returncode, said, words)
+    return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
+
+
 def refused(*arguments: object, **options: Any) -> str:
     """Run a command in a process of its own, which has to be refused; gives the words."""
-    words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)[1]
-    assert done.returncode == 4, (arguments, done.returncode, words)
-    return words.removeprefix("orchestra-mem: ").removesuffix("\n")
+    return apart(*arguments, exit_code=4, **options)
 
 
 def killed(number: int, *arguments: object) -> None:
@@ -404,13 +409,13 @@ def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path)
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = in_folder(kept)
     try:
-        program("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
+        apart("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
     finally:
         for path in (home, *home.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
     assert in_folder(kept) == before
-    program("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=_bound)
-    program("-C", again, "record", "note", "--text", "Later.", preexec_fn=_bound)
+    apart("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=_bound)
+    apart("-C", again, "record", "note", "--text", "Later.", preexec_fn=_bound)
     assert [each["id"] for each in json.loads(program("-C", again, "ops", "--json"))] == [1, 2]
 
 
@@ -464,12 +469,12 @@ def test_a_restore_that_no_command_would_find_is_refused(tmp_path: Path, kept: P
     again.mkdir()
     program("-C", kept, "backup", target)
     variable = f"ORCHESTRA_MEM__ORCHESTRATOR__{name}"
-    assert program("-C", again, "restore-backup", target, exit_code=4, env={variable: "docs"}) == (
+    assert apart("-C", again, "restore-backup", target, exit_code=4, env={variable: "docs"}) == (
         f"environment variable {variable} puts documents into {again / 'docs'}, and a backup is restored into "
         f"{again / '.obra' / folder}: unset it, restore, then move them to where it leads"
     )
     assert [*again.iterdir()] == []
-    program("-C", again, "restore-backup", target, env={variable: f".obra/{folder}"})
+    apart("-C", again, "restore-backup", target, env={variable: f".obra/{folder}"})
 
 
 def test_a_restore_says_what_is_otherwise_than_it_was(tmp_path: Path, kept: Path) -> None:
