@@ -103,6 +103,7 @@ _TELLS = re.compile(
     r"(?i)(?: (?:that|which|who|i|we|they|nobody)\b|,? (?:but|except|without|excluding) )[^,;:.]*"
     r"| (?-i:[A-Z][a-z]+ \w+ed)\b"
 )
+_LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
 _WHOLE = re.compile(r"(?i) (?P<of>of|in|from|under) ")
 _OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # the apostrophe may be left out
 
@@ -233,6 +234,8 @@ class PhraseReader:
         """Read what stands behind the head: "about login", "that failed", "I just created", "of the epic"."""
         line, end = self.line, phrase.end
         said: dict[str, Any] = {}
+        if found := _LIST.match(line, end):
+            return replace(phrase, happening=Happening.LISTED, end=found.end())
         found = _WHOLE.match(line, end) if not phrase.owner else None
         is_whole = found and ("of" in found[0] or phrase.many or phrase.position is not None)
         if found and is_whole and (owner := self._phrase(found.end()) or self._title(found.end())):

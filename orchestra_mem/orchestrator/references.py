@@ -170,6 +170,9 @@ class Choice:
             weights |= {each: max(weight, weights.get(each, 0.0)) for each, weight in above.items()}
         if points or not is_pronoun:
             weights |= talk.spoken_of
+        elif talk.seen and len(talk.seen[0].items) > 1:  # of several just shown one is as likely as another
+            shown = [item.id for item in talk.seen[0].items]
+            weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
         rows = [(item, weight) for each, weight in weights.items() if (item := talk.item(each)) and self.fit(item)]
         unfit = _UNFIT_POINTED if points else _UNFIT
         yield from (((item,), weight * self._wanted((item,), unfit)) for item, weight in rows)
