@@ -52,8 +52,9 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
 def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
     """Have a text of the machine's merged into a document."""
     (writer,) = memory.episodic_memory.writers
-    with writer.reading():
-        pass
+    with writer.reading() as read:
+        for document, person in read.items():
+            writer.ledger.note_read(document, person.as_read)
     assert not writer.write_all(lambda: {name: text}, VersionReason.REFRESH)
 
 

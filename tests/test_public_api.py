@@ -88,7 +88,7 @@ def test_importing_the_public_names_loads_nothing_heavy() -> None:
 
 def test_the_command_line_begins_without_the_memory() -> None:
     """Help and version are asked for more often than anything else."""
-    names = ("orchestra_mem.build", "orchestra_mem.memory.manager", "orchestra_mem.settings", "sqlite3", "rich",
+    names = ("orchestra_mem.build.wiring", "orchestra_mem.memory.manager", "orchestra_mem.settings", "sqlite3", "rich",
              "tiktoken", "regex", "requests")  # fmt: skip
     assert _loaded_after("import orchestra_mem", ("orchestra_mem.errors", "orchestra_mem.types")) == "[]\n"
     assert _loaded_after("import orchestra_mem.faces.cli", names) == "[]\n"
