@@ -83,12 +83,10 @@ def topic_of(text: str) -> Topic:
 
 
 def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
-    """Whether facts that hold have their first words in common, as `The team decided to`, and of the others none.
+    """Whether two facts have their first words in common, as `The team decided to`, and of the others none.
 
     Where no more than one telling word follows, it may be another value of what the first words name.
     """
-    if newer.kind not in HOLDING or older.kind not in HOLDING:
-        return False
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     alike = next((at for at, pair in enumerate(zip(mine.said, theirs.said, strict=False)) if pair[0] != pair[1]), 0)
     here, there = ({*filter(None, topic.form[alike:])} for topic in (mine, theirs))
@@ -175,7 +173,7 @@ def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> floa
     """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
     weights, bias = _pair_weights()
     logit = sum(map(mul, pair_features(newer, older, signs, beside=False), weights), bias)
-    if logit > _DOUBTED:
+    if logit > _DOUBTED and newer.kind in HOLDING and older.kind in HOLDING:
         if _begin_alike_alone(newer, older):
             return 0.0
         if _tells_of_another(newer, older):  # which only makes it less likely
