@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,41 @@ def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
     tracker = memory.context_tracker
     memory.record_operation("note", {"text": "very much"}, CRITICAL)
     assert tracker.refresh_count == 1
+
+
+def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Path) -> None:
+    """The others begin a new epoch with what it has written, and see what each of them recorded."""
+    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    refreshes: list[Refreshed] = []
+
+    def told(sender: object, refreshed: Refreshed) -> None:
+        refreshes.append(refreshed)
+
+    with ExitStack() as stack:
+        memories = [stack.enter_context(open_memory(tmp_path, config=config)) for _ in range(4)]
+        for each in memories:
+            each.events.refreshed.connect(told)
+            each.get_orchestrator_context("start")
+        for number in range(160):
+            memories[number % 4].record_operation("note", {"text": f"We decided to keep part {number}."}, 200)
+        contexts = [each.get_orchestrator_context("next") for each in memories]
+        used = [each.context_tracker.used_tokens() for each in memories]
+    assert len(refreshes) <= 8  # each of them alone would have done as many
+    assert all(DUE > tokens >= context.tokens for tokens, context in zip(used, contexts, strict=True))
+    assert all("keep part 159" in context.render() for context in contexts)
+
+
+def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
+    """Who recorded beside the one that has refreshed so far does it when that one is there no more."""
+    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    with open_memory(tmp_path, config=config) as memory:
+        with open_memory(tmp_path, config=config) as other:
+            for number in range(100):
+                (other if number % 2 else memory).record_operation("note", {"text": f"part {number}"}, 200)
+            other.refresh()
+        for number in range(100):
+            memory.record_operation("note", {"text": f"part {number}"}, 200)
+            assert memory.context_tracker.used_tokens() < CRITICAL
 
 
 @pytest.mark.parametrize("when", ["reading", "close"])

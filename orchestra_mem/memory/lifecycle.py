@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
-from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.recording import OperationDraft
+from orchestra_mem.memory.recording import OperationDraft, new_session
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
@@ -48,8 +48,8 @@ class Lifecycle:
         self._parts = parts
         self._events = events
         self.session: Session | None = None
-        self.last_id, self._changes, self._retry_at = 0, -1, 0
-        self._refresh_due = self._over_ceiling = self._window_known = False
+        self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
+        self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
         self._seen_documents: Mapping[str, object] = {}
         self._looked_at: object = None
 
@@ -118,7 +118,7 @@ class Lifecycle:
                 if self._parts.episodic.take_in():
                     self._events.send("documents_edited")
                     if self.session is not None:
-                        with self._session_document():
+                        with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
                             self._parts.compactor.settle(self.session)
                 self._seen_documents = states
         return states
@@ -139,7 +139,7 @@ class Lifecycle:
                 "recording: this thread is making changes together, which may all be taken back, and the operation "
                 "with them; record it after they are made"
             )
-        operation, created = self._parts.log.append(draft.operation, self._new_session)
+        operation, created = self._parts.log.append(draft.operation, lambda: new_session(self._parts.clock()))
         if created:
             try:
                 self._follow(operation, draft)
@@ -155,11 +155,6 @@ class Lifecycle:
         if not isinstance(error, StorageError):
             logger.error("operation %s is recorded, but what follows failed", number, exc_info=error)
 
-    def _new_session(self) -> Session:
-        from uuid import uuid4  # takes milliseconds to load, and is needed once a session
-
-        return Session(id=str(uuid4()), started=self._parts.clock(), status=SessionStatus.ACTIVE)
-
     def _follow(self, operation: Operation, draft: OperationDraft) -> None:
         """Take a recorded operation into working memory, after those that others recorded meanwhile."""
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
@@ -169,6 +164,7 @@ class Lifecycle:
         elif operation.id == self.last_id + 1:
             self._take([operation])
         else:
+            self._others_record = True
             self._take(self._parts.log.operations(OperationFilter(session=operation.session, after=self.last_id)))
 
     def _take(self, operations: Iterable[Operation]) -> None:
@@ -190,14 +186,19 @@ class Lifecycle:
             far = self._parts.working.overflows_far
         if far > 1 or (far and self._parts.session.is_as_left(self.session)):
             self._spill_overflow()
-        if not self._parts.settings.orchestrator.auto_refresh_enabled:
-            return
         tracker = self._parts.tracker
-        self._refresh_due |= tracker.should_refresh()
+        self._refresh_due |= tracker.should_refresh() and self._parts.settings.orchestrator.auto_refresh_enabled
+        if not self._refresh_due or (not self.leads and self._refreshed_elsewhere()):
+            return
         waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
         # The next operations may be as large, and a window that overflows is the worst.
-        if self._refresh_due and (waited or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling):
-            self.refresh()
+        if (waited and self.leads) or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling:
+            self.refresh(due=True)
+
+    @property
+    def leads(self) -> bool:
+        """Whether the next refresh is this process's: it records alone, or has spilled last of those that record."""
+        return not self._others_record or self._parts.session.is_as_left(self.session)
 
     @property
     def due(self) -> bool:
@@ -213,7 +214,7 @@ class Lifecycle:
             self.sync()
             self._spill_overflow()
             if self._refresh_due:
-                self.refresh()
+                self.refresh(due=True)
         except Exception as error:  # as in `record`: nothing that was recorded is in doubt
             self._fell_behind(self.last_id, error)
 
@@ -233,27 +234,21 @@ class Lifecycle:
         self._parts.reporter.recovered(_SESSION_DOCUMENT)
         return len(entries)
 
-    @contextmanager
-    def _session_document(self) -> Iterator[None]:
-        """Go on without the session's document where that is to be left as it is; its operations wait."""
-        try:
-            yield
-        except (DocumentError, StorageReadOnlyError) as error:
-            self._parts.reporter.failed(_SESSION_DOCUMENT, error)
+    def refresh(self, *, due: bool = False) -> Refreshed | None:
+        """Spill, compact, update the documents, begin a new epoch; without a session, update the documents alone.
 
-    def refresh(self) -> Refreshed | None:
-        """Spill, compact, update the documents, begin a new epoch; None where no session is under way.
-
-        Work goes on without a session as well: then the documents alone are updated.
+        If it is `due` and another process has done it meanwhile, only a new epoch begins.
         """
-        self._refresh_due = self._over_ceiling = False
+        self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
             return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
         with self._parts.store.lock():
-            with self._session_document():
+            if due and self._refreshed_elsewhere():
+                return None
+            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
                 spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
@@ -262,19 +257,26 @@ class Lifecycle:
             self.session = session
             self._parts.compactor.facts.extract(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
-            with self._session_document():
+            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
                 compacted = self._parts.compactor.compact(session)
                 self._parts.episodic.short_forms.make(session.id)
         used = self._begin_anew("refresh")
         self._parts.database.checkpoint()
-        took = (time.perf_counter() - start) * 1000
-        told = spilled, compacted.covered_operations, len(compacted.summaries), used, took
-        logger.info("refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens, %.1f ms", *told)
-        if took > (target_ms := self._parts.settings.orchestrator.refresh_latency_target_ms):
-            logger.warning("a refresh took %.0f ms, the target is %d ms", took, target_ms)
-        done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
+        took_ms = (time.perf_counter() - start) * 1000
+        done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took_ms)
+        self._parts.reporter.log_refresh(done)
         self._events.send("refreshed", refreshed=done)
         return done
+
+    def _refreshed_elsewhere(self) -> bool:
+        used = self._parts.reporter.used_since_refresh(self._refreshed_at, self.last_id)
+        if used is None or used >= self.default_budget:
+            return False
+        self._refresh_due = self._over_ceiling = False
+        self._parts.epochs.end_epochs()
+        self._parts.tracker.reset(to=used)
+        self._refreshed_at = self.last_id
+        return True
 
     def _begin_anew(self, for_operation: str) -> int:
         """Begin a new epoch, and let the window hold what that does; its tokens."""
@@ -282,6 +284,7 @@ class Lifecycle:
         used = self.context(for_operation, self.default_budget).tokens
         self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
         self._parts.tracker.reset(to=used)
+        self._refreshed_at = self.last_id
         return used
 
     def extract_facts(self, most: int) -> None:
@@ -380,9 +383,10 @@ class Lifecycle:
         """Go on where the last process stopped, however it ended."""
         with self._parts.store.lock():
             self._look_for_faults(self._parts.episodic.states())
-            with self._session_document():
+            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
                 self._finish_flushes()
             self._catch_up()
+            self._refreshed_at = self.last_id
             self._changes, _ = self._parts.database.commit_count()
 
     def _finish_flushes(self) -> Path | None:

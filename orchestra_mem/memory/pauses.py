@@ -100,7 +100,7 @@ class PauseWorker:
     def _prepare(self) -> None:
         self._called.clear()
         life = self._life()
-        if life is not None and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK):
+        if life is not None and life.leads and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK):
             load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
         del life  # it is not kept alive
         while self._agents.work() and not self._called.is_set():
@@ -112,7 +112,7 @@ class PauseWorker:
         """Do a little of what the next refresh needs; whether there may be more."""
         with self._lock:
             life = None if self._ended.is_set() else self._life()
-            if life is None:
+            if life is None or not life.leads:
                 return False
             if (unread := life.unread) >= _WORTH_A_LOOK or (unread and self._drafts_wanted):
                 life.extract_facts(_OPERATIONS)

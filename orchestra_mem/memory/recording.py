@@ -11,7 +11,7 @@ from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
 from orchestra_mem.errors import InvalidOperationError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.types import Operation, Session, UnrecordedOperation
+from orchestra_mem.types import Operation, Session, SessionStatus, UnrecordedOperation
 
 _MAX_TOKENS = 2**31
 
@@ -102,3 +102,10 @@ def _name(field: str, value: object) -> str:
     if len(value) > MAX_NAME_CHARS or not value.isprintable():
         raise InvalidOperationError(field, f"a name has up to {MAX_NAME_CHARS} printable characters, in one line")
     return str.__str__(value)  # of a subclass the plain text, as the database gives it back
+
+
+def new_session(now: datetime) -> Session:
+    """Make a session that begins now."""
+    from uuid import uuid4  # takes milliseconds to load, and is needed once a session
+
+    return Session(id=str(uuid4()), started=now, status=SessionStatus.ACTIVE)

@@ -10,8 +10,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from orchestra_mem.core.context.window import past_usage
 from orchestra_mem.core.documents.episodic import ProjectView
-from orchestra_mem.errors import StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.shared_decisions import origins_of
@@ -20,6 +21,7 @@ from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, Mus
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
+    from orchestra_mem.tiers.session_compaction import Refreshed
 
 logger = logging.getLogger(__name__)
 
@@ -138,12 +140,38 @@ class Reporter:
         else:
             self.recovered(subject)
 
+    @contextmanager
+    def passing_over(self, document: str) -> Iterator[None]:
+        """Go on without a document that is to be left as it is; what belongs there waits."""
+        try:
+            yield
+        except (DocumentError, StorageReadOnlyError) as error:
+            self.failed(document, error)
+
     def note_refresh(self, before_tokens: int, used_tokens: int) -> None:
         """Keep for the window's history how full it was before a refresh, and after it."""
         with self.noting("window history"):
             last, now = self.log.last_operation(), self.clock()
             refresh = WindowRefresh(operation=last, time=now, before_tokens=before_tokens, used_tokens=used_tokens)
             self.log.add_refresh(refresh)
+
+    def log_refresh(self, done: Refreshed) -> None:
+        """Log what a refresh did, and whether it took longer than it should."""
+        logger.info(
+            "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens, %.1f ms",
+            done.spilled_operations, done.compacted.covered_operations, len(done.compacted.summaries),
+            done.used_tokens, done.milliseconds,
+        )  # fmt: skip
+        if done.milliseconds > (target_ms := self.settings.orchestrator.refresh_latency_target_ms):
+            logger.warning("a refresh took %.0f ms, the target is %d ms", done.milliseconds, target_ms)
+
+    def used_since_refresh(self, after: int, through: int) -> int | None:
+        """Tell the tokens in use behind operation `through` if some process refreshed behind `after`, else None."""
+        operations, refreshes = self.log.window_usage(0)
+        if not refreshes or refreshes[-1].operation <= after:
+            return None
+        known = [each for each in operations if each[0] <= through]
+        return past_usage(known, refreshes)[-1].used_tokens
 
     def found_faults(self, faults: Sequence[DocumentFault]) -> None:
         """Take note of what is wrong with documents as they lie there: each told once, until it is mended."""

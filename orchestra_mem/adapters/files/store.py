@@ -44,7 +44,7 @@ from orchestra_mem.types import Author, Version, VersionReason
 logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp~"
-_LOCK_POLL_S = 0.002
+_LOCK_POLL_S = 0.01
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
