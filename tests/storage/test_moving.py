@@ -23,9 +23,9 @@ from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 
 
-def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, storage: dict[str, Any]) -> None:
+def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """On the server another machine has them, with their versions; back in the file nothing tells of it."""
-    machine = Machine.of(tmp_path, "laptop", storage)
+    machine = Machine.of(tmp_path, "laptop", on_server)
     with open_memory(machine.project, config=SMALL) as memory:
         work(memory, 30)
         memory.refresh()
@@ -33,7 +33,7 @@ def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, s
     file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
     move_database(machine.project, file, server, on_table=lambda table, rows: None)
     machine.open().close()
-    desk = Machine.of(tmp_path, "desk", storage)
+    desk = Machine.of(tmp_path, "desk", on_server)
     with desk.open() as there:
         assert desk.files() == machine.files() == before
         there.record_operation("decision", {"text": "We close on Sundays."})
@@ -86,9 +86,9 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     postgres.drop(schema)
 
 
-def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, storage: dict[str, Any]) -> None:
+def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """In front matter that was there before the documents were shared, and through what is shared later."""
-    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with open_memory(laptop.project, config=SMALL) as memory:
         memory.record_operation("decision", {"text": "We close at noon."})
         memory.refresh()
@@ -103,9 +103,9 @@ def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, storage: di
         assert (len(rows), rows[-1]) == (2, "revision: 5")
 
 
-def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
+def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """Who is ended while it shares them has left none out: another machine would begin these anew."""
-    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with open_memory(laptop.project, config=SMALL) as memory:
         work(memory, 30)
         memory.refresh()

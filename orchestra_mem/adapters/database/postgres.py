@@ -246,6 +246,19 @@ class PostgresDatabase(SqlDatabase):
         """Return what differs after every commit; the first counts those of all processes, this one's included."""
         return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
 
+    def can_write_now(self) -> bool:
+        """See `SqlDatabase.can_write_now`."""
+        if self.read_only or self.in_transaction():
+            return True
+        try:
+            with self.reading("reading") as connection:
+                connection.execute(
+                    f"SELECT set_config('lock_timeout', '50ms', true); SELECT {_LOCK.format(self.schema)}"
+                )
+        except LockTimeoutError:
+            return False
+        return True
+
     def check(self) -> str | None:
         """Read every table whole; the server's words where it cannot."""
         try:
