@@ -24,7 +24,6 @@ from tests.processes import python
 from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 
-
 _KILLED = """
 import json, os, sys
 from pathlib import Path

@@ -23,8 +23,8 @@ _NOT_COPIED = {
     "write_leases": "1 = 0",
 }
 _TAKEN = (
-    "copy: the target has another memory already: there is something else in its {}. Name another schema or folder; or, "
-    "where nobody wants that memory, remove it first: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
+    "copy: the target has another memory already: there is something else in its {}. Name another schema or folder, "
+    "or remove that memory first where nobody wants it: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
 )
 
 
