@@ -155,6 +155,7 @@ def test_a_read_waits_for_nobody_who_writes(tmp_path: Path, storage: dict[str, A
             assert memory.get_stats()["problems"] == []
             assert memory.state.items() == []
             assert memory.catalog.get("M1", agent="coder").content in edits
+            assert memory.shared_decisions() == []
             assert memory.blame("decision_log")
             assert "get" not in [entry.call for entry in memory.audit()]
         assert time.monotonic() - begun < 60
