@@ -50,10 +50,10 @@ def move_database(
         with opened.transaction("copy"):
             empty_where_left(opened, source)
             copied = copy_database(source, opened, on_table=on_table)
-        if target.storage.url:
+        if settings.storage.url:
+            no_working_copy(place)
+        else:
             working_copy(opened, place.home, target.storage.schema_name).close()
-    if not target.storage.url:
-        no_working_copy(place)
     return copied
 
 

@@ -127,6 +127,18 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     postgres.drop(schema)
 
 
+def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: PostgresServer) -> None:
+    """With the folder that it is moved from, which has the documents that it had."""
+    schema, before = postgres.schema(), laptop.files()
+    other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
+    old, new = (load_settings(laptop.project, {}, each.config) for each in (laptop, other))
+    move_database(laptop.project, old, new, on_table=lambda table, rows: None)
+    with other.open() as memory:
+        assert len(memory.operations()) == 2
+        assert other.files() == before
+    postgres.drop(schema)
+
+
 def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """In front matter that was there before the documents were shared, and through what is shared later."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
