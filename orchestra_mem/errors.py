@@ -28,9 +28,12 @@ A message says what failed, both values, where, and what to do next.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_LONG_QUOTE = re.compile(r"""(['"])((?:(?!\1).){60})(?:(?!\1).)+\1""")
 
 
 class OrchestraMemError(Exception):
@@ -85,7 +88,10 @@ class AccessDeniedError(OrchestraMemError):
 
 
 class NotFoundError(OrchestraMemError, LookupError):
-    """An operation, summary, session or version that does not exist."""
+    """An operation, summary, session or version that does not exist; quoted up to 60 characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_LONG_QUOTE.sub(r"\1\2…\1", message))
 
 
 class ClosedError(OrchestraMemError):

@@ -71,6 +71,9 @@ class MemoryDatabase(Protocol):
     def commit_count(self) -> tuple[int, int]:
         """Give two counters: the first changes with commits of other processes, the second with commits made here."""
 
+    def can_write_now(self) -> bool:
+        """Tell whether a write would be done at once; False while another process keeps all others from writing."""
+
     def checkpoint(self) -> None:
         """Write the log back into the database now, so that no record has to wait for it."""
 

@@ -48,7 +48,7 @@ def open_catalog(
     """
     wanted, store = settings.catalog, SqlCatalogStore(database)
     access = _access(wanted)
-    audit = AuditTrail(SqlAuditLog(database), clock, redacted)
+    audit = AuditTrail(SqlAuditLog(database), clock, redacted, database.can_write_now)
     selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
         store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
@@ -83,6 +83,7 @@ def open_catalog(
     return CatalogParts(
         catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown,
         open_archives=open_archives, open_categorization=open_categorization, hooks=wanted.hooks,
+        can_write_now=database.can_write_now,
     )  # fmt: skip
 
 

@@ -106,8 +106,8 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
         )
     if (known := copies.about("memory") or memory) != memory:
         raise StorageError(
-            f"{home} has documents of another memory than schema {schema} of storage.url: see storage.schema_name, or "
-            f"move the folder away and begin with an empty one"
+            f"{home} has documents of another memory than schema {schema} of storage.url, or from before it was moved "
+            "there again: see storage.schema_name, or move the folder away and begin with an empty one"
         )
     copies.note("memory", known)
     return copies

@@ -9,39 +9,51 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestra_mem.adapters.database.copying import Copied, copy_database
-from orchestra_mem.adapters.database.moved import mark_moved, moved_words, take_mark_away
+from orchestra_mem.adapters.database.moved import empty_where_left, mark_moved, moved_words, take_mark_away
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 TO_FILE = "file"
 
 
 def move_database(
-    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None]
+    project: Path,
+    settings: Settings,
+    target: Settings,
+    *,
+    on_table: Callable[[str, int], None],
+    write_point: WritePoint | None = None,
 ) -> Copied:
     """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
 
     Nobody writes meanwhile, and nobody there from then on: who does is told where the memory is. Whatever ends it early
-    leaves the target's tables empty, so that it can be done again. Documents stay where they are: from then on the
-    memory is to be opened with `target`. `on_table` is told each table with its number of rows.
+    leaves the target as it was, or complete: then it can be done again. What the memory itself has left in the target
+    when it was moved away from there makes way. Documents stay where they are: from then on the memory is to be opened
+    with `target`. `on_table` is told each table with its number of rows, `write_point` each commit there.
 
     Raises:
         StorageError: a database cannot be used, or the target has a memory already.
     """
     place = Place.of(project, settings)
     with (
-        closing(open_database(place.home, settings)) as source,
-        closing(open_database(place.home, target, moving=True)) as opened,
+        closing(open_database(place.home, settings, moving=True)) as source,
+        closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
         open_store(place, settings, source).lock(),
         source.transaction("copy"),
     ):
+        if words := moved_words(source):
+            raise StorageError(words)
         mark_moved(source, _words(place.home, settings, target))  # before anything is copied: it may be refused
-        copied = copy_database(source, opened, on_table=on_table)
-        if target.storage.url:
+        with opened.transaction("copy"):
+            empty_where_left(opened, source)
+            copied = copy_database(source, opened, on_table=on_table)
+        if settings.storage.url:
+            no_working_copy(place)
+        else:
             working_copy(opened, place.home, target.storage.schema_name).close()
-    if not target.storage.url:
-        no_working_copy(place)
     return copied
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
+from orchestra_mem.errors import ConfigError
 from orchestra_mem.faces.command import (
     CONFIGURATION,
     FAILED,
@@ -128,7 +129,12 @@ def move(
     storage: dict[str, object] = {"url": "" if to == TO_FILE else to}
     if schema is not None:
         storage["schema_name"] = schema
-    target = load_settings(run.project, os.environ, {"storage": storage})
+    try:
+        target = load_settings(run.project, os.environ, {"storage": storage})
+    except ConfigError as error:
+        problem = "; ".join(fault.problem for fault in error.faults)
+        form = f"as in `--to postgresql://mem@db.example/team --schema bakery`, or `--to {TO_FILE}`"
+        raise BadParameter(f"{problem}; {form}", param_hint="--to, --schema") from None
     if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
         if go_on_here(run.project, settings):
             return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")

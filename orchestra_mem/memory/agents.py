@@ -44,6 +44,7 @@ class CatalogParts:
     open_archives: Callable[[], SessionArchives]
     open_categorization: Callable[[LanguageModel | None, Foreground], CategorizationService]
     hooks: bool
+    can_write_now: Callable[[], bool]
 
     @property
     def access(self) -> Access:
@@ -52,6 +53,8 @@ class CatalogParts:
 
     def work(self) -> bool:
         """Learn from an exchange, or else write the documents and clean up; whether there may be more."""
+        if not self.can_write_now():
+            return False
         if self.learner.waits:
             self.learner.work(1)
             return self.learner.waits
@@ -72,9 +75,10 @@ class CatalogParts:
     def settle(self) -> None:
         """Learn from what waits, and read what people have edited: whoever looks now sees it. What fails waits on."""
         try:
-            if self.learner.waits:
+            if self.learner.waits and self.can_write_now():
                 self.learner.work()
-            self.documents.take_in()
+            if self.documents.unseen and self.can_write_now():
+                self.documents.take_in()
         except OrchestraMemError as error:
             logger.warning("the catalog is not up to date: %s", error)
 

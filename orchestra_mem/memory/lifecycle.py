@@ -62,8 +62,9 @@ class Lifecycle:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Do the same for a read, after what is due: a spill or a refresh."""
-        with self.synced():
+        """Do the same for a read, after what is due, a spill or a refresh; what cannot be written now waits."""
+        with self._parts.lock:
+            self.sync(waits=False)
             self.settle()
             yield
 
@@ -72,7 +73,7 @@ class Lifecycle:
         with self.settled():
             return self._parts.snapshot(self.session)
 
-    def sync(self) -> None:
+    def sync(self, *, waits: bool = True) -> None:
         """See what other processes have recorded and people have edited since the last look; else microseconds."""
         changes, _ = self._parts.database.commit_count()
         if changes != self._changes or self.session is None:
@@ -80,7 +81,7 @@ class Lifecycle:
             self._changes = changes
         if problem := self._parts.database.problem:
             self._parts.reporter.failed("database", StorageError(problem))
-        self._look_for_faults(self.take_in_edits())
+        self._look_for_faults(self.take_in_edits(waits=waits))
 
     def _catch_up(self) -> None:
         """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
@@ -110,10 +111,10 @@ class Lifecycle:
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
-    def take_in_edits(self) -> Mapping[str, object]:
+    def take_in_edits(self, *, waits: bool = True) -> Mapping[str, object]:
         """Read into the ledger what people have changed in the documents since the last look; their states now."""
         states = self._parts.episodic.states()
-        if states != self._seen_documents:
+        if states != self._seen_documents and (waits or self._parts.database.can_write_now()):
             with self._parts.reporter.noting("hand edits"):
                 if self._parts.episodic.take_in():
                     self._events.send("documents_edited")
@@ -208,7 +209,7 @@ class Lifecycle:
 
     def settle(self) -> None:
         """Spill and refresh where that has waited; what fails is reported as where a record does it."""
-        if not self.due:
+        if not self.due or not self._parts.database.can_write_now():
             return
         try:
             self.sync()
@@ -289,7 +290,7 @@ class Lifecycle:
 
     def extract_facts(self, most: int) -> None:
         """Find the facts of operations that have not been looked through yet, of at most so many at once."""
-        if self.session is not None and (waiting := self.unread):
+        if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
             with self._parts.reporter.noting("facts"), self._parts.store.lock():
                 self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)

@@ -59,7 +59,7 @@ class SharingCalls:
 
     def shared_decisions(self) -> list[SharedDecision]:
         """Return what projects share, in the order of the shared log; nothing where that cannot be read."""
-        with self._life.synced():
+        with self._life.settled():
             return list(self.shared_log.all())
 
     def shareable(self) -> list[MustKeep]:

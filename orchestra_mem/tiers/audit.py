@@ -31,12 +31,16 @@ class AuditTrail:
         log: keeps the entries.
         clock: gives the present time.
         redacted: takes secrets out of a text.
+        can_write_now: tells whether a write would be done at once.
     """
 
-    def __init__(self, log: AuditLog, clock: Clock, redacted: Callable[[str], str]) -> None:
+    def __init__(
+        self, log: AuditLog, clock: Clock, redacted: Callable[[str], str], can_write_now: Callable[[], bool]
+    ) -> None:
         self._log = log
         self._clock = clock
         self._redacted = redacted
+        self._can_write_now = can_write_now
         self._waiting: list[AuditEntry] = []
         self._lock = threading.Lock()
 
@@ -48,7 +52,7 @@ class AuditTrail:
             self._waiting.append(entry)
             del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
             due = len(self._waiting) >= _BATCH
-        if due:
+        if due and self._can_write_now():
             self.flush()
 
     @contextmanager
@@ -87,8 +91,9 @@ class AuditTrail:
                 self._waiting[:0] = waiting
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]:
-        """Return the newest entries that pass a filter, newest first."""
-        self.flush()
+        """Return the newest entries that pass a filter, newest first; without those that cannot be written now."""
+        if self._can_write_now():
+            self.flush()
         return self._log.entries(where)
 
     def injections(
@@ -102,7 +107,8 @@ class AuditTrail:
             unused: an item that was given so often without being used bears the warning `unused`.
             share: one that took this share of all tokens, and was given so often, bears the warning `share`.
         """
-        self.flush()
+        if self._can_write_now():
+            self.flush()
 
         def warnings(each: InjectedItem) -> Iterator[str]:
             if each.unused >= unused:

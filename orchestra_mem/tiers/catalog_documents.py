@@ -90,6 +90,11 @@ class CatalogDocuments(EditedDocuments):
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}
 
+    @property
+    def unseen(self) -> bool:
+        """Whether a document has been saved since the last look."""
+        return self.states() != self._seen
+
     def take_in(self) -> None:
         """Bring the catalog up to what people have said in the documents.
 

@@ -22,11 +22,11 @@ class Machine:
     config: dict[str, Any]
 
     @classmethod
-    def of(cls, root: Path, name: str, storage: dict[str, Any]) -> Machine:
+    def of(cls, root: Path, name: str, on_server: dict[str, Any]) -> Machine:
         """Make one, with a folder called as on every machine."""
         project = root / name / "bakery"
         project.mkdir(parents=True)
-        return cls(project, {**SMALL, "storage": {**storage, "machine": name}})
+        return cls(project, {**SMALL, "storage": {**on_server, "machine": name}})
 
     def open(self) -> OrchestratorContextManager:
         """Open the memory there."""
@@ -59,7 +59,7 @@ class Machine:
 
 
 @pytest.fixture
-def storage(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
+def on_server(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
     """A schema of one's own on the server."""
     schema = postgres.schema()
     yield {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}
@@ -67,9 +67,9 @@ def storage(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def laptop(tmp_path: Path, storage: dict[str, Any]) -> Machine:
+def laptop(tmp_path: Path, on_server: dict[str, Any]) -> Machine:
     """The machine on which the memory began: it has a rule and a decision."""
-    machine = Machine.of(tmp_path, "laptop", storage)
+    machine = Machine.of(tmp_path, "laptop", on_server)
     with machine.open() as memory:
         memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
         memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
@@ -78,6 +78,6 @@ def laptop(tmp_path: Path, storage: dict[str, Any]) -> Machine:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, storage: dict[str, Any], laptop: Machine) -> Machine:
+def desk(tmp_path: Path, on_server: dict[str, Any], laptop: Machine) -> Machine:
     """Another one, which has never opened the memory."""
-    return Machine.of(tmp_path, "desk", storage)
+    return Machine.of(tmp_path, "desk", on_server)

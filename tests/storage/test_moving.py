@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,13 +20,28 @@ from orchestra_mem.settings import Settings
 from orchestra_mem.work_types import WorkKind
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
+from tests.processes import python
 from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 
+_KILLED = """
+import json, os, sys
+from pathlib import Path
+from orchestra_mem.build import load_settings
+from orchestra_mem.doctor.moving import move_database
+project = Path(sys.argv[1])
+def end(point):
+    if point == "copy.commit.after":
+        print("copied", flush=True)
+        os.kill(os.getpid(), 9)
+file, server = (load_settings(project, {}, json.loads(config)) for config in sys.argv[2:])
+move_database(project, file, server, on_table=lambda table, rows: None, write_point=end)
+"""
 
-def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, storage: dict[str, Any]) -> None:
+
+def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """On the server another machine has them, with their versions; back in the file nothing tells of it."""
-    machine = Machine.of(tmp_path, "laptop", storage)
+    machine = Machine.of(tmp_path, "laptop", on_server)
     with open_memory(machine.project, config=SMALL) as memory:
         work(memory, 30)
         memory.refresh()
@@ -33,12 +49,11 @@ def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, s
     file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
     move_database(machine.project, file, server, on_table=lambda table, rows: None)
     machine.open().close()
-    desk = Machine.of(tmp_path, "desk", storage)
+    desk = Machine.of(tmp_path, "desk", on_server)
     with desk.open() as there:
         assert desk.files() == machine.files() == before
         there.record_operation("decision", {"text": "We close on Sundays."})
         there.refresh()
-    (machine.project / ".obra" / "obra.db").unlink()
     move_database(machine.project, server, file, on_table=lambda table, rows: None)
     with open_memory(machine.project, config=SMALL) as memory:
         assert memory.documents.unread() == []
@@ -46,6 +61,32 @@ def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, s
         assert "We close on Sundays." in machine.text()
     with closing(open_database(machine.project / ".obra", file)) as database:
         assert database.value("test", "SELECT count(*) FROM shared_files") == 0
+    move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    with machine.open() as memory:
+        assert [operation.type for operation in memory.operations()][30:] == ["decision"]
+        assert "We close on Sundays." in machine.text()
+
+
+def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """Between the commits of the two databases; what was recorded in the old one since is not left behind untold."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    with open_memory(machine.project, config=SMALL) as memory:
+        work(memory, 20)
+    killed = python(_KILLED, machine.project, json.dumps(SMALL), json.dumps(machine.config), status=-9)
+    assert killed.stdout == "copied\n"
+    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
+    assert move_database(machine.project, file, server, on_table=lambda table, rows: None).rows > 20
+    with pytest.raises(StorageError, match="this memory was moved from"):
+        move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    with machine.open() as memory:
+        assert len(memory.operations()) == 20
+    go_on_here(machine.project, file)
+    with open_memory(machine.project, config=SMALL) as memory:
+        memory.record_operation("note", {"text": "One more loaf."})
+    with pytest.raises(StorageError, match=r"has another memory already: .* operations\. .*`DROP SCHEMA … CASCADE`"):
+        move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    with open_memory(machine.project, config=SMALL) as memory:
+        assert memory.record_operation("note", {"text": "And one."}).id == 22
 
 
 def test_who_records_where_the_memory_was_moved_from_is_told(
@@ -86,9 +127,21 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     postgres.drop(schema)
 
 
-def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, storage: dict[str, Any]) -> None:
+def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: PostgresServer) -> None:
+    """With the folder that it is moved from, which has the documents that it had."""
+    schema, before = postgres.schema(), laptop.files()
+    other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
+    old, new = (load_settings(laptop.project, {}, each.config) for each in (laptop, other))
+    move_database(laptop.project, old, new, on_table=lambda table, rows: None)
+    with other.open() as memory:
+        assert len(memory.operations()) == 2
+        assert other.files() == before
+    postgres.drop(schema)
+
+
+def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """In front matter that was there before the documents were shared, and through what is shared later."""
-    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with open_memory(laptop.project, config=SMALL) as memory:
         memory.record_operation("decision", {"text": "We close at noon."})
         memory.refresh()
@@ -103,9 +156,9 @@ def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, storage: di
         assert (len(rows), rows[-1]) == (2, "revision: 5")
 
 
-def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, storage: dict[str, Any]) -> None:
+def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """Who is ended while it shares them has left none out: another machine would begin these anew."""
-    laptop, desk = (Machine.of(tmp_path, name, storage) for name in ("laptop", "desk"))
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with open_memory(laptop.project, config=SMALL) as memory:
         work(memory, 30)
         memory.refresh()

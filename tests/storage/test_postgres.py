@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestra_mem import OperationFilter, ServerAwayError, StorageError, open_memory
+from orchestra_mem import LockTimeoutError, OperationFilter, ServerAwayError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
@@ -65,8 +67,6 @@ def config(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
 
 def start(project: Path, config: dict[str, Any], name: str, count: int) -> subprocess.Popen[str]:
     """Start a process that records."""
-    import json
-
     arguments = [sys.executable, "-c", WORKER, str(project), json.dumps(config), name, str(count)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
@@ -209,6 +209,26 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
     assert "cannot be reached" not in str(told.value)
 
 
+def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config: dict[str, Any]) -> None:
+    """It stopped within a record, with the schema's lock; when it is ended, the next record is taken."""
+    config["storage"]["busy_timeout_s"] = 2
+    stopping = (
+        "import json, os, signal, sys; from orchestra_mem import open_memory\n"
+        "stop = lambda point: point == 'record.commit.before' and os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]), write_point=stop)\n"
+        "memory.record_operation('note', {'text': 'never'})\n"
+    )
+    with open_memory(tmp_path, config=config) as memory:
+        hanging = subprocess.Popen([sys.executable, "-c", stopping, str(tmp_path), json.dumps(config)])
+        os.waitpid(hanging.pid, os.WUNTRACED)
+        told = rf"orchestra-mem, process {hanging.pid} on {socket.gethostname()} has held it: end it where it hangs"
+        with pytest.raises(LockTimeoutError, match=told):
+            memory.record_operation("note", {"text": "one"})
+        hanging.kill()
+        hanging.wait()
+        assert memory.record_operation("note", {"text": "two"}).id == 1
+
+
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:
     """No server there, no such form, no such schema's name."""
     away = {"storage": {"url": "postgresql://ann:secret1@127.0.0.1:1/db", "busy_timeout_s": 0.5}}
@@ -242,7 +262,7 @@ def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monk
 def test_a_memory_moves_to_the_server_and_back(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """The same contexts and hits byte for byte; what was there stays; a target that has something is refused."""
+    """The same contexts and hits byte for byte; what it has left in the file makes way for it when it comes back."""
     questions = [f"where do we keep batch {number}?" for number in range(0, 60, 3)]
 
     def said(config: dict[str, Any]) -> list[str]:
@@ -270,9 +290,6 @@ def test_a_memory_moves_to_the_server_and_back(
     assert (told["operations"], sum(told.values())) == (61, there.rows)
     with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is of no use any more
         said(SMALL)
-    with pytest.raises(StorageError, match="the target has a memory already"):
-        move_database(tmp_path, server, file, on_table=told.__setitem__)
-    (tmp_path / ".obra" / "obra.db").unlink()
     assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
     assert said(SMALL) == before
 

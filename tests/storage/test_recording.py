@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem import LockTimeoutError, StorageError
+from orchestra_mem import LockTimeoutError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
 from orchestra_mem.adapters.database.copying import copy_database
 from orchestra_mem.build.storage import open_database
+from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import OperationFilter, Session, SessionStatus, UnrecordedOperation
 from tests.conftest import START
+from tests.memories import SMALL
 
 NOTICE = "INSERT INTO notices (time, subject, text) VALUES (1, ?, '')"
 
@@ -126,3 +129,38 @@ def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
         assert target.rows("reading", "SELECT * FROM notices") == []
         target.write("spoil", "DROP TRIGGER spoil")
         assert copy_database(source, target, on_table=lambda table, rows: None).rows == 1
+
+
+def test_a_read_waits_for_nobody_who_writes(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """While another process writes for long, what is there is read, and nothing told as wrong; the rest follows."""
+    config = {**SMALL, "storage": {**storage, "busy_timeout_s": 60}}
+    edits = ("We close at noon.", "We close at nine.")
+    with open_memory(tmp_path, config=config) as memory, opened(tmp_path / ".obra", storage) as other:
+        memory.catalog.store({"content": edits[0], "type": "decision"}, agent="coder")
+        for text in (edits[0], *(f"We bake {loaf} on day {loaf}." for loaf in range(5))):
+            memory.record_operation("decision", {"text": text})
+        memory.refresh()
+        memory.write_catalog()
+        for loaf in range(5, 12):
+            memory.record_operation("decision", {"text": f"We bake {loaf} on day {loaf}."})
+        memory.learn("What did you decide?", "We decided to buy rye from the mill.", agent="coder")
+        for name in ("decision_log", "catalog/coder"):
+            path = memory.documents.path(name)
+            path.write_text(path.read_text("utf-8").replace(*edits), "utf-8")
+        begun = time.monotonic()
+        with other.transaction("long"):
+            assert "We bake 11 on day 11." in memory.get_orchestrator_context("x", query="noon").render()
+            assert edits[0] in [fact.text for fact in memory.facts()]
+            assert len(memory.search("bake").hits) == 10
+            assert memory.get_stats()["problems"] == []
+            assert memory.state.items() == []
+            assert memory.catalog.get("M1", agent="coder").content in edits
+            assert memory.shared_decisions() == []
+            assert memory.blame("decision_log")
+            assert "get" not in [entry.call for entry in memory.audit()]
+        assert time.monotonic() - begun < 60
+        assert edits[1] in [fact.text for fact in memory.facts()]
+        assert len([fact for fact in memory.facts(standing=False) if "We bake" in fact.text]) == 12
+        items = {item.content for item in memory.catalog.items(ItemFilter())}
+        assert items == {edits[1], "We decided to buy rye from the mill."}
+        assert [entry.call for entry in memory.audit()][:2] == ["list", "get"]

@@ -29,6 +29,7 @@ from orchestra_mem.ports import WritePoint
 # A checkpoint copies the log back and waits for the disk. Refreshes make one; a record meets one only where 4,000 pages
 # (16 MB) come together without a refresh. SQLite's default of 1,000 would put it near the 99th percentile.
 _CHECKPOINT_PAGES = 4_000
+_AT_ONCE_MS = 50  # others' records hold the lock for less
 
 
 class Database(SqlDatabase):
@@ -233,6 +234,22 @@ class Database(SqlDatabase):
         with self._lock, self._translated("reading"):
             writer = self._open_writer()
             return _pragma(writer, "data_version"), writer.total_changes
+
+    def can_write_now(self) -> bool:
+        """See `SqlDatabase.can_write_now`; what else is wrong is told by the write."""
+        with self._lock:
+            writer = self._open_writer()
+            if self.read_only or self._depth:
+                return True
+            writer.execute(f"PRAGMA busy_timeout = {_AT_ONCE_MS}")
+            try:
+                writer.execute("BEGIN IMMEDIATE")
+                writer.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                return not error.sqlite_errorname.startswith("SQLITE_BUSY")
+            finally:
+                writer.execute(f"PRAGMA busy_timeout = {int(self._timeout_s * 1000)}")
+            return True
 
     def check(self) -> str | None:
         """Look through the whole file; None where it is sound, else SQLite's words for the fault."""

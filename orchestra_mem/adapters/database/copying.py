@@ -22,6 +22,10 @@ _NOT_COPIED = {
     "shared_files": "1 = 0",
     "write_leases": "1 = 0",
 }
+_TAKEN = (
+    "copy: the target has another memory already: there is something else in its {}. Name another schema or folder, "
+    "or remove that memory first where nobody wants it: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
+)
 
 
 class Copied(NamedTuple):
@@ -36,26 +40,28 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
 
     Args:
         source: it is only read; within a transaction or a snapshot of the caller's, so that it holds still.
-        target: it has the same tables, and nothing in them.
+        target: it has the same tables; in each there is nothing, or the same as in the source.
         on_table: told each table, with the number of its rows, before it is copied.
 
     Raises:
-        StorageError: something stands in the target already, or a row is not there as it was.
+        StorageError: something else stands in the target, or a row is not there as it was.
     """
     rows, digest = 0, hashlib.sha256()
     with target.transaction("copy") as connection:
         for table, columns in source.tables().items():
-            if next(_rows(target, table, columns), None) is not None:
-                raise StorageError(f"copy: the target has a memory already: there is something in its {table}")
+            is_there = next(_rows(target, table, columns), None) is not None
             count = int(source.value("copy", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
             on_table(table, count)
             names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
             sent, arrived = hashlib.sha256(), hashlib.sha256()
             found = _digested(_rows(source, table, columns), sent)
             while part := [*islice(found, _AT_ONCE)]:
-                connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
+                if not is_there:
+                    connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
             deque(_digested(_rows(target, table, columns), arrived), maxlen=0)
             if sent.digest() != arrived.digest():
+                if is_there:
+                    raise StorageError(_TAKEN.format(table))
                 raise StorageError(f"copy: what arrived in {table} is not what was sent; nothing has been copied")
             rows += count
             digest.update(f"{table} {sent.hexdigest()}\n".encode())

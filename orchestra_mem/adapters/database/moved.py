@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestra_mem.adapters.database.project_key import project_key
 from orchestra_mem.adapters.database.statements import SqlDatabase
 
 _KEY = "moved"
@@ -18,6 +19,14 @@ def moved_words(database: SqlDatabase) -> str:
     """Return those words; empty where the memory was not moved away."""
     found = database.value("opening", "SELECT value FROM project_keys WHERE name = ?", [_KEY])
     return bytes(found or b"").decode()
+
+
+def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
+    """Remove all rows of the memory in `source` from a database that it was moved away from; others stay."""
+    if moved_words(target) and project_key(target) == project_key(source):
+        take_mark_away(target)
+        for table in target.tables():
+            target.write("copy", f"DELETE FROM {table}")
 
 
 def take_mark_away(database: SqlDatabase) -> None:

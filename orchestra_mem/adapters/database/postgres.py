@@ -7,10 +7,12 @@ writers do: numbers are then given in the order in which they are committed, and
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -87,6 +89,7 @@ class PostgresDatabase(SqlDatabase):
         how: dict[str, Any] = {
             "autocommit": True, "options": options, "connect_timeout": max(2, int(busy_timeout_s)),
             "keepalives_idle": _SILENT_S,
+            "fallback_application_name": f"orchestra-mem, process {os.getpid()} on {socket.gethostname()}",
         }  # fmt: skip
         pool = self._pool = ConnectionPool(
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
@@ -246,6 +249,19 @@ class PostgresDatabase(SqlDatabase):
         """Return what differs after every commit; the first counts those of all processes, this one's included."""
         return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
 
+    def can_write_now(self) -> bool:
+        """See `SqlDatabase.can_write_now`."""
+        if self.read_only or self.in_transaction():
+            return True
+        try:
+            with self.reading("reading") as connection:
+                connection.execute(
+                    f"SELECT set_config('lock_timeout', '50ms', true); SELECT {_LOCK.format(self.schema)}"
+                )
+        except LockTimeoutError:
+            return False
+        return True
+
     def check(self) -> str | None:
         """Read every table whole; the server's words where it cannot."""
         try:
@@ -317,7 +333,8 @@ class PostgresDatabase(SqlDatabase):
     def _told(self, error: psycopg.Error | PoolTimeout, doing: str) -> StorageError:
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
-            return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+            who = self._who_writes()
+            return LockTimeoutError(f"{text}; {who} has held it: end it where it hangs, or see storage.busy_timeout_s")
         if isinstance(error, psycopg.errors.QueryCanceled):
             return StorageError(f"{text}; the server ended it: after its statement_timeout, or because it was told to")
         if isinstance(error, psycopg.errors.DiskFull):
@@ -331,9 +348,20 @@ class PostgresDatabase(SqlDatabase):
             return ServerAwayError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
         return StorageError(text)
 
+    def _who_writes(self) -> str:
+        """Name the process that holds the schema's lock, as its connection does."""
+        with suppress(psycopg.Error, PoolTimeout), self._pool.connection(_AWAY_S) as connection:
+            if (row := connection.execute(_HOLDS.format(self.schema)).fetchone()) and row[0]:
+                return str(row[0])
+        return "another process"
+
 
 # What a transaction begins with: it waits for those that came before, and all that follows sees what they have done.
 _LOCK = "pg_advisory_xact_lock(hashtextextended('orchestra-mem {}', 0))"
+_HOLDS = (
+    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted "
+    "AND (CAST(classid AS BIGINT) << 32) + CAST(objid AS BIGINT) = hashtextextended('orchestra-mem {}', 0)"
+)
 _TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
 # Each statement sees what was committed before it, whatever the server's own setting is.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"

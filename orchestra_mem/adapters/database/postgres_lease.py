@@ -51,10 +51,9 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
     connection = pool.getconn()
     try:
         # Within a transaction, as what stands between may give each to another of the server's processes.
-        connection.execute("BEGIN")
         try:
             connection.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"orchestra-mem {name} {schema}",)
+                f"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
             )
         except psycopg.errors.LockNotAvailable:
             with pool.connection() as another:
@@ -63,12 +62,15 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
         try:
             yield
         finally:
-            with suppress(psycopg.Error, PoolTimeout), pool.connection(timeout=_LEASE_S) as another:
-                another.execute(_END, values)
+            try:
+                with connection.pipeline():
+                    connection.execute(_END, values)
+                    connection.execute("COMMIT")
+            except psycopg.Error:  # cut off: the lock is gone with it, the lease is not
+                with suppress(psycopg.Error, PoolTimeout), pool.connection(timeout=_LEASE_S) as another:
+                    another.execute(_END, values)
     finally:
-        with suppress(psycopg.Error):  # cut off: the lock is gone with it
-            connection.execute("ROLLBACK")
-        pool.putconn(connection)
+        pool.putconn(connection)  # which takes back what is under way
 
 
 def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -> None:

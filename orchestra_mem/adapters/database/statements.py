@@ -59,6 +59,10 @@ class SqlDatabase(ABC):
         """Return what differs after every commit, by another process or by this one."""
 
     @abstractmethod
+    def can_write_now(self) -> bool:
+        """Return whether a write would be done at once, and not wait long for another process."""
+
+    @abstractmethod
     def check(self) -> str | None:
         """Look through all tables; None where they are sound, else the database's words for the fault."""
 
