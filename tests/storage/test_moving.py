@@ -139,6 +139,21 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
     postgres.drop(schema)
 
 
+def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """Who moves back what a server has from before the move loses nothing of what lies here."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    with open_memory(machine.project, config=SMALL) as memory:
+        work(memory, 12)
+    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
+    move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    with closing(open_database(machine.project / ".obra", server)) as database:
+        database.write("test", "DELETE FROM operations WHERE id = 12")
+    with pytest.raises(StorageError, match="another memory already"):
+        move_database(machine.project, server, file, on_table=lambda table, rows: None)
+    with closing(open_database(machine.project / ".obra", file, moving=True)) as database:
+        assert database.value("test", "SELECT count(*) FROM operations") == 12
+
+
 def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """In front matter that was there before the documents were shared, and through what is shared later."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))

@@ -22,8 +22,13 @@ def moved_words(database: SqlDatabase) -> str:
 
 
 def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
-    """Remove all rows of the memory in `source` from a database that it was moved away from; others stay."""
-    if moved_words(target) and project_key(target) == project_key(source):
+    """Remove all rows of the memory in `source` from a database that it was moved away from; others stay.
+
+    They stay as well where `source` does not have the last operation of them, as when it is an older copy.
+    """
+    last = target.rows("copy", "SELECT * FROM operations ORDER BY id DESC LIMIT 1")
+    has_all = last == source.rows("copy", "SELECT * FROM operations WHERE id = ?", [row[0] for row in last] or [0])
+    if has_all and moved_words(target) and project_key(target) == project_key(source):
         take_mark_away(target)
         for table in target.tables():
             target.write("copy", f"DELETE FROM {table}")
