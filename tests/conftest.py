@@ -26,6 +26,8 @@ START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 # The settings of who runs the tests stay out of them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:
     del os.environ[name]
+# Where Python is told to keep no compiled files, every program that a test starts compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Nor is a test's project listed among the projects of who runs it.
 os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
