@@ -50,9 +50,6 @@ help:
 
 .venv/tools.stamp: pyproject.toml | .venv/bin/python
 	$(PIP) install --editable '.[test]'
-	@# The examples of the CommonMark specification come with its source alone.
-	$(PIP) download --no-deps --no-binary markdown-it-py --dest .venv/sources \
-		"markdown-it-py==$$(.venv/bin/python -c 'from importlib.metadata import version; print(version("markdown-it-py"))')"
 	@touch .venv/package.stamp $@
 
 venv: .venv/tools.stamp

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,11 @@ START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 # The settings of who runs the tests stay out of them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:
     del os.environ[name]
+# Where Python is told to keep no compiled files, every program that a test starts compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Folders that tests make by themselves lie where pytest's do, which may be in memory.
+if root := os.environ.get("PYTEST_DEBUG_TEMPROOT"):
+    os.environ["TMPDIR"] = tempfile.tempdir = root
 # Nor is a test's project listed among the projects of who runs it.
 os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
@@ -49,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server of these tests' own, from a wheel."""
     # Not below the tests' folders, which are closed to the user that the server runs as where root starts it.
-    with TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as folder:
         server = PostgresServer(Path(folder))
         yield server
         server.stop()

@@ -58,18 +58,18 @@ def _queries(count: int) -> list[str]:
     return found
 
 
-def test_two_thousand_queries_raise_nothing(searchers: dict[str, Searcher]) -> None:
+def test_a_thousand_queries_raise_nothing(searchers: dict[str, Searcher]) -> None:
     """By words, by meaning, by both; with an embedder and without; each hit once and no more than wanted."""
     rng = random.Random("how")
     situation = Situation(now=NOW, session="s")
     answered = 0
-    for query in _queries(2_000):
+    for query in _queries(1_000):
         searcher = searchers["without" if rng.random() < 0.2 else "with vectors"]
         limit = rng.choice([0, 1, 3])
         hits = searcher.search(query, situation, mode=rng.choice(list(SearchMode)), limit=limit)
         assert len({hit.id for hit in hits}) == len(hits) <= limit, query
         answered += bool(hits)
-    assert answered > 600
+    assert answered > 300
 
 
 @pytest.mark.parametrize(("query", "language"), cases("writing_of_all_kinds_is_found"))

@@ -122,7 +122,7 @@ def test_the_first_context_shows_what_has_been_spilled_before_it(
     assert shown == [str(operation.id) for operation in memory.operations()]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(st.booleans(), min_size=7, max_size=40))
 def test_the_documents_do_not_depend_on_when(tmp_path_factory: pytest.TempPathFactory, reads: list[bool]) -> None:
     """The same operations leave the same text, whether the caller reads after each of them, some, or none."""

@@ -6,6 +6,7 @@ scenario runs in a process of its own: this file, called as a program.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ def full_index(project: Path, index: Path) -> None:
     with open_memory(project) as memory:
         memory.record_operation("note", {"text": EARLY})
         assert _found(memory, "reactor pump") == ([EARLY], "")
-        for number in range(3_000):
+        (index / "ballast").write_bytes(b"x" * (shutil.disk_usage(index).free - 200_000))
+        for number in range(300):
             memory.record_operation("note", {"text": " ".join(f"w{number * 31 + word}x" for word in range(30))})
         memory.record_operation("note", {"text": LATE})
         while "is full" not in _found(memory, "reactor pump")[1]:

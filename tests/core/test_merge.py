@@ -88,7 +88,7 @@ def merged_lines(sides: tuple[list[str], list[str], list[str]]) -> tuple[Merged,
     return found, found.text.split("\n")
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(three())
 @example((["- 13", "- 1", "- 11", "### x"], ["- 1", "- 13", "### x"], ["- 11", "- 13", "- 1", "### x"]))
 @example((["# T", "# T"], ["- both"], ["- both", "# T"]))

@@ -224,6 +224,7 @@ _words = st.text(st.sampled_from("abcde ä我,.\n`<>#"), min_size=1, max_size=30
 _contents = st.lists(st.tuples(_words, st.integers(0, 10), st.sampled_from(["ada", "bob", "global"])), max_size=12)
 
 
+@settings(max_examples=30)
 @given(_contents, st.integers(0, 400), _words)
 def test_the_budget_holds_whatever_the_items_and_the_message(
     tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, int, str]], budget: int, message: str
@@ -453,7 +454,7 @@ def test_a_change_makes_an_item_once(tmp_path: Path) -> None:
         assert counter.asked - asked[1] <= asked[1] - asked[0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.integers(0), st.integers(1, 25))
 def test_no_order_of_calls_gives_or_changes_what_is_anothers(
     tmp_path_factory: pytest.TempPathFactory, seed: int, count: int

@@ -41,7 +41,8 @@ def _first_entry(memory: OrchestratorContextManager) -> tuple[int, str]:
 
 def _go_on(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Go on until every entry and summary that stood there has become part of another."""
-    for _ in range(4):
+    before = {summary.id for summary in standing(memory)}
+    while before & {summary.id for summary in standing(memory)}:
         _record(memory, clock, 60)
         memory.refresh()
         summaries = standing(memory)
