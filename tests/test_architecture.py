@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 8_050,
-    "tests": 37_300,
+    "tests": 37_310,
     "benchmarks": 10_460,
 }
 MAX_MODULE_LINES = 400

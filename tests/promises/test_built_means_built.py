@@ -291,3 +291,13 @@ def test_a_completed_milestone_is_a_completion(memory: OrchestratorContextManage
     """As a completed task or epic is."""
     memory.record_operation("milestone_update", {"milestone": "Beta", "status": "completed"})
     assert [fact.text for fact in memory.facts(MustKeepKind.COMPLETION)] == ["status: completed (Beta)"]
+
+
+def test_how_a_loop_goes_on_is_no_decision(memory: OrchestratorContextManager) -> None:
+    """Of many tasks that ran, the one thing that was decided is the one decision."""
+    memory.record_operation("decision", {"text": "We decided to bake rye bread."})
+    for number, outcome in enumerate(["PROCEED", "CLARIFY", "RETRY", "ESCALATE"] * 5):
+        memory.record_operation(
+            "task_execution", {"title": f"Loaf {number}", "status": "completed", "decision": outcome}
+        )
+    assert [fact.text for fact in memory.facts(MustKeepKind.DECISION)] == ["We decided to bake rye bread."]
