@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from orchestra_mem import open_memory
@@ -53,3 +54,19 @@ def test_most_of_a_context_with_a_question_is_what_answers_it(tmp_path: Path) ->
         plain = memory.get_orchestrator_context("x", 60_000)
         asked = memory.get_orchestrator_context("x", 60_000, query="when was the saffron gateway down?")
         assert asked.tokens >= plain.tokens > 8_000
+
+
+def test_a_small_context_of_a_new_session_shows_what_binds(tmp_path: Path) -> None:
+    """What nothing is said in yet keeps no room: decisions, rules and roles take it, each with its day alone."""
+    said = "I'm Ana and I lead the billing team.", "We decided to host on Hetzner because it is cheap.", RULE
+    with open_memory(tmp_path) as memory:
+        for text in said:
+            memory.record_operation("message", {"role": "user", "text": text})
+        memory.flush_session()
+    with open_memory(tmp_path) as memory:
+        shown = memory.get_orchestrator_context("next", 120).render()
+        asked = memory.get_orchestrator_context("next", 200, query="Where do we host?").render()
+    for text in said:
+        assert text in shown
+        assert text in asked  # few memories answer it, and what they leave is not left empty
+    assert not re.search(r"\d\d:\d\d:\d\d", shown)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
 from orchestra_mem.core.context.continuity import USUAL_TURNS, TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part
-from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
+from orchestra_mem.core.context.rendered import OrchestratorContext, recalled_tokens, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
@@ -158,9 +158,9 @@ class EpochKeeper:
         """
         # Where search is broken no room is kept for what it would have found.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
-        share = self.settings.retrieval.context_share
-        asked = recalled is not None and share > 0 and not unavailable
-        kept_free = min(int(share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
+        asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
+        most = self._most_free(budget_tokens) if asked else 0
+        kept_free = recalled_tokens(recalled.items, most, self.counter) if recalled and most else 0
         key = budget_tokens, asked, measure_turns
         # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
         running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
@@ -168,6 +168,10 @@ class EpochKeeper:
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
+
+    def _most_free(self, budget_tokens: int) -> int:
+        """The most that a context begins with free for what is recalled."""
+        return min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without what was recalled for it.
@@ -215,7 +219,7 @@ class EpochKeeper:
         epoch: Epoch | None = running.epoch
         if new or notes:
             epoch = running.epoch.extended([*map(operation_item, new), *notes])
-        if epoch is None or (running.extended and epoch.budget_tokens - epoch.tokens < least_room):
+        if epoch is None or epoch.budget_tokens - epoch.tokens < least_room:
             running.states, running.texts = seen
             return False
         running.extended |= epoch is not running.epoch
@@ -287,7 +291,7 @@ class EpochKeeper:
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # What no part needs goes to what is recalled, where that could use it.
-            lends=not 0 < kept_free < _MOST_RECALLED_TOKENS,
+            lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
         )
         through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)

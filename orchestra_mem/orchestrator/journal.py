@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -35,8 +35,8 @@ _DID: Mapping[str, str] = {
 }  # fmt: skip
 _ASKED_FOR = {
     stem(did): did
-    for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided")
-} | {"complet": "finished", "add": "created"}  # fmt: skip
+    for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided", "executed")
+} | {"complet": "finished", "add": "created", "ran": "executed"}  # fmt: skip
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
@@ -184,10 +184,11 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     limit = None if since or session else _MOST
     if last and limit:
         limit = _number(last[1]) or (_MOST if last[2].endswith("s") else 1)
+    did = next((_ASKED_FOR[each] for each in map(stem, said) if each in _ASKED_FOR), "")
+    kind = next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None)
     return RecentQuestion(
-        since=since, until=until, limit=limit,
-        did=next((_ASKED_FOR[each] for each in map(stem, said) if each in _ASKED_FOR), ""),
-        kind=next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None),
+        since=since, until=until, limit=limit, did=did,
+        kind=None if did == "executed" and kind is WorkKind.TASK else kind,  # whatever ran is called a task
         session=int(session[1].lower() in ("last", "previous")) if session else None,
     )  # fmt: skip
 
@@ -226,16 +227,18 @@ def answer_recent(
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
         came_from.setdefault(event.operation, []).append(event)
-    wanted = None if question.session is None else [*sessions[question.session : question.session + 1]]
-    chosen = tuple(
+    fitting = [
         each
         for each in sorted(operations, key=lambda each: -each.id)
         if not (isinstance(each.data, dict) and (SHOWN in each.data or _asked_for(each) in ASKS))
         and (question.since is None or each.timestamp >= question.since)
         and (question.until is None or each.timestamp < question.until)
-        and (wanted is None or each.session in wanted)
         and _fits(question, each, came_from.get(each.id, []), item)
-    )[: question.limit]
+    ]
+    if question.session is not None:
+        wanted = _session_meant(question.session, sessions, {each.session for each in fitting})
+        fitting = [each for each in fitting if each.session == wanted]
+    chosen = tuple(fitting[: question.limit])
     if not chosen:
         return " ".join(filter(None, ["Nothing", question.did, question.kind, "is on record for that."])), ()
     changes, texts = list[WorkEvent](), list[str]()
@@ -245,6 +248,12 @@ def answer_recent(
         if not done or (question.did == "failed" and has_failed(operation)):
             texts.append(_text_of(operation))
     return "\n".join([*([told_changes(changes, item)] if changes else []), *texts]), chosen
+
+
+def _session_meant(back: int, sessions: Sequence[str], with_work: Set[str]) -> str | None:
+    """The session so far back, or the first before it in which something was done: questions alone make no session."""
+    older = (each for each in sessions[back:] if each in with_work)
+    return next(older, None) if back else sessions[0]
 
 
 def _did(event: WorkEvent) -> str:

@@ -146,13 +146,15 @@ class Indexer:
 
     def _begin(self) -> None:
         # In this order: marks of a newer index than this are refused, and read once more.
-        self._identity = self._index.identity
+        if self._identity != self._index.identity:
+            self._identity, self._ahead = self._index.identity, 0
         self._marks = self._index.marks()
         self._echoes.load(self._marks.get(_RECALLED, ""))
         self.keep_recalled()
 
     def _steps(self) -> Iterator[None]:
         """The work in pieces of some ten milliseconds, the newest of the memory first where there is a choice."""
+        self._newest()
         sessions = {session.id: session for session in self._from.log.sessions()}
         self._documents(sessions)
         yield
@@ -172,21 +174,29 @@ class Indexer:
     def _number(self, name: str) -> int:
         return int(self._marks.get(name, "0"))
 
-    def _operations(self) -> Iterator[None]:
+    def _newest(self) -> None:
+        """Take in the newest operations before all else: whoever asks most probably asks about them."""
+        indexed, last = self._number("operations"), self._from.log.last_operation()
+        first = max(indexed, self._ahead, last - _OPERATIONS_AT_ONCE)
+        if first < last:
+            self._add_operations(first, last, self._border(last))
+            self._ahead = last
+            if first == indexed:
+                self._mark("operations", last)
+
+    def _border(self, last: int) -> int:
+        """Where working memory begins: what is older stands in a document."""
         live = self._from.log.live_session()
+        return live.spilled_through + 1 if live else last + 1
+
+    def _operations(self) -> Iterator[None]:
         last = self._from.log.last_operation()
-        # Where working memory begins: what is older stands in a document.
-        border = live.spilled_through + 1 if live else last + 1
+        border = self._border(last)
         indexed = self._number("operations")
         for first in range(self._number("working"), min(border, indexed + 1), _OPERATIONS_AT_ONCE):
             self._add_operations(first - 1, min(first + _OPERATIONS_AT_ONCE, border, indexed + 1) - 1, border)
             yield
         self._mark("working", border)
-        if max(indexed, self._ahead) < last - _OPERATIONS_AT_ONCE:
-            # The newest before all others: whoever asks most probably asks about them.
-            self._add_operations(last - _OPERATIONS_AT_ONCE, last, border)
-            self._ahead = last
-            yield
         while indexed < last:
             through = min(indexed + _OPERATIONS_AT_ONCE, last)
             self._add_operations(indexed, through, border)

@@ -37,6 +37,7 @@ from orchestra_mem.types import (
     DocumentFault,
     FileState,
     Json,
+    MustKeepKind,
     MustKeepStatus,
     Operation,
     OperationFilter,
@@ -226,7 +227,9 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         document = SessionDocument.parse(text)
         numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
-        removed = self._ledger.must_keeps(status=MustKeepStatus.REMOVED) if document.summaries() else []
+        # By kind, as the index has them: else all facts are looked through.
+        gone = MustKeepStatus.REMOVED
+        removed = self._ledger.must_keeps(kinds=[*MustKeepKind], status=gone) if document.summaries() else []
 
         def now(block: str) -> str:
             block = with_states(block, facts)

@@ -80,6 +80,7 @@ def test_answer_is_told_from_changes_of_work() -> None:
     """The oldest first, each change once; a failure says why, and of many changes the first are told."""
     assert ask("what did we create?")[0] == (
         'Epic #5 "User authentication" was created; Story #10 "Login" was created; Story #11 "Signup" was created'
+        '; Story #11 "Signup": status in progress, was none'
     )
     assert "timeout after 30 s" in ask("show the last failed task")[0]
     assert ask("what did we rename")[0] == "Nothing renamed is on record for that."

@@ -17,6 +17,7 @@ from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import intents_from_json, read_line
 from orchestra_mem.orchestrator.intents.slots import numbers_in, priority_in
 from tests.builders import cases
+from tests.timing import assert_linear
 
 
 def _of(action: Action, **slots: object) -> Intent:
@@ -27,6 +28,12 @@ PLAIN = {
     line: replace(intents_from_json(json.dumps({"intents": [said]}))[0], sure=1.0)
     for line, said in cases("plain_commands")
 }
+
+
+@pytest.mark.parametrize("unit", [".", "!", "<"])
+def test_a_run_of_signs_is_read_in_linear_time(unit: str) -> None:
+    """Each sign is a word of its own, and not held against each of the others."""
+    assert_linear(lambda size: read_line(unit * size), 1_992)
 
 
 @pytest.mark.parametrize(("line", "intent"), PLAIN.items(), ids=list(PLAIN))

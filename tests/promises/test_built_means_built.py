@@ -87,10 +87,11 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
 
 
 def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContextManager) -> None:
-    """Among thousands that are not in the index yet, what was recorded last is found by the first search."""
+    """Among thousands that are not in the index yet, what was recorded last is found, by each search."""
     record(memory, 4_000, say="Step {n}: the crate was moved to the next shelf.")
-    memory.record_operation("step", {"text": "The garnet parser was seen."})
-    assert memory.search("garnet parser").hits[0].chunk.source == "op 4001"
+    for last, name in enumerate(("garnet parser", "amber lexer"), 4_001):
+        memory.record_operation("step", {"text": f"The {name} was seen."})
+        assert memory.search(name).hits[0].chunk.source == f"op {last}"
 
 
 def test_the_index_follows_a_record_within_ten_seconds(tmp_path: Path, memory: OrchestratorContextManager) -> None:
@@ -224,6 +225,15 @@ def test_the_last_session_is_the_one_before_this(tmp_path: Path) -> None:
         assert "Alpha" not in answer
 
 
+def test_a_session_of_questions_is_not_the_last_session(tmp_path: Path) -> None:
+    """The last session is the last in which something was done; what was made and finished in it is told as both."""
+    _day(tmp_path, 'create an epic "Alpha"', 'create a story "Login" in epic 1', "finish 2")
+    _day(tmp_path, "What did we do in the last session?")
+    (answer,) = _day(tmp_path, "What did we do in the last session?")
+    assert 'Epic #1 "Alpha" was created' in answer
+    assert 'Story #2 "Login": status done, was pending' in answer
+
+
 def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> None:
     """The epic stands in the project's state, what was finished and what is stuck in the session's summary too."""
     epic = [f'create a story "Story {name}" in epic 1' for name in "ABC"]
@@ -247,11 +257,15 @@ def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
         orchestrator.execute('create an epic "Alpha"')
         orchestrator.execute('create a story "Login" in epic 1')
+        orchestrator.execute('create a story "Pages" in epic 1')
+        orchestrator.execute('create a task "Draw the page" in story 3')
+        orchestrator.execute_task(4, "true")
         orchestrator.execute_task(2, "true")
-        orchestrator.execute('create a task "Draw the page" in story 2')
+        assert 'Created Task #5 "Ink it"' in orchestrator.execute('create a task "Ink it" in story 3').text
         answer = orchestrator.execute("What was the last task executed?").text
     assert "Login" in answer
     assert "Draw the page" not in answer
+    assert "Ink it" not in answer
 
 
 class Audit:
@@ -277,3 +291,13 @@ def test_a_completed_milestone_is_a_completion(memory: OrchestratorContextManage
     """As a completed task or epic is."""
     memory.record_operation("milestone_update", {"milestone": "Beta", "status": "completed"})
     assert [fact.text for fact in memory.facts(MustKeepKind.COMPLETION)] == ["status: completed (Beta)"]
+
+
+def test_how_a_loop_goes_on_is_no_decision(memory: OrchestratorContextManager) -> None:
+    """Of many tasks that ran, the one thing that was decided is the one decision."""
+    memory.record_operation("decision", {"text": "We decided to bake rye bread."})
+    for number, outcome in enumerate(["PROCEED", "CLARIFY", "RETRY", "ESCALATE"] * 5):
+        memory.record_operation(
+            "task_execution", {"title": f"Loaf {number}", "status": "completed", "decision": outcome}
+        )
+    assert [fact.text for fact in memory.facts(MustKeepKind.DECISION)] == ["We decided to bake rye bread."]

@@ -166,7 +166,7 @@ class SqlDraftStore(Stored):
     def drafts(self, session: str | None = None) -> list[SummaryDraft]:
         """Return the drafts of a session's summaries, or of all, in the order of the summaries."""
         condition, values = matching(
-            {f"summary IN (SELECT id FROM summaries WHERE session = {SESSION_NUMBER})": session}
+            {f"(SELECT session FROM summaries WHERE id = summary) = {SESSION_NUMBER}": session}
         )
         return self._database.find("listing drafts", _DRAFTS, f"{condition} ORDER BY summary", values)
 

@@ -17,6 +17,7 @@ _FRAME = re.compile(
 _NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
 _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
+_TIMED = re.compile(r"^(#{1,6} \[\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d\]")
 _FIELD = re.compile(r"\*\*([^*\n]+)\*\*:(?: (.*))?")
 _TALK = re.compile(r"Message: (.+) \(op \d+\)")
 _SPEECH = frozenset(map(label, SPEECH_FIELDS)) | {"Input"}
@@ -28,7 +29,7 @@ def section_as_read(text: str) -> str:
     lines = text.splitlines()
     if lines and lines[0].startswith("# "):
         lines = [line for line in lines if not _FRAME.fullmatch(line)]
-    told = [line for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
+    told = [_TIMED.sub(r"\1]", line) for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
     if all(_HEADING.fullmatch(line) or not line.strip() for line in told):
         return ""
     return as_form("\n".join(told))

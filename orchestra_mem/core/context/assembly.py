@@ -175,15 +175,19 @@ class _Layout:
             rest -= shares[part]
         room = shares[Part.OPERATIONS] + self._fill_stable(shares)
         start_tokens = int(room * self._fill_at_start)
-        self._fills[Part.OPERATIONS].fill(start_tokens)
+        unused = start_tokens - self._fills[Part.OPERATIONS].fill(start_tokens)
+        if self._fill_at_start == 1:  # nothing is kept for operations to come
+            self._lend(unused, (Part.DECISIONS, Part.WORK_PLAN, Part.PROJECT_STATE, Part.SHARED, Part.SESSION))
         return self._laid_out(number, budget_tokens, shares, room, start_tokens, preamble)
 
     def _fill_stable(self, shares: Mapping[Part, int]) -> int:
         """Fill the stable parts, each within its share, then with what others left; returns what operations get."""
         pool = sum(shares[part] - self._fills[part].fill(shares[part]) for part in STABLE_PARTS)
-        if not self._lends:
-            return 0
-        for part in STABLE_PARTS:
+        return self._lend(pool, STABLE_PARTS) if self._lends else 0
+
+    def _lend(self, pool: int, parts: Sequence[Part]) -> int:
+        """Fill parts further with what others left, in this order; returns what still is left."""
+        for part in parts:
             fill = self._fills[part]
             if not fill.complete:
                 before = fill.used

@@ -160,6 +160,13 @@ def _share(tokens: int, whole: int) -> str:
     return f" ({tokens / whole:.0%})" if whole else ""
 
 
+def recalled_tokens(items: Sequence[Item], most: int, counter: TokenCounter) -> int:
+    """Count what recalled memories can use of so many tokens: what they take in full, or all of it."""
+    fill = PartFill(items, border_line(Part.RECALLED, ""), counter)
+    used = fill.fill(most)
+    return used if fill.complete else most
+
+
 def with_recalled(
     context: OrchestratorContext,
     items: Sequence[Item],

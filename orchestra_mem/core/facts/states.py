@@ -36,8 +36,8 @@ _OUTCOMES = {
 }
 # What a loop decides of its next turn is over with that turn.
 _LOOP_OUTCOMES = frozenset(
-    "proceed continue retry stop skip abort wait replan escalate approved approve accept accepted reject go next yes "
-    "no ok done complete completed finish finished".split()
+    "proceed clarify continue retry stop skip abort wait replan escalate approved approve accept accepted reject go "
+    "next yes no ok done complete completed finish finished".split()
 )
 _GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
 _GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure

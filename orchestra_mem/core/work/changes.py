@@ -124,7 +124,7 @@ def told_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem]) -
     changes = [change for change in reversed(net_changes(events)) if change.field not in _UNTOLD]
     created = {change.item for change in changes if change.field == CREATED}
     told: list[NetChange | WorkEvent] = [
-        *(each for each in changes if each.field == CREATED or each.item not in created),
+        *(each for each in changes if each.field in (CREATED, "status") or each.item not in created),
         *notes,
     ]
     lines = [_line(each, item(each.item).name) for each in told[:_TOLD_AT_MOST]]

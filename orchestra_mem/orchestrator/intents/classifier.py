@@ -39,6 +39,7 @@ QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u20
 _GRAMS = (3, 4, 5)
 _MENDED_FROM = 4  # letters
 _MOST_PAIRS = 60
+_MOST_TELLING = 60  # words that may tell which of two items waits; each token is held against each of them
 _BARRED = -1e3  # less than any sum of scores that a way without a barred step has
 _DOT = "\u00b7"
 TWO_SIDED = frozenset({"depend", "block", "unblock"})
@@ -132,7 +133,7 @@ def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool)
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
-    telling = [(place, each) for place, each in enumerate(seen_as) if each not in _SAYS_LITTLE]
+    telling = [(place, each) for place, each in enumerate(seen_as) if each not in _SAYS_LITTLE][:_MOST_TELLING]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
