@@ -53,6 +53,8 @@ _MAX_EPOCHS = 4  # budgets that callers alternate between
 _MOST_RECALLED_TOKENS = 8_000  # what search could recall at most is seldom more
 # Where no more than this is left beside what is recalled, all of it is used at once: every token counts.
 _SMALL_TOKENS = 500
+# So few are read anew in no time: the room for what is recalled may differ from question to question.
+_CHANGING_TOKENS = 1_000
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
@@ -159,8 +161,9 @@ class EpochKeeper:
         # Where search is broken no room is kept for what it would have found.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
-        most = self._most_free(budget_tokens) if asked else 0
-        kept_free = recalled_tokens(recalled.items, most, self.counter) if recalled and most else 0
+        kept_free = self._most_free(budget_tokens) if asked else 0
+        if recalled is not None and kept_free and budget_tokens <= _CHANGING_TOKENS:
+            kept_free = recalled_tokens(recalled.items, kept_free, self.counter)
         key = budget_tokens, asked, measure_turns
         # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
         running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
@@ -219,7 +222,8 @@ class EpochKeeper:
         epoch: Epoch | None = running.epoch
         if new or notes:
             epoch = running.epoch.extended([*map(operation_item, new), *notes])
-        if epoch is None or epoch.budget_tokens - epoch.tokens < least_room:
+        may_end = running.extended or running.epoch.budget_tokens <= _CHANGING_TOKENS
+        if epoch is None or (may_end and epoch.budget_tokens - epoch.tokens < least_room):
             running.states, running.texts = seen
             return False
         running.extended |= epoch is not running.epoch
