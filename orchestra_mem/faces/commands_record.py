@@ -147,13 +147,12 @@ def import_git(
     agent: Annotated[
         str | None, Option("--agent", metavar="NAME", help="The agent to record the commits under.")
     ] = None,
-    patches: Annotated[bool, flag("--patches", "Also each changed file with its patch, before its commit.")] = False,
 ) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
 
     Example: orchestra-mem import git . --limit 500
     """
-    return _import(run, build.open_git_history(path, limit=limit, agent=agent, patches=patches))
+    return _import(run, build.open_git_history(path, limit=limit, agent=agent))
 
 
 @command(of=importing, name="jsonl")

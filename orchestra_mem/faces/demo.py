@@ -7,8 +7,6 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,9 +34,6 @@ _SMALL_CONFIG: dict[str, object] = {
     "orchestrator": {"context_window": {"max_tokens": WINDOW_TOKENS}, "session_compression_ratio": 0.5},
     "compaction": {"window_share": 0.55, "verbatim_window_s": 0}, "entries": {"max_chars": 240},
 }  # fmt: skip
-# A history of fewer commits does not fill the window often enough: then each changed file is an operation as well.
-_FEW_COMMITS = 150
-_MOST_OPERATIONS = 600
 # Small enough to be read whole on a terminal.
 _SHOWN_CONTEXT_TOKENS = 1_000
 # An example of a summary covers no more operations than a screen holds.
@@ -63,14 +58,11 @@ def demo(
     """
     source = run.project if run.given is not None and repo == Path() else repo
     history = build.open_git_history(source, limit=limit)
-    patches = history.total < _FEW_COMMITS
-    if patches:
-        history = thinned(build.open_git_history(source, limit=limit, patches=True), _MOST_OPERATIONS)
     folder = _folder(keep)
     if not run.debug:
         logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
     if not run.as_json:
-        run.show(*_opening(history, limit, folder, patches=patches))
+        run.show(*_opening(history, limit, folder))
     config = _SMALL_CONFIG | {"project": {"name": source.resolve().name or "project"}}
     with build.open_memory(folder, config=config) as memory:
         record, expansion = _replay(run, memory, history, folder)
@@ -87,21 +79,6 @@ def _folder(keep: Path | None) -> Path:
     except OSError as error:
         raise StorageError(f"{keep} cannot be made: {error.strerror or error}") from error
     return keep.resolve()
-
-
-def thinned(history: History, most: int) -> History:
-    """Thin a history of commits with patches out to some `most` operations: each commit with its share of files."""
-    room = most // history.total - 1
-
-    def some() -> Iterator[HistoryOperation]:
-        for _, commit in groupby(history.operations, key=lambda operation: operation.position):
-            files = 0
-            for operation in commit:
-                files += operation.type == "file_change"
-                if operation.type != "file_change" or files <= room:
-                    yield operation
-
-    return replace(history, operations=some())
 
 
 def _replay(
@@ -147,15 +124,13 @@ def _replay(
     return record, expansion
 
 
-def _opening(history: History, limit: int, folder: Path, *, patches: bool) -> Iterator[RenderableType]:
-    """Say what is about to happen; with `patches` changed files are operations too."""
+def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableType]:
+    """Say what is about to happen."""
     from rich.text import Text
 
     much = f"It has {counted(history.total, 'commit')}."
     if history.total >= limit:
         much = f"The newest {history.total:,} of its commits are taken (--limit)."
-    if patches:
-        much += f" That is little, so each file that they changed is an operation too ({_MOST_OPERATIONS:,} at most)."
     yield Text(
         f"Each commit of {history.source} is recorded as an operation, and followed by a context for a model with a "
         f"window of only {WINDOW_TOKENS:,} tokens. {much}"
