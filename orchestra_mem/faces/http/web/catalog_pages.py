@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote
 
@@ -28,13 +27,6 @@ _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
 _DAY_END = "T23:59:59Z"
 
 
-class Kept(StrEnum):
-    """Whether an item expires."""
-
-    ALWAYS = "always"
-    EXPIRING = "expiring"
-
-
 class FactsForm(ListForm, FactQuery):
     """Which facts are wanted."""
 
@@ -42,7 +34,6 @@ class FactsForm(ListForm, FactQuery):
 class ItemsForm(ListForm, CatalogQuery):
     """Which items are wanted."""
 
-    kept: Kept | None = None
     hidden: bool = False
 
 
@@ -63,18 +54,13 @@ def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query
 
 @router.get("/catalog")
 def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query()]) -> Response:
-    """List the items that the caller may see, newest first; those that expire in the order that they go."""
+    """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
-    where = replace(
-        form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,),
-        stays=None if form.kept is None else form.kept is Kept.ALWAYS,
-    )  # fmt: skip
+    where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
     pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
     items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
     agents = sorted(catalog.get_stats(agent=caller.agent))
-    return render(
-        request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType], kept=[*Kept]
-    )
+    return render(request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType])
 
 
 @router.get("/catalog/{memory_id}")
