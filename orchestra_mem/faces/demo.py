@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from orchestra_mem import build
-from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import CommandResult, Invocation, command, recall_views, views
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import DocumentName
@@ -48,9 +47,6 @@ def demo(
     run: Invocation,
     repo: Annotated[Path, Option("--repo", metavar="PATH", help="The repository.")] = Path(),
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
-    keep: Annotated[
-        Path | None, Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one.")
-    ] = None,
 ) -> CommandResult:
     """Record a git history in a new memory with a small window, and show what it keeps. Takes under a minute.
 
@@ -58,7 +54,7 @@ def demo(
     """
     source = run.project if run.given is not None and repo == Path() else repo
     history = build.open_git_history(source, limit=limit)
-    folder = _folder(keep)
+    folder = Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))
     if not run.debug:
         logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
     if not run.as_json:
@@ -67,18 +63,6 @@ def demo(
     with build.open_memory(folder, config=config) as memory:
         record, expansion = _replay(run, memory, history, folder)
     return CommandResult(record, lambda: _view(record, expansion))
-
-
-def _folder(keep: Path | None) -> Path:
-    if keep is None:
-        return Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))
-    if (keep / build.HOME).exists():
-        raise StorageError(f"{keep} has a memory already; name a folder without one, so that nothing is mixed into it")
-    try:
-        keep.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{keep} cannot be made: {error.strerror or error}") from error
-    return keep.resolve()
 
 
 def _replay(
