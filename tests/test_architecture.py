@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_580,
+    "orchestra_mem": 54_250,
     "orchestra_mem/core": 12_690,
     "orchestra_mem/core/context": 1_170,
     "orchestra_mem/core/documents": 3_520,
@@ -55,13 +55,13 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 5_070,
-    "orchestra_mem/adapters": 11_260,
+    "orchestra_mem/adapters": 11_140,
     "orchestra_mem/memory": 3_200,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_770,
-    "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 8_050,
-    "tests": 37_250,
+    "orchestra_mem/compression": 1_880,
+    "orchestra_mem/faces": 7_860,
+    "tests": 37_020,
     "benchmarks": 10_460,
 }
 MAX_MODULE_LINES = 400
