@@ -101,7 +101,7 @@ def _cut(history: list[Recorded], options: Options) -> list[Recorded]:
 
 
 def _own_history() -> list[Recorded]:
-    found = open_git_history(CHECKOUT, patches=True).operations
+    found = open_git_history(CHECKOUT).operations
     return [Recorded(kind=op.type, data=op.data, time=op.timestamp or _START) for op in found]
 
 

@@ -91,8 +91,7 @@ class ItemFilter:
     """Which items are wanted; what is empty or None does not matter.
 
     An item passes if it has one of `tags`, refers to one of `references`, and all words of `text` stand in it. Newest
-    first, or those of the highest priority; of what passes `offset` are left out, and at most `limit` given. `stays`
-    wants those that never expire; False wants the others, the first to expire first.
+    first, or those of the highest priority; of what passes `offset` are left out, and at most `limit` given.
     """
 
     agents: Sequence[str] | None = None
@@ -104,7 +103,6 @@ class ItemFilter:
     offset: int = 0
     by_priority: bool = False
     references: Sequence[str] = ()
-    stays: bool | None = None
 
 
 class ItemFigures(NamedTuple):

@@ -45,24 +45,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_690,
-    "orchestra_mem/core": 12_690,
-    "orchestra_mem/core/context": 1_170,
+    "orchestra_mem": 54_450,
+    "orchestra_mem/core": 12_700,
+    "orchestra_mem/core/context": 1_180,
     "orchestra_mem/core/documents": 3_520,
     "orchestra_mem/core/facts": 1_590,
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 3_880,
+    "orchestra_mem/orchestrator": 3_890,
     "orchestra_mem/tiers": 5_080,
-    "orchestra_mem/adapters": 11_320,
-    "orchestra_mem/memory": 3_210,
+    "orchestra_mem/adapters": 11_210,
+    "orchestra_mem/memory": 3_250,
     "orchestra_mem/home": 380,
-    "orchestra_mem/retrieval": 1_770,
-    "orchestra_mem/compression": 1_910,
-    "orchestra_mem/faces": 8_060,
-    "tests": 37_390,
-    "benchmarks": 10_460,
+    "orchestra_mem/retrieval": 1_780,
+    "orchestra_mem/compression": 1_880,
+    "orchestra_mem/faces": 7_870,
+    "tests": 37_210,
+    "benchmarks": 10_480,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -228,8 +228,6 @@ def test_a_real_small_model_says_only_what_the_item_says(tmp_path: Path, clock: 
         before = _store(memory)
         assert memory.compression.work()
         after = memory.catalog.get(before.id)
-        (stats,) = memory.compression.stats()
-        assert (stats["content"], stats["tried"]) == ("item", 1)
         if after != before:
             assert after.summary_method == f"extractive + {qwen_gguf.stem}"
             assert RULE in after.summary

@@ -217,13 +217,6 @@ class Compression:
             for name in [f"S{each.id}"]
         ]
 
-    def stats(self) -> list[dict[str, Json]]:
-        """For each model and kind of content: how often it was tried, what came of it, and how long it took."""
-        found: dict[tuple[str, str], list[Trial]] = {}
-        for trial in self.trials.trials(limit=_LOOKED_THROUGH):
-            found.setdefault((trial.model, trial.content), []).append(trial)
-        return [_stats(model, content, trials) for (model, content), trials in sorted(found.items())]
-
     def problems(self) -> list[Json]:
         """Return what is wrong with the model, since when, and in what words."""
         model = self.model
@@ -265,20 +258,3 @@ class Compression:
 
 def _problem(words: str, since: str | None) -> Json:
     return {"subject": "language model", "since": since, "problem": words}
-
-
-def _stats(model: str, content: str, trials: Sequence[Trial]) -> dict[str, Json]:
-    made = [trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED]
-    seconds = sum(trial.seconds for trial in made)
-    counts: dict[str, Json] = {
-        verdict.name.lower(): sum(trial.verdict is verdict for trial in trials) for verdict in TrialVerdict
-    }
-    return {
-        "model": model,
-        "content": content,
-        "tried": len(made),
-        **counts,
-        "seconds": round(seconds / len(made), 3) if made else 0.0,
-        "answer_tokens": sum(trial.answer_tokens for trial in made),
-        "fault": next((trial.fault for trial in trials if trial.fault), None),
-    }

@@ -11,13 +11,10 @@ from orchestra_mem.catalog_types import (
     AuditEntry,
     CatalogStatistics,
     InjectedItem,
-    Injection,
     ItemStatus,
     MemoryItem,
-    SelectedItem,
 )
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import short_time, table_of
 
 
@@ -44,21 +41,6 @@ def catalog_stats_view(found: Mapping[str, CatalogStatistics]) -> Iterator[Rende
 
     columns = "agent|items>|tokens>|oldest (UTC)|cleaned up (UTC)"
     return table_of(list(found), row, columns, empty="no items", wide=False)
-
-
-def injection_view(found: Injection) -> Iterator[RenderableType]:
-    """Show the answer of `catalog relevant`: what is put in, with the four parts of each score."""
-
-    def row(each: SelectedItem) -> Sequence[str | Text]:
-        item, parts = each.item, each.relevance
-        scores = (parts.score, parts.recency, parts.tags, parts.affinity, parts.priority)
-        cost = item.tokens if each.whole else item.summary_tokens
-        text = item.content if each.whole else f"(in short) {item.summary}"
-        return [f"M{item.number}", *(f"{score:.2f}" for score in scores), f"{cost:,}", text]
-
-    columns = "|score>|recency>|tags>|affinity>|priority>|tokens>|says"
-    yield from table_of(found.items, row, columns, empty="nothing is given")
-    yield Text(f"{found.tokens:,} tokens, {len(found.items):,} of {counted(found.candidates, 'item')}", style="dim")
 
 
 def audit_view(found: Sequence[AuditEntry]) -> Iterator[RenderableType]:

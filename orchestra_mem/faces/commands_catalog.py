@@ -1,4 +1,4 @@
-"""Commands of the catalog: list, show, add, edit, remove, expire, purge, stats, export, import, relevant."""
+"""Commands of the catalog: list, show, add, edit, remove, expire, purge, stats, export, import."""
 
 from __future__ import annotations
 
@@ -285,30 +285,6 @@ def bring_in(
         done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
     return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
-
-
-@command(of=group)
-def relevant(
-    memory: OrchestratorContextManager,
-    message: Annotated[str, Argument(metavar="MESSAGE", help="What the agent is to be told; - reads it from stdin.")],
-    agent: Annotated[str, Option("--agent", metavar="NAME", callback=agent_name, help="Which agent.")],
-    max_tokens: Annotated[
-        int | None, Option("--max-tokens", min=0, metavar="N", help="The budget. Default: that of the settings.")
-    ] = None,
-    text: Annotated[bool, flag("--text", "The text as it is put before the message, instead.")] = False,
-) -> CommandResult:
-    """Show what an agent would be given with a message, each item with the four parts of its relevance.
-
-    Exits with 1 if there is nothing.
-
-    Example: orchestra-mem catalog relevant "How do we deploy?" --agent reviewer --max-tokens 500
-    """
-    found = memory.relevant(_text(message) or "", agent=agent, max_tokens=max_tokens)
-    return CommandResult(
-        found,
-        found.text if text else lambda: catalog_views.injection_view(found),
-        exit_code=0 if found.items else FAILED,
-    )
 
 
 def _fields(**given: Any) -> dict[str, Any]:

@@ -212,14 +212,13 @@ class SummariesAction(StrEnum):
 
     LIST = "list"
     REDO = "redo"
-    STATS = "stats"
 
 
 @command("Ask")
 def summaries(
     run: Invocation,
     action: Annotated[
-        SummariesAction, Argument(metavar="ACTION", help="List them, redo one by the model, or count its successes.")
+        SummariesAction, Argument(metavar="ACTION", help="List them, or redo one by the model.")
     ] = SummariesAction.LIST,
     reference: Annotated[str | None, Argument(metavar="ID", help="For redo: which one, as in S12.")] = None,
     session: SessionOption = None,
@@ -236,9 +235,6 @@ def summaries(
     with run.open() as memory:
         if reference is not None:
             return _redo(memory, reference)
-        if action is SummariesAction.STATS:
-            stats = memory.compression.stats()
-            return CommandResult(stats, lambda: recall_views.stats_view(stats))
         found = memory.compression.stories(memory.losses(session, limit=limit or None))
     return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
 

@@ -147,13 +147,12 @@ def import_git(
     agent: Annotated[
         str | None, Option("--agent", metavar="NAME", help="The agent to record the commits under.")
     ] = None,
-    patches: Annotated[bool, flag("--patches", "Also each changed file with its patch, before its commit.")] = False,
 ) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
 
     Example: orchestra-mem import git . --limit 500
     """
-    return _import(run, build.open_git_history(path, limit=limit, agent=agent, patches=patches))
+    return _import(run, build.open_git_history(path, limit=limit, agent=agent), [])
 
 
 @command(of=importing, name="jsonl")
@@ -163,9 +162,10 @@ def import_jsonl(
     operation_type: Annotated[
         str, Option("--type", metavar="TYPE", help="The type of operations whose line does not name one.")
     ] = "imported",
-    skip_bad: Annotated[bool, flag("--skip-bad", "Skip faulty lines, list them, and exit with 1.")] = False,
 ) -> CommandResult:
     """Record the lines of a file of JSON objects. A second time records only what is new.
+
+    Faulty lines are told and passed over; then it exits with 1.
 
     A line may have type, data, tokens, agent, critical, timestamp and idempotency_key; without data the whole object
     is the data.
@@ -176,21 +176,14 @@ def import_jsonl(
     Example: orchestra-mem import jsonl talk.jsonl --type message
     """
     faults: list[HistoryFault] = []
-    history = build.open_jsonl_history(
-        file, operation_type=operation_type, on_fault=faults.append if skip_bad else None
-    )
-    return _import(run, history, faults if skip_bad else None, "" if skip_bad else "--skip-bad skips such lines")
+    history = build.open_jsonl_history(file, operation_type=operation_type, on_fault=faults.append)
+    return _import(run, history, faults)
 
 
 def _import(
-    run: Invocation,
-    history: History,
-    faults: list[HistoryFault] | None = None,
-    advice: str = "",
-    *,
-    dry_run: bool | None = None,
+    run: Invocation, history: History, faults: list[HistoryFault], *, dry_run: bool | None = None
 ) -> CommandResult:
-    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`.
+    """Record a history. `faults` collects what cannot be recorded.
 
     `dry_run` is None for a command that has none; what was found is not told by kinds then.
     """
@@ -207,13 +200,11 @@ def _import(
             done = so_far
             bar.update(task, completed=found.position)
 
-        on_fault = None if faults is None else faults.append
         try:
-            import_history(memory, history, dry_run=bool(dry_run), on_operation=step, on_fault=on_fault)
+            import_history(memory, history, dry_run=bool(dry_run), on_operation=step, on_fault=faults.append)
         except HistoryError as error:
-            words = f"{error}. Before it: {_counted(done)}"
-            raise HistoryError(f"{words}. {advice}" if advice else words) from error
-    return _imported(run, history, done, types, faults or [], dry_run=dry_run)
+            raise HistoryError(f"{error}. Before it: {_counted(done)}") from error
+    return _imported(run, history, done, types, faults, dry_run=dry_run)
 
 
 def _imported(

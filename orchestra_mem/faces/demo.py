@@ -7,15 +7,12 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from orchestra_mem import build
-from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import CommandResult, Invocation, command, recall_views, views
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import DocumentName
@@ -36,9 +33,6 @@ _SMALL_CONFIG: dict[str, object] = {
     "orchestrator": {"context_window": {"max_tokens": WINDOW_TOKENS}, "session_compression_ratio": 0.5},
     "compaction": {"window_share": 0.55, "verbatim_window_s": 0}, "entries": {"max_chars": 240},
 }  # fmt: skip
-# A history of fewer commits does not fill the window often enough: then each changed file is an operation as well.
-_FEW_COMMITS = 150
-_MOST_OPERATIONS = 600
 # Small enough to be read whole on a terminal.
 _SHOWN_CONTEXT_TOKENS = 1_000
 # An example of a summary covers no more operations than a screen holds.
@@ -53,9 +47,6 @@ def demo(
     run: Invocation,
     repo: Annotated[Path, Option("--repo", metavar="PATH", help="The repository.")] = Path(),
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
-    keep: Annotated[
-        Path | None, Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one.")
-    ] = None,
 ) -> CommandResult:
     """Record a git history in a new memory with a small window, and show what it keeps. Takes under a minute.
 
@@ -63,45 +54,15 @@ def demo(
     """
     source = run.project if run.given is not None and repo == Path() else repo
     history = build.open_git_history(source, limit=limit)
-    patches = history.total < _FEW_COMMITS
-    if patches:
-        history = thinned(build.open_git_history(source, limit=limit, patches=True), _MOST_OPERATIONS)
-    folder = _folder(keep)
+    folder = Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))
     if not run.debug:
         logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
     if not run.as_json:
-        run.show(*_opening(history, limit, folder, patches=patches))
+        run.show(*_opening(history, limit, folder))
     config = _SMALL_CONFIG | {"project": {"name": source.resolve().name or "project"}}
     with build.open_memory(folder, config=config) as memory:
         record, expansion = _replay(run, memory, history, folder)
     return CommandResult(record, lambda: _view(record, expansion))
-
-
-def _folder(keep: Path | None) -> Path:
-    if keep is None:
-        return Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))
-    if (keep / build.HOME).exists():
-        raise StorageError(f"{keep} has a memory already; name a folder without one, so that nothing is mixed into it")
-    try:
-        keep.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{keep} cannot be made: {error.strerror or error}") from error
-    return keep.resolve()
-
-
-def thinned(history: History, most: int) -> History:
-    """Thin a history of commits with patches out to some `most` operations: each commit with its share of files."""
-    room = most // history.total - 1
-
-    def some() -> Iterator[HistoryOperation]:
-        for _, commit in groupby(history.operations, key=lambda operation: operation.position):
-            files = 0
-            for operation in commit:
-                files += operation.type == "file_change"
-                if operation.type != "file_change" or files <= room:
-                    yield operation
-
-    return replace(history, operations=some())
 
 
 def _replay(
@@ -147,15 +108,13 @@ def _replay(
     return record, expansion
 
 
-def _opening(history: History, limit: int, folder: Path, *, patches: bool) -> Iterator[RenderableType]:
-    """Say what is about to happen; with `patches` changed files are operations too."""
+def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableType]:
+    """Say what is about to happen."""
     from rich.text import Text
 
     much = f"It has {counted(history.total, 'commit')}."
     if history.total >= limit:
         much = f"The newest {history.total:,} of its commits are taken (--limit)."
-    if patches:
-        much += f" That is little, so each file that they changed is an operation too ({_MOST_OPERATIONS:,} at most)."
     yield Text(
         f"Each commit of {history.source} is recorded as an operation, and followed by a context for a model with a "
         f"window of only {WINDOW_TOKENS:,} tokens. {much}"

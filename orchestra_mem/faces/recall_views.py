@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,7 +17,7 @@ from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit
 from orchestra_mem.serialize import dump_json
-from orchestra_mem.types import Json, Summary
+from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
 _PASSAGE_CHARS = 280
@@ -185,16 +185,3 @@ def _verdict(story: SummaryStory) -> str:
     if story.trial is not None:
         return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
     return story.summary.verdict or "no model was asked"
-
-
-def stats_view(stats: Sequence[Mapping[str, Json]]) -> Iterator[RenderableType]:
-    """Show the answer of `summaries stats`."""
-    if not stats:
-        yield Text("no model was asked to summarise yet")
-    counts = ("content", "accepted", "retried", "no_better", "rejected", "failed", "skipped", "seconds")
-    for model in dict.fromkeys(str(row["model"]) for row in stats):
-        yield Text(model, style="bold")
-        yield from table_of(
-            [row for row in stats if row["model"] == model], lambda row: [str(row[name]) for name in counts],
-            "content|used>|on retry>|no better>|rejected>|failed>|not tried>|seconds>", empty="", wide=False,
-        )  # fmt: skip

@@ -143,7 +143,7 @@ def test_the_users_own_settings_change_nothing(repository: Repository, monkeypat
     """Colours, signatures, formats, context, prefixes, another repository in the environment: all overridden."""
     repository.commit("one", {"a.txt": b"".join(b"%d\n\n" % number for number in range(30))})
     repository.commit("two", {"a.txt": b"".join(b"%d\n\n" % (number + (number in (5, 9))) for number in range(30))})
-    plain = _read(repository.path), _changes(repository.path)
+    plain = _read(repository.path)
     for name, value in {
         "color.ui": "always", "color.diff": "always", "log.showSignature": "true", "log.showRoot": "false",
         "log.date": "relative", "log.abbrevCommit": "true", "log.diffMerges": "separate", "core.quotePath": "true",
@@ -155,7 +155,7 @@ def test_the_users_own_settings_change_nothing(repository: Repository, monkeypat
     other = Repository(repository.path.parent / "other")
     other.commit("another repository's")
     monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
-    assert (_read(repository.path), _changes(repository.path)) == plain
+    assert _read(repository.path) == plain
 
 
 def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repository, tmp_path: Path) -> None:
@@ -196,125 +196,6 @@ def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: R
     assert _data(next(operations))["subject"] == "one"
     with pytest.raises(HistoryError, match=f"could not read the history of .*{blob[:12]}"):
         next(operations)
-
-
-# Patches
-
-
-def _changes(path: Path) -> list[tuple[object, ...]]:
-    """Path, lines added, lines deleted and patch of the files, commits by their subject."""
-    return [
-        (data["path"], data["added"], data["deleted"], data["patch"]) if found.type == "file_change"
-        else (data["subject"],)
-        for found in open_git_history(path, patches=True).operations
-        if (data := _data(found))
-    ]  # fmt: skip
-
-
-def test_with_patches_each_changed_file_comes_before_its_commit(repository: Repository) -> None:
-    """Titled by path and lines, at the commit's time and place in the history, with a key of its own."""
-    first = repository.commit("one", {"a.txt": b"1\n2\n"})
-    second = repository.commit("two", {"a.txt": b"1\n3\n", "b c.txt": b"x"})
-    found = list(open_git_history(repository.path, agent="ada", patches=True).operations)
-    assert [(each.type, each.position, each.idempotency_key) for each in found] == [
-        ("file_change", 1, f"git:{first}:a.txt"), ("commit", 1, f"git:{first}"),
-        ("file_change", 2, f"git:{second}:a.txt"), ("file_change", 2, f"git:{second}:b c.txt"),
-        ("commit", 2, f"git:{second}"),
-    ]  # fmt: skip
-    assert found[2] == HistoryOperation(
-        type="file_change",
-        data={"title": "a.txt (+1 -1)", "commit": second, "path": "a.txt", "added": 1, "deleted": 1,
-              "patch": "@@ -1,2 +1,2 @@\n 1\n-2\n+3"},
-        timestamp=found[4].timestamp, idempotency_key=f"git:{second}:a.txt", agent="ada",
-        place=f"{repository.path}, commit {second[:12]}, a.txt", position=2,
-    )  # fmt: skip
-    assert _data(found[3])["patch"] == "@@ -0,0 +1 @@\n+x\n\\ No newline at end of file"
-    commits = [each for each in found if each.type == "commit"]
-    assert commits == list(open_git_history(repository.path, agent="ada").operations)
-
-
-def test_a_file_without_lines_to_compare_says_what_became_of_it(repository: Repository) -> None:
-    """Binary, empty, another mode, kept from comparing by its attributes."""
-    repository.commit("made", {"bin": b"\0\1", "empty": b"", "lock": b"1\n", ".gitattributes": b"lock -diff\n"})
-    (repository.path / "bin").chmod(0o755)
-    repository.commit("changed", {"lock": b"2\n"})
-    assert _changes(repository.path) == [
-        (".gitattributes", 1, 0, "@@ -0,0 +1 @@\n+lock -diff"),
-        ("bin", None, None, "new file mode 100644\n(binary, or not to be compared)"),
-        ("empty", 0, 0, "new file mode 100644"),
-        ("lock", None, None, "new file mode 100644\n(binary, or not to be compared)"),
-        ("made",),
-        ("bin", None, None, "old mode 100644\nnew mode 100755"),
-        ("lock", None, None, "(binary, or not to be compared)"),
-        ("changed",),
-    ]
-
-
-def test_a_long_patch_is_clipped_at_the_end_of_a_line(repository: Repository) -> None:
-    """About 1,500 characters of any script, and how many lines there are more; so too of a single long line."""
-    repository.commit("long", {
-        "lines": b"".join(b"line %04d\n" % number for number in range(1_000)), "one": b"x" * 3_000_000,
-        "wide": "ß𝄞".encode() * 900 + b"\n", "latin": b"caf\xe9\n" * 2_000,
-    })  # fmt: skip
-    latin, lines, one, wide = (str(patch) for _, _, _, patch in (c for c in _changes(repository.path) if len(c) == 4))
-    assert lines.startswith("@@ -0,0 +1,1000 @@\n+line 0000\n+line 0001\n")
-    *shown, last, more = lines.splitlines()
-    assert (last, more) == (f"+line {len(shown) - 1:04}", f"… {1_000 - len(shown):,} more lines")
-    assert 1_450 < len(lines) < 1_550
-    assert one == "@@ -0,0 +1 @@\n… 2 more lines"
-    assert wide == "@@ -0,0 +1 @@\n… 1 more line"
-    assert latin.splitlines()[1] == "+café"
-
-
-def test_no_content_is_taken_for_the_beginning_of_a_file(repository: Repository) -> None:
-    """Lines that look like a patch's own, hashes, NULs behind what git looks at, carriage returns."""
-    tricky = b"diff --git a/x b/x\n" + b"a" * 40 + b"\n@@ -1 +1 @@\n-- a/x\n++ b/x\nBinary files a and b differ\n"
-    repository.commit("one", {"t.txt": b"\n", "u.txt": b"-\n"})
-    repository.commit("two", {"t.txt": tricky, "u.txt": b"x\r\ry\n" + b"z" * 9_000 + b"\n\0\n"})
-    changes = _changes(repository.path)
-    assert [change[0] for change in changes] == ["t.txt", "u.txt", "one", "t.txt", "u.txt", "two"]
-    assert str(changes[3][3]).splitlines()[1:] == ["-", *(f"+{line}" for line in tricky.decode().splitlines())]
-    assert str(changes[4][3]).startswith("@@ -1 +1,3 @@\n--\n+x\r\ry\n")
-
-
-def test_renames_links_submodules_and_merges_have_patches_too(repository: Repository, tmp_path: Path) -> None:
-    """Of a file that became a link both halves; of a merge nothing; of a submodule the commits that it went to."""
-    repository.commit("base", {"old": b"1\n", "kind": b"text\n"})
-    other = Repository(tmp_path / "other")
-    pinned = other.commit("other's")
-    repository.git("mv", "old", "new")
-    (repository.path / "kind").unlink()
-    (repository.path / "kind").symlink_to("new")
-    repository.git("update-index", "--add", "--cacheinfo", f"160000,{pinned},sub")
-    (repository.path / "sub").mkdir()
-    repository.git("config", "diff.submodule", "log")
-    repository.git("config", "diff.mnemonicPrefix", "true")
-    repository.commit("moved")
-    repository.git("checkout", "--quiet", "-b", "side", "HEAD~1")
-    repository.commit("side", {"s": b"s\n"})
-    repository.git("merge", "--quiet", "--no-ff", "-m", "merged", "main")
-    changes = _changes(repository.path)
-    assert [change[0] for change in changes if len(change) == 1] == ["base", "moved", "side", "merged"]
-    after = {change[0]: change[3] for change in changes[3:] if len(change) == 4}
-    assert after == {
-        "kind": "@@ -1 +0,0 @@\n-text\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file",
-        "new": "@@ -0,0 +1 @@\n+1", "old": "@@ -1 +0,0 @@\n-1", "s": "@@ -0,0 +1 @@\n+s",
-        "sub": f"@@ -0,0 +1 @@\n+Subproject commit {pinned}",
-    }  # fmt: skip
-
-
-def test_reading_patches_may_stop_half_way_and_tells_gits_failures(repository: Repository) -> None:
-    """As reading without them: both processes end with the reading."""
-    for number in range(30):
-        repository.commit(f"number {number}", {"a": b"%d\n" % number})
-    operations = open_git_history(repository.path, patches=True).operations
-    assert next(operations).type == "file_change"
-    operations.close()  # type: ignore[attr-defined]
-    assert list(operations) == []
-    blob = repository.git("rev-parse", "HEAD:a").decode().strip()
-    (repository.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(HistoryError, match=f"could not read the history of .*{blob[:12]}"):
-        list(open_git_history(repository.path, patches=True).operations)
 
 
 def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Repository) -> None:

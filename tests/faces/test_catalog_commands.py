@@ -167,21 +167,6 @@ def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: P
     assert "write: [bob]" in stocked.errors
 
 
-def test_what_an_agent_would_be_given_is_shown_with_its_reasons(stocked: Program) -> None:
-    """The four parts of each score, whose sum it is; the text as it is; nothing exits with 1."""
-    found = stocked.json("catalog", "relevant", "When do we deploy?", "--agent", "ada")
-    assert (found["agent"], found["candidates"], found["problem"]) == ("ada", 2, "")
-    first = found["items"][0]
-    parts = {name: round(value, 2) for name, value in first["relevance"].items()}
-    assert parts == {"score": 0.99, "recency": 0.3, "tags": 0.4, "affinity": 0.2, "priority": 0.09}
-    assert (first["item"]["number"], first["whole"]) == (2, True)
-    shown = stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada")
-    assert "M2    0.99      0.30   0.40       0.20       0.09" in shown
-    assert shown.endswith("tokens, 2 of 2 items\n")
-    assert stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada", "--text") == found["text"]
-    stocked("catalog", "relevant", "deploy", "--agent", "ada", "--max-tokens", "0", exit_code=1)
-
-
 def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> None:
     """Filtered by agent, call, outcome and item; what agents were really given is counted."""
     stocked("catalog", "remove", "M1", "--agent", "ada", exit_code=1)
@@ -194,8 +179,8 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
     assert "write: [global]" in " ".join(stocked("audit", "--outcome", "refused").split())
     assert stocked.json("audit", "--since", "2099-01-01") == []
     assert stocked("audit", "injections") == "nothing was given to agents\n"
-    stocked("catalog", "relevant", "deploy", "--agent", "ada")  # a preview does not count
     with open_memory(stocked.folder) as memory:
+        memory.relevant("deploy", agent="ada")  # a preview does not count
         memory.inject("deploy", agent="ada", max_tokens=30)
     (given,) = stocked.json("audit", "injections", "--unused", "1")
     expected = {"agent": "ada", "item": item, "times": 1, "messages": 1, "token_share": 1.0, "unused": 1}

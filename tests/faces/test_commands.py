@@ -72,21 +72,19 @@ def test_record_hands_on_every_option(run: Any) -> None:
     assert [op["critical"] for op in run.json("ops")] == [True, False]
 
 
-def test_import_jsonl_skips_bad_lines_only_when_told_to(run: Any) -> None:
-    """Without, it stops at the line and keeps what stands before it; with, it tells each and exits with 1."""
+def test_import_jsonl_tells_bad_lines_and_records_the_others(run: Any) -> None:
+    """Each with its place, and it exits with 1; lines that were mended are recorded the next time."""
     file = run.folder / "log.jsonl"
     file.write_text('{"a": 1}\nnot json\n{"type": "x\\ny"}\n{"b": 2}\n')
-    run("import", "jsonl", file, exit_code=1)
-    assert f"{file}:2: is no JSON" in run.errors
-    assert run.errors.endswith("Before it: recorded 1 operation. --skip-bad skips such lines\n")
-    stopped = run.json("import", "jsonl", file, exit_code=1)["error"]["message"]
-    assert "Before it: recorded 0 operations; 1 had been recorded before. --skip-bad" in stopped
-    assert [op["data"] for op in run.json("ops")] == [{"a": 1}]
-    done = run.json("import", "jsonl", file, "--skip-bad", "--type", "line", exit_code=1)
-    assert (done["recorded"], done["known"]) == (1, 1)
+    done = run.json("import", "jsonl", file, exit_code=1)
+    assert (done["recorded"], done["known"]) == (2, 0)
     assert [fault["place"] for fault in done["faults"]] == [f"{file}:2", f"{file}:3"]
     assert f"skipped: {file}:2: is no JSON" in run.errors
-    assert [(op["type"], op["data"]) for op in run.json("ops")] == [("imported", {"a": 1}), ("line", {"b": 2})]
+    assert [op["data"] for op in run.json("ops")] == [{"a": 1}, {"b": 2}]
+    file.write_text('{"a": 1}\n{"c": 3}\n{"type": "x"}\n{"b": 2}\n')
+    done = run.json("import", "jsonl", file, "--type", "line")
+    assert (done["recorded"], done["known"], done["faults"]) == (2, 2, [])
+    assert [op["type"] for op in run.json("ops")] == ["imported", "imported", "line", "x"]
 
 
 def test_what_ops_prints_can_be_imported_elsewhere(filled: Any, tmp_path: Path) -> None:

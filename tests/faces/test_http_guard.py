@@ -60,10 +60,9 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
         },
     }  # fmt: skip
     form: dict[str, dict[str, str]] = {
-        "/catalog": {"content": "x", "ci_source": "b"}, "/catalog/{memory_id}": {"do": "forget"},
+        "/catalog/{memory_id}": {"do": "forget"},
         "/conflicts/{conflict}": {"keep": "machine"}, "/edit/{name}": {"text": "x", "opened": ""},
-        "/versions/{name}": {"version": "1"}, "/work": {"kind": "task", "title": "x"},
-        "/work/{item}": {"status": "done"},
+        "/versions/{name}": {"version": "1"},
     }  # fmt: skip
     found = []
     for method, route in served.routes:

@@ -61,22 +61,16 @@ def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
     shown = filled("summaries")
     assert "no model was asked" in shown
     assert f"S{listed[0]['id']}" in shown
-    assert filled("summaries", "stats") == "no model was asked to summarise yet\n"
-    assert filled.json("summaries", "stats") == []
 
 
 def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> None:
-    """The answer says what the model came to; stats count it."""
+    """The answer says what the model came to."""
     standing = [each["id"] for each in served.json("summaries") if each["parent"] is None]
     done = {number: served.json("summaries", "redo", f"S{number}") for number in standing}
     better = [number for number, answer in done.items() if answer["verdict"] == "accepted"]
     assert {answer["verdict"] for answer in done.values()} <= {"accepted", "no better than the extract"}
     for number, answer in done.items():
         assert answer["method"] == ("extractive + good" if number in better else "extractive")
-    rows = served.json("summaries", "stats")
-    assert {row["model"] for row in rows} == {"good"}
-    assert sum(row["tried"] for row in rows) == len(standing)
-    assert "good" in served("summaries", "stats")
     assert better
     assert "with the next refresh" in served("summaries")
     served("refresh")
@@ -91,7 +85,7 @@ def test_what_cannot_be_redone_is_said(served: Program) -> None:
     assert "there is no summary S999" in served.errors
     served("summaries", "redo", exit_code=2)
     assert "give redo, and only redo, the number of a summary" in served.errors
-    served("summaries", "stats", "S1", exit_code=2)
+    served("summaries", "list", "S1", exit_code=2)
 
 
 def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:

@@ -105,7 +105,7 @@ class SqlCatalogStore(Stored):
     def items(self, where: ItemFilter) -> list[MemoryItem]:
         """Return the items that pass a filter, in its order."""
         condition, values = _passing(where)
-        first = "priority DESC" if where.by_priority else "expires" if where.stays is False else "timestamp DESC"
+        first = "priority DESC" if where.by_priority else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
         return self._database.find(
             "listing the catalog", _ITEMS, tail, [*values, limit_of(where.limit), max(0, where.offset)]
@@ -302,7 +302,6 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
-        "CASE WHEN expires IS NULL THEN 1 ELSE 0 END = ?": where.stays,
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }

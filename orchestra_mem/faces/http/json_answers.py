@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from starlette.responses import JSONResponse
 
 from orchestra_mem.faces.http.answer_schemas import page_of, schema_of
@@ -15,13 +15,11 @@ from orchestra_mem.serialize import dump_json, to_json
 
 MOST = 1_000
 MOST_TOKENS = 16_777_216
-FORM = "form"
-"""The context in which the fields of a form are checked."""
 
 
-def _no_text(value: object, info: ValidationInfo) -> object:
-    """Refuse "5" and true, which pydantic takes for numbers; 5.0 is one, and in a form all fields are texts."""
-    if isinstance(value, str | bool) and info.context != FORM:
+def _no_text(value: object) -> object:
+    """Refuse "5" and true, which pydantic takes for numbers; 5.0 is one."""
+    if isinstance(value, str | bool):
         raise ValueError("give a number, without quotes")
     return value
 

@@ -121,8 +121,8 @@ def test_what_was_refused_is_told_in_plain_words(served: Served) -> None:
         assert "<h1>Not found</h1>" in page.text
         assert told in page.text
         assert "Nothing was changed." not in page.text
-    page = served.client.post("/work", data={"kind": "epic", "title": "x" * 501})
-    assert page.status_code == 409
+    page = served.client.post("/conflicts/3f9a1c", data={"keep": "theirs"})
+    assert page.status_code == 422
     assert "<h1>Refused</h1>" in page.text
     assert "Nothing was changed." in page.text
 

@@ -1,9 +1,8 @@
-"""Pages of what agents have learnt and who looked at it: facts, the catalog with forms to store and forget, audit."""
+"""Pages of what agents have learnt and who looked at it: facts, the catalog, audit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote
 
@@ -11,12 +10,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from orchestra_mem.catalog_types import AccessOutcome, ItemStatus, ItemType
-from orchestra_mem.core.catalog.item_drafts import ItemDraft
-from orchestra_mem.faces.http import catalog_routes
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
 from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.history_routes import AuditQuery, FactQuery
-from orchestra_mem.faces.http.web.forms import ListForm, Sent, read, see_other
+from orchestra_mem.faces.http.web.forms import ListForm, Sent, see_other
 from orchestra_mem.faces.http.web.pages import Pager, render
 from orchestra_mem.types import MustKeepKind
 
@@ -25,14 +22,6 @@ router = APIRouter(include_in_schema=False)
 _PAGE = 50
 _MOST_ITEMS = 5  # of an entry of the audit trail
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
-_DAY_END = "T23:59:59Z"
-
-
-class Kept(StrEnum):
-    """Whether an item expires."""
-
-    ALWAYS = "always"
-    EXPIRING = "expiring"
 
 
 class FactsForm(ListForm, FactQuery):
@@ -42,7 +31,6 @@ class FactsForm(ListForm, FactQuery):
 class ItemsForm(ListForm, CatalogQuery):
     """Which items are wanted."""
 
-    kept: Kept | None = None
     hidden: bool = False
 
 
@@ -63,39 +51,19 @@ def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query
 
 @router.get("/catalog")
 def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query()]) -> Response:
-    """List the items that the caller may see, newest first; those that expire in the order that they go."""
+    """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
-    where = replace(
-        form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,),
-        stays=None if form.kept is None else form.kept is Kept.ALWAYS,
-    )  # fmt: skip
+    where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
     pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
     items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
     agents = sorted(catalog.get_stats(agent=caller.agent))
-    return render(
-        request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType], kept=[*Kept]
-    )
+    return render(request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType])
 
 
 @router.get("/catalog/{memory_id}")
 def show_item(request: Request, caller: Asker, memory_id: str) -> Response:
     """Show an item with all that is known of it."""
     return render(request, "catalog_item.html", item=caller.memory.catalog.get(memory_id, agent=caller.agent))
-
-
-@router.post("/catalog")
-def store_item(caller: Asker, sent: Sent) -> Response:
-    """Store an item, or strengthen the one that says the same; what is left empty is found out."""
-    given: dict[str, object] = {**sent}
-    given["tags"] = [tag.strip() for tag in sent.get("tags", "").split(",") if tag.strip()] or ""
-    if (priority := sent.get("priority", "")[:3]).isdecimal():
-        given["priority"] = int(priority)
-    if expires := given.get("expires"):
-        given["expires"] = f"{expires}{_DAY_END}"
-    if given.pop("stays", ""):
-        given["expires"] = None
-    stored = catalog_routes.store_item(caller, read(ItemDraft, given))
-    return see_other(f"/catalog/{stored.headers['location'].rpartition('/')[2]}")
 
 
 @router.post("/catalog/{memory_id}")

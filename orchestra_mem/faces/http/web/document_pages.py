@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from orchestra_mem.errors import DocumentError, InvalidItemError, StorageError
 from orchestra_mem.faces.editing import differing_lines
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import Sent, read, see_other
+from orchestra_mem.faces.http.web.forms import Sent, see_other
 from orchestra_mem.faces.http.web.pages import Form, render
 from orchestra_mem.faces.http.web.rendered_markdown import pieces_of
 from orchestra_mem.serialize import from_microseconds
@@ -21,6 +21,7 @@ router = APIRouter(include_in_schema=False)
 
 # A form holds a text twice, and of each byte up to three: what is larger goes beyond `server.max_body_bytes`.
 _MOST_CHARS = 400_000
+_MOST_DIGITS = 10
 _DONE = {
     "saved": "Saved. The text before is kept as a version.",
     "merged": "Saved, together with what was written meanwhile. The text before is kept as a version.",
@@ -97,12 +98,6 @@ class VersionsForm(Form):
     newer: Number | None = Field(None, alias="to")
 
 
-class RestoredVersion(Form):
-    """Which version is put back."""
-
-    version: Number
-
-
 @router.get("/versions/{name:path}")
 def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
     """List the earlier versions of a document, and what has changed between two of them, or since one."""
@@ -115,8 +110,10 @@ def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotate
 @router.post("/versions/{name:path}")
 def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
     """Put an earlier version of a document back."""
-    wanted = read(RestoredVersion, {"version": sent.get("version", "")})
-    memory.documents.restore(name, wanted.version)
+    version = sent.get("version", "")
+    if not (version.isdecimal() and len(version) < _MOST_DIGITS):
+        raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is no number of a version"])
+    memory.documents.restore(name, int(version))
     return _back("documents", name, "restored")
 
 

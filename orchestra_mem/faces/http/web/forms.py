@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, HTTPException, Request
-from pydantic import BaseModel, ValidationError
 from starlette.responses import RedirectResponse
 
-from orchestra_mem.core.catalog.item_drafts import faults_of
-from orchestra_mem.errors import InvalidItemError
-from orchestra_mem.faces.http.json_answers import FORM
 from orchestra_mem.faces.http.web.pages import Form, PageNumber
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 100
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class ListForm(Form):
@@ -45,18 +39,6 @@ async def _sent(request: Request) -> dict[str, str]:
 
 Sent = Annotated[dict[str, str], Depends(_sent)]
 """The fields of a form, by their names."""
-
-
-def read(model: type[_Model], given: Mapping[str, object]) -> _Model:
-    """Read a form as the API reads a body; what was left empty is not given.
-
-    Raises:
-        InvalidItemError: with every fault.
-    """
-    try:
-        return model.model_validate({name: value for name, value in given.items() if value != ""}, context=FORM)
-    except ValidationError as error:
-        raise InvalidItemError(faults_of(error)) from None
 
 
 def see_other(address: str) -> RedirectResponse:

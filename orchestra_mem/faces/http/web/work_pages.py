@@ -1,4 +1,4 @@
-"""Pages of work: the tree of milestones, epics, stories and tasks; one of them; forms to add and to move."""
+"""Pages of work: the tree of milestones, epics, stories and tasks; one of them. It is changed in the work plan."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from orchestra_mem.core.work.transitions import TRANSITIONS
-from orchestra_mem.faces.http import work_routes
 from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import ListForm, Sent, read, see_other
+from orchestra_mem.faces.http.web.forms import ListForm
 from orchestra_mem.faces.http.web.pages import render
-from orchestra_mem.faces.http.work_routes import NewItem, StatusChange, WorkQuery
+from orchestra_mem.faces.http.work_routes import WorkQuery
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
-    PARENT_KINDS,
     WorkFilter,
     WorkItem,
-    WorkKind,
     WorkProgress,
     WorkStatus,
 )
@@ -56,7 +52,7 @@ def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Que
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
     return render(
         request, "work.html", tree=tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
-        form=form, kinds=[kind for kind in WorkKind if kind is not WorkKind.SUBTASK],
+        form=form,
     )  # fmt: skip
 
 
@@ -79,22 +75,4 @@ def show_item(request: Request, memory: OwnMemory, item: int) -> Response:
     """Show an item with its progress, its changes, what it waits for and what is below it."""
     found = work_record(memory, item, _MOST_EVENTS)
     below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
-    return render(
-        request, "work_item.html", **found, below=below, moves=TRANSITIONS[found["item"].status],
-        kinds=[kind for kind, parents in PARENT_KINDS.items() if found["item"].kind in parents],
-    )  # fmt: skip
-
-
-@router.post("/work")
-def add_item(memory: OwnMemory, sent: Sent) -> Response:
-    """Create an item; the page of its parent is shown again, or the tree."""
-    item = read(NewItem, sent)
-    work_routes.add_work(memory, item)
-    return see_other(f"/work/{item.parent}" if item.parent else "/work")
-
-
-@router.post("/work/{item}")
-def move_item(memory: OwnMemory, item: int, sent: Sent) -> Response:
-    """Move an item to another status."""
-    work_routes.move_work(memory, item, read(StatusChange, sent))
-    return see_other(f"/work/{item}")
+    return render(request, "work_item.html", **found, below=below)
