@@ -135,11 +135,6 @@ class Lifecycle:
 
     def record(self, draft: OperationDraft) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
-        if self._parts.database.in_transaction():
-            raise StorageError(
-                "recording: this thread is making changes together, which may all be taken back, and the operation "
-                "with them; record it after they are made"
-            )
         operation, created = self._parts.log.append(draft.operation, lambda: new_session(self._parts.clock()))
         if created:
             try:

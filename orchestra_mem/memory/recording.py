@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from orchestra_mem.catalog_types import MAX_NAME_CHARS
 from orchestra_mem.core.context.items import as_form
 from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
-from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.errors import InvalidOperationError, StorageError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import Operation, Session, SessionStatus, UnrecordedOperation
@@ -53,7 +53,13 @@ def make_draft(
 
     Raises:
         InvalidOperationError: something is no JSON or out of range; `path` leads to it.
+        StorageError: this thread is making changes together.
     """
+    if parts.database.in_transaction():
+        raise StorageError(
+            "recording: this thread is making changes together, which may all be taken back, and the operation "
+            "with them; record it after they are made"
+        )
     name = _name("operation_type", kind)
     reported = _tokens(tokens)
     time = parts.clock().astimezone(UTC) if timestamp is None else _time(timestamp)
