@@ -130,6 +130,23 @@ def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Pa
     assert all("keep part 159" in context.render() for context in contexts)
 
 
+def test_who_has_flushed_refreshes_when_the_model_reports_a_full_window(memory: OrchestratorContextManager) -> None:
+    """Its own flush is taken for nobody else's refresh."""
+    memory.record_operation("note", {"text": "We decided to keep it."})
+    memory.flush_session()
+    refreshes: list[Refreshed] = []
+
+    def told(sender: object, refreshed: Refreshed) -> None:
+        refreshes.append(refreshed)
+
+    memory.events.refreshed.connect(told)
+    memory.record_operation("note", {"text": "We decided to bake it."})
+    memory.context_tracker.set_usage(DUE + 500)
+    memory.record_operation("note", {"text": "We decided to sell it."})
+    memory.get_orchestrator_context("next")
+    assert len(refreshes) == 1
+
+
 def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
     """Who recorded beside the one that has refreshed so far does it when that one is there no more."""
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}

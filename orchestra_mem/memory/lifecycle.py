@@ -278,9 +278,9 @@ class Lifecycle:
         """Begin a new epoch, and let the window hold what that does; its tokens."""
         self._parts.epochs.end_epochs()
         used = self.context(for_operation, self.default_budget).tokens
-        self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
+        noted = self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
         self._parts.tracker.reset(to=used)
-        self._refreshed_at = self.last_id
+        self._refreshed_at = max(noted, self.last_id)
         return used
 
     def extract_facts(self, most: int) -> None:

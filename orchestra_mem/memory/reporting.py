@@ -148,12 +148,14 @@ class Reporter:
         except (DocumentError, StorageReadOnlyError) as error:
             self.failed(document, error)
 
-    def note_refresh(self, before_tokens: int, used_tokens: int) -> None:
-        """Keep for the window's history how full it was before a refresh, and after it."""
+    def note_refresh(self, before_tokens: int, used_tokens: int) -> int:
+        """Keep for the window's history how full it was before a refresh and after it; behind which operation."""
+        last = 0
         with self.noting("window history"):
             last, now = self.log.last_operation(), self.clock()
             refresh = WindowRefresh(operation=last, time=now, before_tokens=before_tokens, used_tokens=used_tokens)
             self.log.add_refresh(refresh)
+        return last
 
     def log_refresh(self, done: Refreshed) -> None:
         """Log what a refresh did, and whether it took longer than it should."""
