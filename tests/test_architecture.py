@@ -62,7 +62,7 @@ MAX_LINES = {
     "orchestra_mem/compression": 1_880,
     "orchestra_mem/faces": 7_870,
     "tests": 37_220,
-    "benchmarks": 10_480,
+    "benchmarks": 10_490,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
