@@ -53,7 +53,8 @@ class CatalogParts:
 
     def work(self) -> bool:
         """Learn from an exchange, or else write the documents and clean up; whether there may be more."""
-        if not self.can_write_now():
+        waits = self.learner.waits or self.documents.due or self.catalog.cleanup_due
+        if not waits or not self.can_write_now():
             return False
         if self.learner.waits:
             self.learner.work(1)
