@@ -124,6 +124,8 @@ class EventLog(Protocol):
 
     def add_refresh(self, refresh: WindowRefresh) -> None: ...
 
+    def last_refresh(self) -> int: ...
+
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
         """Give id, time and tokens of the newest operations, some `limit` of them, and the refreshes among them.
 

@@ -169,9 +169,9 @@ class Reporter:
 
     def used_since_refresh(self, after: int, through: int) -> int | None:
         """Tell the tokens in use behind operation `through` if some process refreshed behind `after`, else None."""
-        operations, refreshes = self.log.window_usage(0)
-        if not refreshes or refreshes[-1].operation <= after:
+        if self.log.last_refresh() <= after:
             return None
+        operations, refreshes = self.log.window_usage(0)
         known = [each for each in operations if each[0] <= through]
         return past_usage(known, refreshes)[-1].used_tokens
 

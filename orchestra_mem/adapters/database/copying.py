@@ -22,6 +22,7 @@ _NOT_COPIED = {
     "shared_files": "1 = 0",
     "write_leases": "1 = 0",
 }
+_ALTERED = "copy: what arrived in {} is not what was sent; nothing has been copied"
 _TAKEN = (
     "copy: the target has another memory already: there is something else in its {}. Name another schema or folder, "
     "or remove that memory first where nobody wants it: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
@@ -60,9 +61,7 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
                     connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", part)
             deque(_digested(_rows(target, table, columns), arrived), maxlen=0)
             if sent.digest() != arrived.digest():
-                if is_there:
-                    raise StorageError(_TAKEN.format(table))
-                raise StorageError(f"copy: what arrived in {table} is not what was sent; nothing has been copied")
+                raise StorageError((_TAKEN if is_there else _ALTERED).format(table))
             rows += count
             digest.update(f"{table} {sent.hexdigest()}\n".encode())
     return Copied(rows, digest.hexdigest())

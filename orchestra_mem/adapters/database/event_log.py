@@ -202,13 +202,16 @@ class SqlEventLog(Stored):
         """Note that the window was refreshed."""
         self._database.write("refresh", _REFRESHES.insert(), _REFRESHES.values(refresh))
 
+    def last_refresh(self) -> int:
+        """Return the operation behind which the window was refreshed last, 0 where it never was."""
+        return int(self._database.value("reading refreshes", "SELECT coalesce(max(operation), 0) FROM refreshes"))
+
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
         """See `ports.EventLog`."""
         doing, begin = "reading the window's past", max(0, self.last_operation() - limit)
         query = "SELECT coalesce(max(operation), ?) FROM refreshes WHERE operation <= ?"
         begin = int(self._database.value(doing, query, (begin, begin)))
         query = "SELECT id, timestamp, tokens FROM operations WHERE id > ? ORDER BY id"
-        rows = [
-            (id_, from_microseconds(time), tokens) for id_, time, tokens in self._database.rows(doing, query, (begin,))
-        ]
+        found = self._database.rows(doing, query, (begin,))
+        rows = [(id_, from_microseconds(time), tokens) for id_, time, tokens in found]
         return rows, self._database.find(doing, _REFRESHES, "WHERE operation >= ? ORDER BY id", (begin,))

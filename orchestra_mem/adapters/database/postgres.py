@@ -253,11 +253,10 @@ class PostgresDatabase(SqlDatabase):
         """See `SqlDatabase.can_write_now`."""
         if self.read_only or self.in_transaction():
             return True
+        query = f"SELECT set_config('lock_timeout', '50ms', true); SELECT {_LOCK.format(self.schema)}"
         try:
             with self.reading("reading") as connection:
-                connection.execute(
-                    f"SELECT set_config('lock_timeout', '50ms', true); SELECT {_LOCK.format(self.schema)}"
-                )
+                connection.execute(query)
         except LockTimeoutError:
             return False
         return True
