@@ -24,7 +24,7 @@ PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
 help:
 	@echo 'make demo    replay a git history through the memory and show what it keeps (REPO=path, default: here)'
-	@echo 'make test    run all tests, with the share of lines they reach (ARGS=... goes to pytest)'
+	@echo 'make test    run all tests (ARGS=... goes to pytest; ARGS=--cov tells the share of lines they reach)'
 	@echo 'make bench   run all benchmarks (QUICK=1: under a minute each; DATA=folder: other recordings)'
 	@echo 'make lint    check style and format'
 	@echo 'make types   check types'
@@ -73,7 +73,7 @@ demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
 test: venv models browser
-	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --cov --cov-report=term $(ARGS)
+	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 bench: venv models
 	@failed=; \

@@ -58,7 +58,7 @@ _END = re.compile(
 # The same for ASCII, where only white space behind makes an end. A set in front lets the engine skip to candidates; the
 # look back keeps it from starting again inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]+")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
 _SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled when first needed: that is slow

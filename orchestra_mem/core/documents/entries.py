@@ -154,7 +154,8 @@ def is_critical(operation_type: str, data: Json) -> bool:
     """
     if operation_type == "decision":
         return True
-    status = str(data.get("status", "")).lower() if isinstance(data, dict) else ""
+    status = data.get("status") if isinstance(data, dict) else None
+    status = status.lower() if isinstance(status, str) else ""
     if status in {"failed", "error"}:
         return True
     return status in {"completed", "done"} and bool(_LARGE_WORK.search(f"{operation_type} {flat(data, 4_000)}"))
