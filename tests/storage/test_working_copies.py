@@ -24,7 +24,8 @@ from orchestra_mem.adapters.files.shared import SharedDocumentStore
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.core.documents.copies import Copy
-from orchestra_mem.errors import LockTimeoutError
+from orchestra_mem.errors import LockTimeoutError, ServerAwayError
+from orchestra_mem.types import SharedFile
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.promises.conftest import work
@@ -211,6 +212,29 @@ def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine
         until(lambda: all(f"## Notes {number}" in desk.text() for number in range(2)))
         there.refresh()
         until(lambda: laptop.text() == desk.text())
+
+
+def test_what_is_taken_out_after_a_cut_stays_out(
+    laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the server had stored it when the connection was cut, and nobody here had heard of that."""
+    put = SqlSharedFiles.put
+    cut: list[SharedFile] = []
+
+    def cut_once(self: SqlSharedFiles, file: SharedFile, *, known: int) -> int:
+        revision = put(self, file, known=known)
+        if not cut and file.machine == "laptop" and "a mistake" in (file.text or ""):
+            cut.append(file)
+            laptop.edit("- a mistake\n", "")
+            raise ServerAwayError("the connection was cut")
+        return revision
+
+    monkeypatch.setattr(SqlSharedFiles, "put", cut_once)
+    with laptop.open(), desk.open():
+        laptop.edit("## Decisions", "## Notes\n\n- a note\n- a mistake\n\n## Decisions")
+        until(lambda: cut and "- a mistake" not in desk.text() and "- a note" in desk.text())
+        until(lambda: laptop.files() == desk.files())
+        assert "- a mistake" not in laptop.text()
 
 
 def test_a_folder_with_another_memorys_documents_is_refused(

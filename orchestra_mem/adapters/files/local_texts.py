@@ -19,6 +19,9 @@ CREATE TABLE IF NOT EXISTS copies (
     name TEXT PRIMARY KEY, revision INTEGER NOT NULL, state TEXT NOT NULL, stamp INTEGER, text BLOB
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (id INTEGER PRIMARY KEY, name TEXT NOT NULL, stamp INTEGER, text BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sending (
+    name TEXT PRIMARY KEY, sent BLOB NOT NULL, stamp INTEGER, text BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 """
 _GONE, _UNKNOWN = "gone", "unknown"
@@ -115,10 +118,24 @@ class LocalTexts:
 
     def remember(self, name: str, copy: Copy) -> None:
         """Remember what a copy holds now."""
-        packed = zlib.compress(encode(copy.text), level=1)
         with self._open() as connection:
-            connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", (name, copy.stamp, packed))
+            row = name, copy.stamp, _packed(copy.text)
+            connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", row)
             connection.execute(_FORGET, (name, _KEPT_BYTES))
+
+    def begin_sending(self, name: str, text: str, copy: Copy) -> None:
+        """Note a text about to be stored on the server, in which is what a copy holds."""
+        with self._open() as connection:
+            row = name, _packed(text), copy.stamp, _packed(copy.text)
+            connection.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", row)
+
+    def remember_sent(self, name: str, text: str) -> None:
+        """Remember what a copy held when this text of the server's was sent, where nobody heard that it arrived."""
+        query = "DELETE FROM sending WHERE name = ? AND sent = ? RETURNING stamp, text"
+        with self._open() as connection:
+            row = connection.execute(query, (name, _packed(text))).fetchone()
+        if row:
+            self.remember(name, Copy(row[0], decode(zlib.decompress(row[1]))))
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
         """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""
@@ -140,6 +157,10 @@ class LocalTexts:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _packed(text: str) -> bytes:
+    return zlib.compress(encode(text), level=1)
 
 
 def _state(state: FileState | None) -> str:

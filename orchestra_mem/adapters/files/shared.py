@@ -195,6 +195,8 @@ class SharedDocumentStore(FileDocumentStore):
     def _take(self, file: SharedFile) -> None:
         """Take over another machine's change."""
         if file.revision > self._copies.revision(file.name):
+            if file.text is not None and file.machine == self._machine:
+                self._copies.remember_sent(file.name, file.text)
             mine = self._here(self._path(file.name))
             if file.text is None:
                 self._take_away(file, mine)
@@ -216,9 +218,8 @@ class SharedDocumentStore(FileDocumentStore):
         """Write here what is on the server, with what was saved here, which is shared first."""
         text, revision, path = self._merged(file, theirs, mine), file.revision, self._path(file.name)
         if text != theirs:
-            revision = self._files.put(self._file(file.name, text), known=revision)
-            if mine is not None:  # the server has it: what is saved next is a change of this
-                self._copies.remember(file.name, mine)
+            revision = self._share_text(file.name, text, mine, known=revision)
+            self._copies.remember_sent(file.name, text)  # what is saved next is a change of what it was made of
         if mine is None or mine.text != text:
             self._check_change(path)
             mine = self._put_stamped(path, text, mine and mine.text, revision, "pull")
@@ -260,10 +261,16 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share(self, name: str, copy: Copy, *, known: int | None = None) -> None:
         """Store what lies here as a file's new revision."""
-        revision = self._share_text(name, copy.text, known=known)
+        revision = self._share_text(name, copy.text, copy, known=known)
         self._note(name, revision, copy)
 
-    def _share_text(self, name: str, text: str, *, known: int | None = None) -> int:
+    def _share_text(self, name: str, text: str, mine: Copy | None, *, known: int | None = None) -> int:
+        """Store a text, in which is what was saved here, as a file's new revision; its number.
+
+        A cut or a kill may come after the server has stored it and before that is known here.
+        """
+        if mine is not None and _VERSIONS not in name:
+            self._copies.begin_sending(name, text, mine)
         known = self._copies.revision(name) if known is None else known
         return self._files.put(self._file(name, text), known=known)
 
@@ -343,7 +350,7 @@ class SharedDocumentStore(FileDocumentStore):
                     self._bring_together()  # saved, emptied or taken away since the lock was taken
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
-            revision = self._share_text(shared, text)
+            revision = self._share_text(shared, text, None)
             self._note(shared, revision, self._put_stamped(path, text, expected, revision, name))
 
     def append(self, path: Path, text: str, *, name: str) -> None:
