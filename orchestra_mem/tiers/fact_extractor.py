@@ -46,19 +46,24 @@ class FactExtractor:
         self._lasting = lasting
 
     def extract(self, session: Session, through: int) -> None:
-        """Look through a session's operations up to an id, those that have not been yet."""
-        waiting = self._log.operations(
-            OperationFilter(session=session.id, after=session.judged_through, through=through)
-        )
+        """Look through a session's operations up to an id, those that have not been yet.
+
+        Where another process, which took this one's lock for lost, does the same at the same time, one of them ends.
+        """
+        reached = session.judged_through
+        waiting = self._log.operations(OperationFilter(session=session.id, after=reached, through=through))
         for first in range(0, len(waiting), _BATCH):
             operations = waiting[first : first + _BATCH]
             found = facts_of(operations)
             with self._ledger.adding_must_keeps():
+                if self._log.session(session.id).judged_through != reached:
+                    return
                 known, settled = self._settled(found)
                 settled = self._without_replaced(operations, known, settled)
                 changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
                 fresh = [fact for fact in settled if fact.id not in known]
                 self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+            reached = operations[-1].id
 
     def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
         """Store what a model has quoted of an operation as facts and nobody has found before; how many that is."""

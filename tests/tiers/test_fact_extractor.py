@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
-from orchestra_mem.types import Json, MustKeepStatus
+from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog, SqlLedger
+from orchestra_mem.tiers.fact_extractor import FactExtractor
+from orchestra_mem.types import Json, MustKeepStatus, Session, SessionStatus, UnrecordedOperation
+from tests.conftest import START
 
 RULE = "Never deploy on Fridays."
 STANDING, SUPERSEDED = MustKeepStatus.STANDING, MustKeepStatus.SUPERSEDED
@@ -56,3 +61,19 @@ def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextMana
     assert _first(memory) == [STANDING]
     memory.record_operation("note", {"speaker": "Ann", "text": remark})
     assert _first(memory) == [SUPERSEDED]
+
+
+def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
+    """Though the one that held the documents was taken for lost, and a person has reworded what it found."""
+    log, ledger = SqlEventLog(database), SqlLedger(database)
+    said = UnrecordedOperation(
+        type="note", data={"text": RULE}, timestamp=START, tokens=7, entry_tokens=5, agent=None, critical=False,
+        idempotency_key=None,
+    )  # fmt: skip
+    log.append(said, lambda: Session(id="one", started=START, status=SessionStatus.ACTIVE))
+    both_saw, extractor = log.session("one"), FactExtractor(log, ledger)
+    extractor.extract(both_saw, 1)
+    (fact,) = ledger.must_keeps()
+    ledger.edit_must_keeps([], [(fact, replace(fact, text="Never deploy at night."))])
+    extractor.extract(both_saw, 1)
+    assert [fact.text for fact in ledger.must_keeps()] == ["Never deploy at night."]
