@@ -12,12 +12,13 @@ from orchestra_mem.core.documents.copies import Copy, brought_together, stamped,
 HEAD = "---\nformat: 1\nwritten: 2025-01-15T10:00:00.000+00:00\n---\n\n# Log\n\n## Notes\n\n"
 MACHINES = ("laptop", "desk")
 FACT = "- Never touch the oven (K12)"
-lines = st.lists(st.sampled_from([f"- note {number}" for number in range(8)]), max_size=6, unique=True)
+ROWS = [row for number in range(4) for row in (f"### Entry {number}", f"Because of {number}.", f"- note {number}")]
+lines = st.lists(st.sampled_from(ROWS), max_size=8, unique=True)
 
 
 def text(rows: list[str]) -> str:
     """A document with some notes."""
-    return HEAD + "".join(f"{row}\n" for row in rows)
+    return HEAD + "".join(f"\n{row}\n\n" if row.startswith("###") else f"{row}\n" for row in rows)
 
 
 def together(opened: str, theirs: str, mine: str) -> str:
@@ -44,12 +45,15 @@ def test_a_text_without_front_matter_bears_no_number(body: str) -> None:
 
 @given(opened=lines, theirs=lines, mine=lines)
 def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs: list[str], mine: list[str]) -> None:
-    """What one of them added stands, what one took out and the other left alone is gone, and nothing else comes."""
+    """What one of them added stands, what one took out and the other left alone is gone, and nothing else comes.
+
+    So it is with an entry's heading, whatever the other wrote below it.
+    """
     # In the order of the opened text: who moves a line as well says more than this looks at.
     order = {row: place for place, row in enumerate(dict.fromkeys([*opened, *theirs, *mine]))}
     theirs, mine = (sorted(rows, key=order.__getitem__) for rows in (theirs, mine))
     found = together(text(opened), text(theirs), text(mine))
-    rows = [row for row in found.split("\n") if row.startswith("- ")]
+    rows = [row for row in found.partition("## Notes\n")[2].split("\n") if row]
     kept = {row for row in opened if row in theirs and row in mine}
     assert set(rows) == kept | (set(theirs) - set(opened)) | (set(mine) - set(opened))
 

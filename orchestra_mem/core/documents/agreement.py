@@ -76,7 +76,7 @@ def rebased(opened: str, theirs: str, mine: str) -> Merged:
     theirs is a conflict; where one took it out, it stands as the other reworded it.
     """
     reworded: list[tuple[str, str, str]] = []
-    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
+    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), peers=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
         text=found.text,

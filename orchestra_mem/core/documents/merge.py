@@ -45,7 +45,9 @@ class Merged:
     conflicts: tuple[Conflict, ...] = ()
 
 
-def merge(base: str, machine: str, person: str, *, both: bool = False, follow: Container[str] = ()) -> Merged:
+def merge(
+    base: str, machine: str, person: str, *, both: bool = False, peers: bool = False, follow: Container[str] = ()
+) -> Merged:
     """Merge two texts that both come from `base`. A side that did not change takes the other's text whole.
 
     Args:
@@ -53,13 +55,15 @@ def merge(base: str, machine: str, person: str, *, both: bool = False, follow: C
         machine: what the machine has made of it.
         person: what the person has made of it.
         both: whether nothing collides: where both changed the same lines, what the machine wrote follows the person's.
+        peers: whether the machine's text is another person's: nothing collides, and each one's lines count alike:
+            an entry that one took out is gone, and what the other wrote below it stands.
         follow: lines that stand in the machine's order, whoever moved them.
     """
     if machine in (base, person):
         return Merged(text=person)
     if person == base:
         return Merged(text=machine)
-    return _Merge(base, machine, person, both=both, follow=follow).merged()
+    return _Merge(base, machine, person, both=both or peers, peers=peers, follow=follow).merged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,12 @@ class _Collision:
 class _Merge:
     """One merge. Places count lines from 0; -1 is before the first."""
 
-    def __init__(self, base: str, machine: str, person: str, *, both: bool, follow: Container[str]) -> None:
+    def __init__(
+        self, base: str, machine: str, person: str, *, both: bool, peers: bool, follow: Container[str]
+    ) -> None:
         self._base, self._machine, self._person = map(split_lines, (base, machine, person))
         self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
-        self._both, self._follow = both, follow
+        self._both, self._peers, self._follow = both, peers, follow
         self._sections = split_blocks(base)
         # The headings at the person's, each with the end of its section.
         self._heads = {block.rows[0]: block.rows.stop for block in split_blocks(person) if block.level}
@@ -226,7 +232,10 @@ class _Merge:
         """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
         rows = self._section(line).rows
         added = [line for line in added if line.strip()]
-        if not added or (self._both and self._base[rows.start].startswith("###")):
+        is_entry = self._base[rows.start].startswith("###")
+        if self._peers and is_entry:
+            added = [line for line in added if not line.startswith((">", "*"))]
+        if not added or (self._both and is_entry and not self._peers):
             return  # what explains an entry goes with it
         found = self._left_out.get(rows.start)
         if found is None:
@@ -235,7 +244,7 @@ class _Merge:
             found = _Collision(at, at, self._base[rows.start : rows.stop], [heading, ""])
             self._left_out[rows.start] = found
             if self._both:
-                self._behind[at - 1] += ["", heading, ""]
+                self._behind[at - 1] += [""] if is_entry else ["", heading, ""]
             else:
                 self._collisions.append(found)
         found.machine.extend(added)
@@ -297,6 +306,8 @@ class _Merge:
     def _keep_headings(self) -> None:
         """Keep headings that the machine took out above what a person wrote below them."""
         for start, stop in self._heads.items():
+            if self._peers and self._person[start].startswith("###"):
+                continue
             written = any(self._is_own(place) and place not in self._gone for place in range(start + 1, stop))
             if written and start in self._gone - self._went:
                 around = [place for place in (start - 1, start + 1) if not self._person[max(place, 0)].strip()]
