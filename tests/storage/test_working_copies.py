@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
+from tests.processes import python
 from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 from tests.timing import until
@@ -235,6 +237,30 @@ def test_what_is_taken_out_after_a_cut_stays_out(
         until(lambda: cut and "- a mistake" not in desk.text() and "- a note" in desk.text())
         until(lambda: laptop.files() == desk.files())
         assert "- a mistake" not in laptop.text()
+
+
+def test_what_is_taken_out_after_a_kill_stays_out(laptop: Machine, desk: Machine) -> None:
+    """Though the killed process had only just written that text, and others have gone on since."""
+    laptop.edit("## Decisions", "## Notes\n\n- flour\n- yeast\n\n## Decisions")
+    laptop.open().close()
+    desk.open().close()
+    laptop.edit("- flour\n", "- flour\n- salt\n")
+    laptop.open().close()
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from orchestra_mem import open_memory\n"
+        "def kill(point):\n"
+        "    if point == 'pull.rename.after' and '- salt' in Path(sys.argv[1]).read_text('utf-8'):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"open_memory(Path({str(desk.project)!r}), config={desk.config!r}, write_point=kill)\n"
+    )
+    python(program, desk.log, status=-signal.SIGKILL)
+    desk.edit("- yeast\n", "")
+    laptop.edit("rolls by the dozen", "rolls by the piece")
+    with laptop.open(), desk.open():
+        until(lambda: laptop.files() == desk.files() and "by the piece" in desk.text())
+    assert ("- salt" in laptop.text(), "- yeast" in laptop.text()) == (True, False)
 
 
 def test_a_folder_with_another_memorys_documents_is_refused(

@@ -27,6 +27,10 @@ CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 _GONE, _UNKNOWN = "gone", "unknown"
 # An editor may have a document open for hours, while others go on: what so many bytes, packed, tell of each is kept.
 _KEPT_BYTES = 4_000_000
+_REMEMBER = (
+    "INSERT INTO seen (name, stamp, text) SELECT ?1, ?2, ?3 WHERE (?2, ?3) IS NOT "
+    "(SELECT stamp, text FROM seen WHERE name = ?1 ORDER BY id DESC LIMIT 1)"
+)
 _FORGET = (
     "DELETE FROM seen WHERE name = ?1 AND id <= (SELECT max(id) FROM (SELECT id, sum(length(text)) "
     "OVER (ORDER BY id DESC) AS size FROM seen WHERE name = ?1) WHERE size > ?2)"
@@ -117,10 +121,9 @@ class LocalTexts:
             return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
 
     def remember(self, name: str, copy: Copy) -> None:
-        """Remember what a copy holds now."""
+        """Remember what a copy holds, or is about to hold."""
         with self._open() as connection:
-            row = name, copy.stamp, _packed(copy.text)
-            connection.execute("INSERT INTO seen (name, stamp, text) VALUES (?, ?, ?)", row)
+            connection.execute(_REMEMBER, (name, copy.stamp, _packed(copy.text)))
             connection.execute(_FORGET, (name, _KEPT_BYTES))
 
     def begin_sending(self, name: str, text: str, copy: Copy) -> None:

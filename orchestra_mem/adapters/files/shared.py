@@ -222,7 +222,7 @@ class SharedDocumentStore(FileDocumentStore):
             self._copies.remember_sent(file.name, text)  # what is saved next is a change of what it was made of
         if mine is None or mine.text != text:
             self._check_change(path)
-            mine = self._put_stamped(path, text, mine and mine.text, revision, "pull")
+            mine = self._put_stamped(file.name, text, mine and mine.text, revision, "pull")
         self._note(file.name, revision, mine)
 
     def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
@@ -265,10 +265,7 @@ class SharedDocumentStore(FileDocumentStore):
         self._note(name, revision, copy)
 
     def _share_text(self, name: str, text: str, mine: Copy | None, *, known: int | None = None) -> int:
-        """Store a text, in which is what was saved here, as a file's new revision; its number.
-
-        A cut or a kill may come after the server has stored it and before that is known here.
-        """
+        """Store a text, with what was saved here, as a new revision; a cut may come before its number is known."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
         known = self._copies.revision(name) if known is None else known
@@ -322,11 +319,13 @@ class SharedDocumentStore(FileDocumentStore):
     def _bytes(self, name: str, copy: Copy) -> bytes:
         return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
 
-    def _put_stamped(self, path: Path, text: str, expected: str | None, revision: int, name: str) -> Copy:
-        """Write a document that bears the number of its revision, where it has a place for that."""
-        self._stamp = revision
-        self._put(path, text, expected, name)
-        return Copy(unstamped(stamped(text, revision))[1], text)
+    def _put_stamped(self, name: str, text: str, expected: str | None, revision: int, point: str) -> Copy:
+        """Write a document with its revision's number; after a kill it is known what an editor may have opened."""
+        self._stamp, copy = revision, Copy(unstamped(stamped(text, revision))[1], text)
+        if _VERSIONS not in name:
+            self._copies.remember(name, copy)
+        self._put(self._path(name), text, expected, point)
+        return copy
 
     def read_settled(self, path: Path) -> str | None:
         """See `DocumentReader.read_settled`; under the lock, what is shared, and not what was saved here meanwhile."""
@@ -351,7 +350,7 @@ class SharedDocumentStore(FileDocumentStore):
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
             revision = self._share_text(shared, text, None)
-            self._note(shared, revision, self._put_stamped(path, text, expected, revision, name))
+            self._note(shared, revision, self._put_stamped(shared, text, expected, revision, name))
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
