@@ -83,6 +83,13 @@ def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, sta
     assert not conflicts or "from laptop and stands; desk has this instead" in found
 
 
+def test_a_fact_that_one_brought_back_while_the_other_reworded_it_is_shown_with_both_wordings() -> None:
+    """Nobody's words are lost where the text that both came from has no such line."""
+    found = together(text([]), text(["- Never touch the stove (K12)"]), text([FACT]))
+    assert [block.machine.strip() for block in find_conflicts(found)] == ["- Never touch the stove (K12)"]
+    assert FACT in found
+
+
 def test_a_conflict_that_one_has_decided_does_not_come_back() -> None:
     """Who deletes its block has decided it; who did not see that brings no second one."""
     opened = together(text([FACT]), text(["- Never touch the stove (K12)"]), text(["- Never touch the hob (K12)"]))

@@ -228,12 +228,13 @@ class SharedDocumentStore(FileDocumentStore):
     def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
         """The text that a document is to have, after what was saved here is done to what is on the server."""
         known = self._copies.in_step(file.name)
-        if mine is None or not mine.text.strip() or mine.text in (theirs, known and known.text):
-            return theirs
-        if _VERSIONS in file.name:
+        old = known and known.text
+        if mine is None or not mine.text.strip() or mine.text in (theirs, old) or _VERSIONS in file.name:
             return theirs
         path = self._path(file.name)
-        saved = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        if (state := self.state(path)) is None:
+            raise DocumentConflictError(f"{path} is being saved")
+        saved = datetime.fromtimestamp(state.modified_ns / 1e9, UTC)
         name = version_document(path, self._versions)
         self.keep_version(name, mine.text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
         if not (held := self._copies.held(file.name)):

@@ -81,7 +81,7 @@ def rebased(opened: str, theirs: str, mine: str) -> Merged:
     return Merged(
         text=found.text,
         conflicts=tuple(
-            Conflict(line=places[stands], base=f"{was}\n", machine=f"{other}\n", person=f"{stands}\n")
+            Conflict(line=places[stands], base=was and f"{was}\n", machine=f"{other}\n", person=f"{stands}\n")
             for was, other, stands in reworded
             if stands in places
         ),
@@ -132,8 +132,9 @@ def _agreed(
             continue
         if now:
             row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
-            if reworded is not None and was and len({*map(_words, (was, now, mine))}) == 3:
-                reworded.append((was.row, now.row, row))
+            said = [each for each in (was, now, mine) if each]
+            if reworded is not None and len({*map(_words, said)}) == len(said):
+                reworded.append((was.row if was else "", now.row, row))
             if was:
                 in_base[was.place] = row
         elif was:
