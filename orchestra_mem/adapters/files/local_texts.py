@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,30 @@ _FORGET = (
     "DELETE FROM seen WHERE name = ?1 AND id <= (SELECT max(id) FROM (SELECT id, sum(length(text)) "
     "OVER (ORDER BY id DESC) AS size FROM seen WHERE name = ?1) WHERE size > ?2)"
 )
+
+
+class Folders:
+    """Where the documents lie on this machine, by names that are the same on every one."""
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self._folders = folders
+
+    def name(self, path: Path) -> str | None:
+        """The name of a document on every machine; None for what is none, as a name that is no text in UTF-8."""
+        for name, folder in self._folders.items():
+            if path.suffix == ".md" and path.is_relative_to(folder):
+                rest = path.relative_to(folder).as_posix()
+                return f"{name}/{rest}" if rest.isprintable() else None
+        return None
+
+    def path(self, name: str) -> Path:
+        """Where the document of that name lies here."""
+        folder, _, rest = name.partition("/")
+        return self._folders[folder] / rest
+
+    def paths(self, pattern: str) -> Iterator[Path]:
+        """Yield the files of a pattern in all folders."""
+        return (path for folder in self._folders.values() for path in sorted(folder.glob(pattern)))
 
 
 class LocalTexts:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestra_mem.adapters.files.following import Follower
-from orchestra_mem.adapters.files.local_texts import LocalTexts
+from orchestra_mem.adapters.files.local_texts import Folders, LocalTexts
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
@@ -59,12 +59,14 @@ class SharedDocumentStore(FileDocumentStore):
         **more: Any,
     ) -> None:
         super().__init__(**more)
-        self._folders = folders
+        self._folders = Folders(folders)
+        self._name, self._path = self._folders.name, self._folders.path
         self._files = files
         self._exclusive = exclusive
         self._copies = copies
         self._machine = machine
         self._holds = self._brings = False
+        self._behind: set[str] = set()
         self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
         self._left: object = None
@@ -119,28 +121,24 @@ class SharedDocumentStore(FileDocumentStore):
     def _bring_together(self) -> None:
         self._brings = True
         try:
-            self._bring_newer()
+            newer = self._files.newer_than(self._copies.through)
+            if not newer and not self._copies.through:  # nobody has shared anything yet
+                self._files.begin([*self._all_here()])
+                newer = self._files.newer_than(0)
+            # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
+            in_order = sorted(newer, key=lambda file: file.text is None)
+            taken = {file.revision for file in in_order if self._done(self._take, file)}
+            for file in takewhile(lambda file: file.revision in taken, newer):
+                self._copies.through = file.revision
+            self._behind = {file.name for file in newer if file.revision not in taken}
+            everything = self._is_due
+            if everything:
+                self._all_seen_s = time.monotonic()
+                self._share_kept()
+            for name in sorted(self._saved(everything=everything).keys() - {file.name for file in newer}):
+                self._done(self._share_saved, name)
         finally:
             self._brings = False
-
-    def _bring_newer(self) -> None:
-        newer = self._files.newer_than(self._copies.through)
-        if not newer and not self._copies.through:  # nobody has shared anything yet
-            self._files.begin([*self._all_here()])
-            newer = self._files.newer_than(0)
-        # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
-        in_order = sorted(newer, key=lambda file: file.text is None)
-        taken = {file.revision for file in in_order if self._done(self._take, file)}
-        for file in takewhile(lambda file: file.revision in taken, newer):
-            self._copies.through = file.revision
-        everything = self._is_due
-        if everything:
-            self._all_seen_s = time.monotonic()
-            self._share_kept()
-        names = {file.name for file in newer}
-        for name in self._saved(everything=everything):
-            if name not in names:
-                self._done(self._share_saved, name)
 
     def _done(self, step: Callable[[_Given], None], given: _Given) -> bool:
         """Do a step; False where the copy here cannot be read or written now."""
@@ -156,7 +154,7 @@ class SharedDocumentStore(FileDocumentStore):
         return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
     def _all_here(self) -> Iterator[SharedFile]:
-        for path in (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md"))):
+        for path in self._folders.paths("**/*.md"):
             if (name := self._name(path)) and (data := self._settled(path)) is not None:
                 yield self._file(name, decode(data))  # no number of a revision stands there yet
 
@@ -171,7 +169,7 @@ class SharedDocumentStore(FileDocumentStore):
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
-        for path in (path for folder in self._folders.values() for path in sorted(folder.glob("archive/*.md"))):
+        for path in self._folders.paths("archive/*.md"):
             if self._name(path) not in known:  # ended between its move and its sharing
                 self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
@@ -294,18 +292,6 @@ class SharedDocumentStore(FileDocumentStore):
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
 
-    def _name(self, path: Path) -> str | None:
-        """The name of a document on every machine; None for what is none, as a name that is no text in UTF-8."""
-        for name, folder in self._folders.items():
-            if path.suffix == ".md" and path.is_relative_to(folder):
-                rest = path.relative_to(folder).as_posix()
-                return f"{name}/{rest}" if rest.isprintable() else None
-        return None
-
-    def _path(self, name: str) -> Path:
-        folder, _, rest = name.partition("/")
-        return self._folders[folder] / rest
-
     # What is read bears no number of a revision; what is written does, and is shared
 
     def text_of(self, data: bytes) -> str:
@@ -330,8 +316,21 @@ class SharedDocumentStore(FileDocumentStore):
 
     def read_settled(self, path: Path) -> str | None:
         """See `DocumentReader.read_settled`; under the lock, what is shared, and not what was saved here meanwhile."""
-        known = self._copies.in_step(self._name(path) or "") if self._holds else None
+        if not self._holds:
+            return super().read_settled(path)
+        if (name := self._name(path) or "") in self._behind:
+            return None
+        known = self._copies.in_step(name)
         return known.text if known is not None else super().read_settled(path)
+
+    def read_to_change(self, path: Path) -> str | None:
+        """See `DocumentReader.read_to_change`; nobody is to announce a change that cannot be shared now."""
+        if (name := self._name(path)) is not None and self._holds and not self._brings:
+            if self._saved().keys() & {name}:  # since the lock was taken
+                self._bring_together()
+            if name in self._behind or self._saved().keys() & {name}:
+                raise DocumentConflictError(f"{path} is being saved")
+        return super().read_to_change(path)
 
     def read_shown(self, path: Path) -> str | None:
         """See `DocumentReader.read_shown`."""
@@ -351,7 +350,8 @@ class SharedDocumentStore(FileDocumentStore):
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
             revision = self._share_text(shared, text, None)
-            self._note(shared, revision, self._put_stamped(shared, text, expected, revision, name))
+            with suppress(DocumentConflictError):  # saved here meanwhile: that is merged with what others have now
+                self._note(shared, revision, self._put_stamped(shared, text, expected, revision, name))
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
