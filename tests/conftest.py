@@ -43,11 +43,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have all tests on a PostgreSQL server run one after the other: one server is enough for them."""
+    """Have all tests on a PostgreSQL server, and all with a model in the process, run one after the other."""
     for item in items:
-        params = getattr(getattr(item, "callspec", None), "params", {})
-        if "postgres" in getattr(item, "fixturenames", ()) or params.get("storage") == "postgres":
+        params, fixtures = getattr(getattr(item, "callspec", None), "params", {}), getattr(item, "fixturenames", ())
+        if "postgres" in fixtures or params.get("storage") == "postgres":
             item.add_marker(pytest.mark.xdist_group("postgres"))
+        elif {"qwen_gguf", "smollm_gguf"} & {*fixtures} and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("llama"))
 
 
 @pytest.fixture(scope="session")
