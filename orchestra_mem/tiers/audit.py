@@ -52,8 +52,8 @@ class AuditTrail:
             self._waiting.append(entry)
             del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
             due = len(self._waiting) >= _BATCH
-        if due and self._can_write_now():
-            self.flush()
+        if due:
+            self._flush_now()
 
     @contextmanager
     def checking(self, agent: str, call: str) -> Iterator[None]:
@@ -90,10 +90,13 @@ class AuditTrail:
             with self._lock:
                 self._waiting[:0] = waiting
 
+    def _flush_now(self) -> None:
+        if self._waiting and self._can_write_now():
+            self.flush()
+
     def entries(self, where: AuditFilter) -> list[AuditEntry]:
         """Return the newest entries that pass a filter, newest first; without those that cannot be written now."""
-        if self._can_write_now():
-            self.flush()
+        self._flush_now()
         return self._log.entries(where)
 
     def injections(
@@ -107,8 +110,7 @@ class AuditTrail:
             unused: an item that was given so often without being used bears the warning `unused`.
             share: one that took this share of all tokens, and was given so often, bears the warning `share`.
         """
-        if self._can_write_now():
-            self.flush()
+        self._flush_now()
 
         def warnings(each: InjectedItem) -> Iterator[str]:
             if each.unused >= unused:
