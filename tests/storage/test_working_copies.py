@@ -216,27 +216,37 @@ def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine
         until(lambda: laptop.text() == desk.text())
 
 
-def test_what_is_taken_out_after_a_cut_stays_out(
-    laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_what_is_undone_while_it_is_being_sent_stays_undone(
+    laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch, is_cut: bool
 ) -> None:
-    """Though the server had stored it when the connection was cut, and nobody here had heard of that."""
+    """By the very text that was there before; also where nobody here has heard that the server stored what was sent."""
     put = SqlSharedFiles.put
-    cut: list[SharedFile] = []
+    sent: list[SharedFile] = []
 
-    def cut_once(self: SqlSharedFiles, file: SharedFile, *, known: int) -> int:
+    def put_then_undo(self: SqlSharedFiles, file: SharedFile, *, known: int) -> int:
         revision = put(self, file, known=known)
-        if not cut and file.machine == "laptop" and "a mistake" in (file.text or ""):
-            cut.append(file)
-            laptop.edit("- a mistake\n", "")
-            raise ServerAwayError("the connection was cut")
+        if not sent and file.machine == "laptop" and "a mistake" in (file.text or "") and "/versions/" not in file.name:
+            sent.append(file)
+            laptop.log.write_text(before, "utf-8")
+            if is_cut:
+                raise ServerAwayError("the connection was cut")
         return revision
 
-    monkeypatch.setattr(SqlSharedFiles, "put", cut_once)
+    laptop.edit("## Decisions", "## Notes\n\n- a note\n\n## Decisions")
+    laptop.open().close()
+    desk.open().close()
+    desk.edit("rolls by the dozen", "rolls by the piece")
+    desk.open().close()
+    before = laptop.log.read_text("utf-8")
+    monkeypatch.setattr(SqlSharedFiles, "put", put_then_undo)
+    laptop.edit("- a note\n", "- a note\n- a mistake\n")
+    with suppress(ServerAwayError):
+        laptop.open().close()
     with laptop.open(), desk.open():
-        laptop.edit("## Decisions", "## Notes\n\n- a note\n- a mistake\n\n## Decisions")
-        until(lambda: cut and "- a mistake" not in desk.text() and "- a note" in desk.text())
         until(lambda: laptop.files() == desk.files())
-        assert "- a mistake" not in laptop.text()
+    assert len(sent) == 1
+    assert ("- a mistake" in laptop.text(), "by the piece" in laptop.text()) == (False, True)
 
 
 def test_what_is_taken_out_after_a_kill_stays_out(laptop: Machine, desk: Machine) -> None:

@@ -133,7 +133,7 @@ class LocalTexts:
             return {name for (name,) in connection.execute("SELECT name FROM copies WHERE state <> ?", (_GONE,))}
 
     def in_step(self, name: str) -> Copy | None:
-        """Return what a copy held when it was brought to its revision; None where that is not remembered."""
+        """Return what a copy held that the server has; None where that is not remembered."""
         with self._open() as connection:
             row = connection.execute("SELECT stamp, text FROM copies WHERE name = ?", (name,)).fetchone()
             return Copy(row[0], decode(row[1])) if row and row[1] is not None else None
@@ -157,12 +157,17 @@ class LocalTexts:
             connection.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", row)
 
     def remember_sent(self, name: str, text: str) -> None:
-        """Remember what a copy held when this text of the server's was sent, where nobody heard that it arrived."""
+        """Remember what a copy held when this text of the server's was sent: what is saved next is a change of that.
+
+        Nothing is done where nothing was sent, or its arrival is known.
+        """
         query = "DELETE FROM sending WHERE name = ? AND sent = ? RETURNING stamp, text"
         with self._open() as connection:
-            row = connection.execute(query, (name, _packed(text))).fetchone()
-        if row:
-            self.remember(name, Copy(row[0], decode(zlib.decompress(row[1]))))
+            if row := connection.execute(query, (name, _packed(text))).fetchone():
+                copy = Copy(row[0], decode(zlib.decompress(row[1])))
+                held = "UPDATE copies SET state = ?, stamp = ?, text = ? WHERE name = ?"
+                connection.execute(held, (_UNKNOWN, copy.stamp, encode(copy.text), name))
+                self.remember(name, copy)
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
         """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""

@@ -217,7 +217,7 @@ class SharedDocumentStore(FileDocumentStore):
         text, revision, path = self._merged(file, theirs, mine), file.revision, self._path(file.name)
         if text != theirs:
             revision = self._share_text(file.name, text, mine, known=revision)
-            self._copies.remember_sent(file.name, text)  # what is saved next is a change of what it was made of
+            self._copies.remember_sent(file.name, text)
         if mine is None or mine.text != text:
             self._check_change(path)
             mine = self._put_stamped(file.name, text, mine and mine.text, revision, "pull")
