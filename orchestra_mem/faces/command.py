@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
-    from orchestra_mem.faces import catalog_views as catalog_views
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
     from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -44,7 +43,7 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    views, recall_views, catalog_views = map(_on_first_use, ("views", "recall_views", "catalog_views"))
+    views, recall_views = map(_on_first_use, ("views", "recall_views"))
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -1,4 +1,4 @@
-"""Commands of the catalog: list, show, add, edit, remove, expire, purge, stats, export, import."""
+"""Commands of the catalog, and of who has looked at it and who has changed it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
+from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
-from orchestra_mem.faces.asking import agent_name, agreed, from_stdin, parse_span
+from orchestra_mem.faces.asking import SinceOption, agent_name, agreed, from_stdin, parse_span
 from orchestra_mem.faces.command import (
     FAILED,
     CommandResult,
     Invocation,
-    catalog_views,
+    LimitOption,
     command,
     command_group,
     flag,
@@ -96,7 +96,7 @@ def list_items(
         limit=limit or None, offset=offset,
     )  # fmt: skip
     found = memory.catalog.items(where, agent=agent)
-    return CommandResult(found, lambda: catalog_views.memory_items_view(found), notes=up_to(found, limit))
+    return CommandResult(found, lambda: recall_views.memory_items_view(found), notes=up_to(found, limit))
 
 
 @command(of=group)
@@ -237,7 +237,7 @@ def stats(
     Example: orchestra-mem catalog stats
     """
     found = memory.catalog.get_stats(of, agent=agent)
-    return CommandResult(found, lambda: catalog_views.catalog_stats_view(found))
+    return CommandResult(found, lambda: recall_views.catalog_stats_view(found))
 
 
 @command(of=group)
@@ -324,3 +324,49 @@ def _text(given: str | None) -> str | None:
         return from_stdin().decode("utf-8-sig") if given == "-" else given
     except UnicodeDecodeError as error:
         raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
+
+
+audit_group = command_group("audit", "Agents")
+_OUTCOMES = ", ".join(AccessOutcome)
+
+OfAgentOption = Annotated[
+    str | None, Option("--agent", metavar="NAME", help='Only what this agent did; "": the memory\'s owner.')
+]
+
+
+@command(of=audit_group, bare=True)
+@command(of=audit_group)
+def entries(
+    memory: OrchestratorContextManager,
+    agent: OfAgentOption = None,
+    call: Annotated[str | None, Option("--call", metavar="NAME", help="Only of this kind, as inject, update.")] = None,
+    outcome: Annotated[AccessOutcome | None, Option("--outcome", metavar="OUTCOME", help=f"Only: {_OUTCOMES}.")] = None,
+    item: Annotated[str | None, Option("--item", metavar="ID", help="Only of this item, as in mem_…")] = None,
+    since: SinceOption = None,
+    limit: LimitOption = 50,
+) -> CommandResult:
+    """List who looked at the catalog and who changed it, newest first.
+
+    Example: orchestra-mem audit entries --agent reviewer --outcome refused --since 7d
+    """
+    where = AuditFilter(agent=agent, call=call, outcome=outcome, item=item, since=since, limit=limit or None)
+    found = memory.audit(where)
+    return CommandResult(found, lambda: recall_views.audit_view(found), notes=up_to(found, limit))
+
+
+@command(of=audit_group)
+def injections(
+    memory: OrchestratorContextManager,
+    agent: OfAgentOption = None,
+    since: SinceOption = None,
+    unused: Annotated[int, Option(metavar="N", min=1, help="Warn from so many times without use on.")] = 10,
+    share: Annotated[
+        float, Option(metavar="SHARE", min=0, max=1, help="Warn from this share of all tokens on.")
+    ] = 0.25,
+) -> CommandResult:
+    """Count how often each item was put into the messages of each agent, and warn of what is given too often.
+
+    Example: orchestra-mem audit injections --since 7d --unused 5
+    """
+    found = memory.catalog.audit.injections(agent, since, unused=unused, share=share)
+    return CommandResult(found, lambda: recall_views.injections_view(found))

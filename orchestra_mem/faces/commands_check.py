@@ -1,16 +1,20 @@
-"""Commands that look after a memory: config show and check, check, doctor, move, backup, restore-backup, summaries."""
+"""Commands that look after memories: settings, faults, secrets, backups, moves, summaries, the list of projects."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Argument, BadParameter, Option
 
+from orchestra_mem import build
 from orchestra_mem.errors import ConfigError
+from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import (
     CONFIGURATION,
     FAILED,
@@ -28,6 +32,7 @@ from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
+    from orchestra_mem.home import ListedProject, Projects
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
 config = command_group("config", "Look after", help="Show and check the settings.")
@@ -122,7 +127,7 @@ def move(
     Example: orchestra-mem move --to postgresql://db.example/team
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor.moving import TO_FILE, go_on_here, move_database
+    from orchestra_mem.doctor.backups import TO_FILE, go_on_here, move_database
 
     run.require_memory()
     settings = load_settings(run.project, os.environ)
@@ -258,3 +263,124 @@ def _story_record(story: SummaryStory) -> dict[str, Any]:
         "job": job.state if job else None,
         "draft_waits": story.draft is not None,
     }
+
+
+projects = command_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
+WhichArgument = Annotated[
+    str | None, typer.Argument(metavar="PROJECT", help="Its name, id or folder. Default: the project of this folder.")
+]
+
+
+def _projects() -> Projects:
+    from orchestra_mem.home import Projects
+
+    return Projects()
+
+
+@command(of=projects, name="list")
+def list_projects() -> CommandResult:
+    """List all projects that were opened, by name; a project lists itself when it is opened.
+
+    Example: orchestra-mem projects list
+    """
+    found = _projects().list()
+
+    def row(each: ListedProject) -> Sequence[str]:
+        return each.name, each.id[:12], each.last_opened, "yes" if each.shared else "no", str(each.path)
+
+    return CommandResult(
+        found, lambda: views.table_of(found, row, "|id|opened|searched|folder", empty="no project has been opened yet"),
+        notes=[f"orchestra-mem: {each.path}: {each.note}" for each in found if each.note],
+    )  # fmt: skip
+
+
+@command(of=projects)
+def add(
+    run: Invocation,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Of a project with a memory. Default: this one.")
+    ] = None,
+) -> CommandResult:
+    """List a project that has a memory; one in a temporary folder too, which does not list itself.
+
+    Example: orchestra-mem projects add ../shop
+    """
+    done = _projects().add(folder or run.project)
+    return CommandResult(done, f"listed: {done.name} {done.id} {done.path}\n")
+
+
+@command(of=projects)
+def remove(run: Invocation, which: WhichArgument = None) -> CommandResult:
+    """Take a project off the list until it is opened again; its memory stays as it is.
+
+    Example: orchestra-mem projects remove shop
+    """
+    done = _projects().remove(which or run.project)
+    return CommandResult(done, f"no longer listed: {done.name} {done.id} {done.path}\n")
+
+
+@command(of=projects)
+def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
+    """Show what is listed of a project: its id, name, tags, folder, and the days it was first and last opened.
+
+    Example: orchestra-mem projects info shop
+    """
+    found = _projects().info(which or run.project)
+    told = [
+        f"{found.name} (ID: {found.id})", str(found.path), f"tags: {', '.join(found.tags) or 'none'}",
+        f"opened: {found.first_opened} to {found.last_opened}",
+        f"searched from others: {'yes' if found.shared else 'no'}", found.note,
+    ]  # fmt: skip
+    return CommandResult(found, "".join(f"{line}\n" for line in told if line))
+
+
+@command(of=projects)
+def recurring(
+    least: Annotated[int, typer.Option("--least", min=2, metavar="N", help="In so many projects at least.")] = 3,
+) -> CommandResult:
+    """Find decisions, rules and insights that hold in several projects, and may be worth sharing.
+
+    Exits with 1 if there are none.
+
+    Example: orchestra-mem projects recurring --least 4
+    """
+    found = _projects().recurring(least=least)
+    told = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
+    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "nothing recurs\n"
+    notes = [f"orchestra-mem: {note}" for note in found.notes]
+    return CommandResult(found, text, exit_code=0 if found.groups else FAILED, notes=notes)
+
+
+redact = command_group("redact", "Look after", help="Find secrets and take them out.")
+
+
+@command(of=redact)
+def scan(run: Invocation) -> CommandResult:
+    """Tell where secrets stand, in the database and in the documents, and never which. Exits with 1 if there are any.
+
+    Example: orchestra-mem redact scan
+    """
+    from orchestra_mem.doctor.documents import find_secrets
+
+    run.require_memory()
+    found = find_secrets(run.project, build.load_settings(run.project, os.environ))
+    lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
+    text = "".join(lines) or "no secret was found\n"
+    notes = ["`orchestra-mem redact apply` takes them out"] if found else []
+    return CommandResult({"secrets": found}, text, exit_code=FAILED if found else 0, notes=notes)
+
+
+@command(of=redact)
+def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without asking.")] = False) -> CommandResult:
+    """Take all secrets out, of what was recorded and of documents, a person's lines too, for good. Asks first.
+
+    Example: orchestra-mem redact apply --yes
+    """
+    from orchestra_mem.doctor.documents import take_out
+
+    run.require_memory()
+    if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
+        return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
+    done = take_out(run.project, build.load_settings(run.project, os.environ))
+    rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
+    return CommandResult(done, f"rewritten: {rewritten}\n")

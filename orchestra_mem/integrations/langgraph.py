@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from orchestra_mem.core.search.chunking import stored_pattern
 from orchestra_mem.core.search.widening import enough_of
-from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.integrations.conversations import in_thread
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import AS_GIVEN, STORED_ITEM, Json, OperationFilter

@@ -22,16 +22,23 @@ from orchestra_mem.hooks import Hooks
 from orchestra_mem.memory.agent_view import InjectedMessage, injection_in
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
-from orchestra_mem.orchestrator import turns
 from orchestra_mem.orchestrator.answers import Answers, persons_in
-from orchestra_mem.orchestrator.catalog_hooks import CatalogHooks
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
-from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from, resolve_line, resolve_text
-from orchestra_mem.orchestrator.scene import Talk
-from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, need_of, reply_record, shown
+from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
+from orchestra_mem.orchestrator.resolving import (
+    Resolver,
+    Unclear,
+    choice_in,
+    chosen_from,
+    is_no,
+    is_yes,
+    resolve_line,
+    resolve_text,
+    suggestions,
+)
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
@@ -143,11 +150,11 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         talk = self._journal.talk()
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
-        if turns.is_no(line):
+        if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
         nothing = Parsed(intents=(), understood=False)
-        parsed = nothing if turns.is_yes(line) else self._read(line)
+        parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
         parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
@@ -172,7 +179,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
         """Ask whether a line means what may have been read in it."""
-        offered = turns.suggestions(line, parsed, talk)
+        offered = suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
@@ -186,10 +193,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
-        if turns.is_no(line):
+        if is_no(line):
             return None
         if not waiting.candidates:
-            chosen = turns.choice_in(line, len(waiting.options))
+            chosen = choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None

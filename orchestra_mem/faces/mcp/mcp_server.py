@@ -19,8 +19,8 @@ from pydantic import AnyUrl, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
-from orchestra_mem.faces.caller import Caller
 from orchestra_mem.faces.mcp.memory_tools import MemoryTools
+from orchestra_mem.faces.records import Caller
 
 logger = logging.getLogger(__name__)
 

@@ -1,20 +1,22 @@
 """The tools that a client's model calls: each parses, calls the memory, and answers a page of text.
 
-Their docstrings are what the model reads of them.
+Their docstrings are what the model reads of them. A page is data in a fence, within a budget of tokens, and says how
+to go on where there is more.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
-from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.mcp.answer_pages import FENCE_TOKENS, AnswerPages
+from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.faces.recall_views import expansion_text
-from orchestra_mem.faces.records import update_documents, work_record
+from orchestra_mem.faces.records import Caller, update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter
@@ -218,3 +220,62 @@ def _cut(text: str) -> str:
     """Put a text in one line, and cut a long one."""
     line = " ".join(text[: 4 * _ENTRY_CHARS].split())
     return line if len(line) <= _ENTRY_CHARS else f"{line[:_ENTRY_CHARS]} …"
+
+
+_CHARS_PER_TOKEN = 16
+"""No text of a budget's size is looked at beyond this: it bounds what is counted of a long one."""
+FENCE_TOKENS = 40
+"""What a fence and its source take at most."""
+
+
+class AnswerPages:
+    """Cuts answers to budgets of tokens, as `count` counts them."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self._count = count
+
+    def text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
+        """Give as much of a text as the budget holds, from the character `offset` on; None: the caller has no offset.
+
+        Raises:
+            ValueError: the text ends before.
+        """
+        start = offset or 0
+        if start and start >= len(text):
+            raise ValueError(f"offset is {start}, and there are {len(text)} characters; begin with offset=0")
+
+        def shown(size: int) -> str:
+            end = start + size
+            if end >= len(text):
+                return fenced(text[start:], source)
+            more = "" if offset is None else f"go on with offset={end}, or "
+            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+            return f"{fenced(text[start:end], source)}{told}"
+
+        return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
+
+    def entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
+        """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
+
+        `entries` are those from `offset` on; one beyond the limit tells that there are more.
+        """
+        if not entries:
+            return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
+
+        def shown(size: int) -> str:
+            if not size:
+                return self._longest(cut, len(entries[0]), max_tokens)
+            more = f"There is more: go on with offset={offset + size}.\n" if size < len(entries) else ""
+            return fenced("\n".join(entries[:size]), source) + more
+
+        def cut(chars: int) -> str:
+            more = f", or go on with offset={offset + 1}" if len(entries) > 1 else ""
+            return f"{fenced(entries[0][:chars], source)}Entry {offset + 1} is cut: raise max_tokens{more}.\n"
+
+        return self._longest(shown, min(len(entries), limit), max_tokens)
+
+    def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
+        """Give the longest of the answers `shown(0)` to `shown(most)` that the budget holds, else the shortest."""
+        if self._count(whole := shown(most)) <= max_tokens:
+            return whole
+        return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))

@@ -1,4 +1,4 @@
-"""How every page is made: its template, the navigation, static files. What a page shows is in its own module."""
+"""How every page is made: its template, the navigation, forms, static files. What a page shows is in its own module."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Query, Request
+from fastapi import Depends, HTTPException, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import model_validator
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import Scope
 
 from orchestra_mem.core.catalog.access import OWNER
@@ -171,3 +172,39 @@ def _in_short(text: str) -> str:
 def _static_address(name: str) -> str:
     """Give the address of a static file, another one for another content, so that browsers may keep it."""
     return f"/static/{name}?v={hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+
+
+_FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 100
+
+
+class ListForm(Form):
+    """What a list is narrowed by, and which page of it is wanted."""
+
+    page: PageNumber = 1
+
+    @property
+    def address(self) -> str:
+        """What an address of the same list has behind its path, but for the page."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"page"})
+        return f"?{urlencode(given, doseq=True)}{'&' * bool(given)}"
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """Read a form's fields; of two with one name the last."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        raise HTTPException(415, f"send the fields of the form as {_FORM}, as browsers do")
+    body = await request.body()
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(422, "this is no form as browsers send them") from None
+
+
+Sent = Annotated[dict[str, str], Depends(_sent)]
+"""The fields of a form, by their names."""
+
+
+def see_other(address: str) -> RedirectResponse:
+    """Lead a browser on after a form, so that loading the page again sends nothing twice."""
+    return RedirectResponse(address, 303)
