@@ -13,12 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces.command import (
-    INTERRUPTED,
-    STORAGE,
-    ProjectOption,
-    give_up_output,
-)
+from orchestra_mem.faces.command import INTERRUPTED, STORAGE, ProjectOption, give_up_output
 from orchestra_mem.faces.command import app as app
 
 

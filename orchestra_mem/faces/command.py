@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
     from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.settings import Settings
 else:
 
     def _on_first_use(name: str) -> object:
@@ -90,27 +91,24 @@ def command_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGro
     return group
 
 
-def flag(name: str, words: str) -> Any:
-    """Make an option without a value, on where it is given."""
-    return typer.Option(name, metavar="", help=words)
+def option(name: str, words: str, **more: Any) -> Any:
+    """Make an option: `--limit N` takes a value, `--all` is on where it is given."""
+    name, _, metavar = name.partition(" ")
+    return typer.Option(name, metavar=metavar, help=words, **more)
+
+
+def argument(metavar: str, words: str, **more: Any) -> Any:
+    """Make an argument."""
+    return typer.Argument(metavar=metavar, help=words, **more)
 
 
 ProjectOption = Annotated[
     Path | None,
     typer.Option("--project", "-C", metavar="DIR", help="The project's folder; else the nearest upwards with .obra."),
 ]
-JsonOption = Annotated[bool, flag("--json", "Print one JSON document instead.")]
-JsonLinesOption = Annotated[bool, flag("--json", "Print one JSON object a line instead.")]
-DebugOption = Annotated[bool, flag("--debug", "Log to stderr, and show where an error came from.")]
-SessionOption = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Only of this session: its id, or how that begins.")
-]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")]
-
-
-def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Say that there may be more than the limit."""
-    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+JsonOption = Annotated[bool, option("--json", "Print one JSON document instead.")]
+JsonLinesOption = Annotated[bool, option("--json", "Print one JSON object a line instead.")]
+DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where an error came from.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +225,11 @@ class Invocation:
             raise typer.BadParameter(f"{self.given} is not a folder", param_hint="--project")
         return self.given.resolve()
 
+    @cached_property
+    def settings(self) -> Settings:
+        """What is set for the project, by files and the environment."""
+        return build.load_settings(self.project, os.environ)
+
     def open(self, *, create: bool = False) -> OrchestratorContextManager:
         """Open the memory; only with `create` is one made where there is none."""
         home = self.project / build.HOME
@@ -306,6 +309,13 @@ class Invocation:
             self.tell(note)
         if result.exit_code:
             raise typer.Exit(result.exit_code)
+
+    @contextmanager
+    def steps(self, total: int | None = None) -> Iterator[Callable[..., None]]:
+        """Show a bar, and give what tells it each step by name."""
+        with self.progress() as bar:
+            task = bar.add_task("", total=total)
+            yield lambda step, *_: bar.update(task, description=step, advance=1 if total else 0)
 
     def progress(self, unit: str = "") -> Progress:
         """Make a progress bar, shown on stderr where that is a terminal and gone when done."""

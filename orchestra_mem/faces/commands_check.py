@@ -9,22 +9,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
-from orchestra_mem import build
 from orchestra_mem.errors import ConfigError
-from orchestra_mem.faces.asking import agreed
+from orchestra_mem.faces.asking import LimitOption, SessionOption, agreed
 from orchestra_mem.faces.command import (
     CONFIGURATION,
     FAILED,
     CommandResult,
     Invocation,
-    LimitOption,
-    SessionOption,
+    argument,
     command,
     command_group,
-    flag,
+    option,
     recall_views,
     views,
 )
@@ -42,19 +39,19 @@ config = command_group("config", "Look after", help="Show and check the settings
 def show(
     run: Invocation,
     defaults: Annotated[
-        bool, flag("--defaults", "Every key with its default, unit, range and reason, as YAML.")
+        bool, option("--defaults", "Every key with its default, unit, range and reason, as YAML.")
     ] = False,
 ) -> CommandResult:
     """Print every setting with its value, and where the value comes from.
 
     Example: orchestra-mem config show
     """
-    from orchestra_mem.build import default_config_text, load_settings
+    from orchestra_mem.build import default_config_text
     from orchestra_mem.settings import Settings
 
     if defaults and not run.as_json:
         return CommandResult(None, default_config_text())
-    settings = Settings() if defaults else load_settings(run.project, os.environ)
+    settings = Settings() if defaults else run.settings
     record = {key: {"value": value, "origin": settings.origin_of(key)} for key, value in settings.flat().items()}
     return CommandResult(record, lambda: views.settings_view(settings))
 
@@ -65,11 +62,10 @@ def check(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem config check
     """
-    from orchestra_mem.build import CONFIG_PATH, load_settings
-    from orchestra_mem.errors import ConfigError
+    from orchestra_mem.build import CONFIG_PATH
 
     try:
-        load_settings(run.project, os.environ)
+        _ = run.settings
     except ConfigError as error:
         if not run.as_json:
             raise
@@ -84,11 +80,10 @@ def check_documents(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem check
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import documents
 
     run.require_memory()
-    problems = documents.check_documents(run.project, load_settings(run.project, os.environ))
+    problems = documents.check_documents(run.project, run.settings)
     problems += documents.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
     text = views.problems_text(problems) if problems else "the documents have no faults\n"
@@ -104,9 +99,8 @@ def doctor(run: Invocation) -> CommandResult:
     from orchestra_mem.doctor.memory import Health, diagnose
 
     run.require_memory()
-    with run.progress() as bar:
-        task = bar.add_task("", total=7)
-        findings = diagnose(run.project, on_part=lambda part: bar.update(task, description=part, advance=1))
+    with run.steps(total=7) as tell:
+        findings = diagnose(run.project, on_part=tell)
     faults = sum(finding.health is Health.FAULT for finding in findings)
     record = {"project": str(run.project), "faults": faults, "findings": findings}
     return CommandResult(record, lambda: views.findings_view(findings), exit_code=FAILED if faults else 0)
@@ -115,9 +109,9 @@ def doctor(run: Invocation) -> CommandResult:
 @command("Look after")
 def move(
     run: Invocation,
-    to: Annotated[str, Option("--to", metavar="URL", help="postgresql://…, or file for obra.db in the folder.")],
+    to: Annotated[str, option("--to URL", "postgresql://…, or file for obra.db in the folder.")],
     schema: Annotated[
-        str | None, Option("--schema", metavar="NAME", help="The memory's own on the server; as storage.schema_name.")
+        str | None, option("--schema NAME", "The memory's own on the server; as storage.schema_name.")
     ] = None,
 ) -> CommandResult:
     """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
@@ -130,7 +124,7 @@ def move(
     from orchestra_mem.doctor.backups import TO_FILE, go_on_here, move_database
 
     run.require_memory()
-    settings = load_settings(run.project, os.environ)
+    settings = run.settings
     storage: dict[str, object] = {"url": "" if to == TO_FILE else to}
     if schema is not None:
         storage["schema_name"] = schema
@@ -144,39 +138,28 @@ def move(
         if go_on_here(run.project, settings):
             return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")
         raise BadParameter("the memory is there already", param_hint="--to")
-    with run.progress() as bar:
-        task = bar.add_task("", total=None)
-        copied = move_database(
-            run.project, settings, target, on_table=lambda table, rows: bar.update(task, description=table)
-        )
+    with run.steps() as tell:
+        copied = move_database(run.project, settings, target, on_table=tell)
     text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
-    if to == TO_FILE:
-        note = "take storage.url out of .obra/config.yaml now: until then the memory is not to be opened"
-    else:
-        note = "put the address under storage.url into .obra/config.yaml now: until then the memory is not to be opened"
+    what = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
+    note = f"{what} .obra/config.yaml now: until then the memory is not to be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
 
 
 @command("Look after")
 def backup(
-    run: Invocation,
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="The backup, which is not there yet.")],
+    run: Invocation, folder: Annotated[Path, argument("FOLDER", "The backup, which is not there yet.")]
 ) -> CommandResult:
     """Copy the memory into a new folder while programs use it, and verify every row.
 
     Example: orchestra-mem backup ../bakery-backup
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.backups import make_backup
 
     run.require_memory()
     target = Path(os.path.abspath(folder))
-    with run.progress() as bar:
-        task = bar.add_task("", total=None)
-        made = make_backup(
-            run.project, load_settings(run.project, os.environ), target,
-            on_table=lambda table, rows: bar.update(task, description=table),
-        )  # fmt: skip
+    with run.steps() as tell:
+        made = make_backup(run.project, run.settings, target, on_table=tell)
     record = {**asdict(made), "files": len(made.files), "backup": target}
     rows, files = counted(made.rows, "row"), counted(len(made.files), "file")
     notes = [f"not in it, as it would lead elsewhere or give a secret away: {key}" for key in made.left_out]
@@ -186,8 +169,8 @@ def backup(
 @command("Look after", name="restore-backup")
 def restore_backup(
     run: Invocation,
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="A backup.")],
-    replace: Annotated[bool, Option("--replace", help="Move the memory that is there aside first.")] = False,
+    folder: Annotated[Path, argument("FOLDER", "A backup.")],
+    replace: Annotated[bool, option("--replace", "Move the memory that is there aside first.")] = False,
 ) -> CommandResult:
     """Put a backup back as the project's memory, and verify every file. Programs that use it must have ended.
 
@@ -195,8 +178,8 @@ def restore_backup(
     """
     from orchestra_mem.doctor import backups
 
-    with run.progress() as bar:
-        bar.add_task("restoring", total=None)
+    with run.steps() as tell:
+        tell("restoring")
         made, aside = backups.restore_backup(Path(os.path.abspath(folder)), run.project, replace=replace)
     record = {**asdict(made), "files": len(made.files), "restored": run.project, "moved_aside": aside}
     notes = [f"what was there is now {aside}"] if aside else []
@@ -223,9 +206,9 @@ class SummariesAction(StrEnum):
 def summaries(
     run: Invocation,
     action: Annotated[
-        SummariesAction, Argument(metavar="ACTION", help="List them, or redo one by the model.")
+        SummariesAction, argument("ACTION", "List them, or redo one by the model.")
     ] = SummariesAction.LIST,
-    reference: Annotated[str | None, Argument(metavar="ID", help="For redo: which one, as in S12.")] = None,
+    reference: Annotated[str | None, argument("ID", "For redo: which one, as in S12.")] = None,
     session: SessionOption = None,
     limit: LimitOption = 20,
 ) -> CommandResult:
@@ -267,7 +250,7 @@ def _story_record(story: SummaryStory) -> dict[str, Any]:
 
 projects = command_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
 WhichArgument = Annotated[
-    str | None, typer.Argument(metavar="PROJECT", help="Its name, id or folder. Default: the project of this folder.")
+    str | None, argument("PROJECT", "Its name, id or folder. Default: the project of this folder.")
 ]
 
 
@@ -297,9 +280,7 @@ def list_projects() -> CommandResult:
 @command(of=projects)
 def add(
     run: Invocation,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Of a project with a memory. Default: this one.")
-    ] = None,
+    folder: Annotated[Path | None, argument("FOLDER", "Of a project with a memory. Default: this one.")] = None,
 ) -> CommandResult:
     """List a project that has a memory; one in a temporary folder too, which does not list itself.
 
@@ -335,9 +316,7 @@ def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
 
 
 @command(of=projects)
-def recurring(
-    least: Annotated[int, typer.Option("--least", min=2, metavar="N", help="In so many projects at least.")] = 3,
-) -> CommandResult:
+def recurring(least: Annotated[int, option("--least N", "In so many projects at least.", min=2)] = 3) -> CommandResult:
     """Find decisions, rules and insights that hold in several projects, and may be worth sharing.
 
     Exits with 1 if there are none.
@@ -363,7 +342,7 @@ def scan(run: Invocation) -> CommandResult:
     from orchestra_mem.doctor.documents import find_secrets
 
     run.require_memory()
-    found = find_secrets(run.project, build.load_settings(run.project, os.environ))
+    found = find_secrets(run.project, run.settings)
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
     text = "".join(lines) or "no secret was found\n"
     notes = ["`orchestra-mem redact apply` takes them out"] if found else []
@@ -371,7 +350,7 @@ def scan(run: Invocation) -> CommandResult:
 
 
 @command(of=redact)
-def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without asking.")] = False) -> CommandResult:
+def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without asking.")] = False) -> CommandResult:
     """Take all secrets out, of what was recorded and of documents, a person's lines too, for good. Asks first.
 
     Example: orchestra-mem redact apply --yes
@@ -381,6 +360,6 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
     run.require_memory()
     if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
-    done = take_out(run.project, build.load_settings(run.project, os.environ))
+    done = take_out(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

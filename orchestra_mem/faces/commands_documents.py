@@ -9,12 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
-
 from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, command_group, flag, views
+from orchestra_mem.faces.command import (
+    FAILED,
+    CommandResult,
+    Invocation,
+    argument,
+    command,
+    command_group,
+    option,
+    views,
+)
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -23,9 +30,9 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.sharing import SharedFact
 
 _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
-DocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}.")]
-AnyDocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}, or session for the running one.")]
-ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
+DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
+AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the running one.")]
+ConflictArgument = Annotated[str, argument("ID", "As `conflicts` and the document show it.")]
 # Seconds between two looks of `watch`; a save is told of at the third look after it at the latest, so within a second.
 _LOOK_S = 0.25
 
@@ -43,7 +50,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
         path = _path(memory, document)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    problems = check_document(path, run.project, build.load_settings(run.project, os.environ))
+    problems = check_document(path, run.project, run.settings)
     after = _text(path) if path.is_file() else ""
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
@@ -97,7 +104,7 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 def accept(
     memory: OrchestratorContextManager,
     conflict: ConflictArgument,
-    both: Annotated[bool, Option("--both", help="Keep your lines, and put the machine's behind them.")] = False,
+    both: Annotated[bool, option("--both", "Keep your lines, and put the machine's behind them.")] = False,
 ) -> CommandResult:
     """Replace your lines of a conflict by the machine's. The earlier text becomes a version.
 
@@ -130,7 +137,7 @@ def watch(run: Invocation) -> None:
     from orchestra_mem.faces.editing import SeenTexts
 
     run.require_memory()
-    folders = Place.of(run.project, build.load_settings(run.project, os.environ)).folders
+    folders = Place.of(run.project, run.settings).folders
     try:
         texts = SeenTexts(folders)
         run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
@@ -167,7 +174,7 @@ def history(memory: OrchestratorContextManager, document: DocumentArgument) -> C
 def diff(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int | None, Argument(metavar="N", help="The number of a version. Default: the newest.")] = None,
+    version: Annotated[int | None, argument("N", "The number of a version. Default: the newest.")] = None,
 ) -> CommandResult:
     """Show what has changed in a document since one of its earlier versions.
 
@@ -184,7 +191,7 @@ def diff(
 def restore(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int, Argument(metavar="N", help="The number of the version to put back.")],
+    version: Annotated[int, argument("N", "The number of the version to put back.")],
 ) -> CommandResult:
     """Put an earlier version of a document back, word for word. The present text becomes a version itself.
 
@@ -209,16 +216,14 @@ def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> 
 
 
 decisions = command_group("decisions", "Ask", help="What projects share.")
-AgainOption = Annotated[bool, flag("--again", "Also where somebody has taken it out by hand.")]
+AgainOption = Annotated[bool, option("--again", "Also where somebody has taken it out by hand.")]
 
 
 @command(of=decisions)
 def share(
     memory: OrchestratorContextManager,
-    fact: Annotated[str, Argument(metavar="K", help="The number in this project, as `facts` shows it: K12.")],
-    tags: Annotated[
-        list[str] | None, Option("--tag", metavar="TAG", help="Only for projects with this tag. May be repeated.")
-    ] = None,
+    fact: Annotated[str, argument("K", "The number in this project, as `facts` shows it: K12.")],
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
     again: AgainOption = False,
 ) -> CommandResult:
     """Lift a decision or a rule of this project into the shared log, for all projects or those with a tag.
@@ -257,7 +262,7 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
 @command(of=decisions)
 def adopt(
     memory: OrchestratorContextManager,
-    number: Annotated[str, Argument(metavar="K", help="The number in the shared log, as `decisions shared` lists it.")],
+    number: Annotated[str, argument("K", "The number in the shared log, as `decisions shared` lists it.")],
     again: AgainOption = False,
 ) -> CommandResult:
     """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.

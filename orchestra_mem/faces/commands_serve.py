@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem import build
 from orchestra_mem.errors import ServerError, storage_error
-from orchestra_mem.faces.command import CommandResult, Invocation, command, command_group
+from orchestra_mem.faces.command import CommandResult, Invocation, command, command_group, option
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.serialize import unrepeated
 
@@ -134,19 +134,15 @@ def _replace(file: Path, data: bytes) -> None:
 
 group = command_group("serve", "Serve")
 TokenFileOption = Annotated[
-    Path | None,
-    Option("--token-file", metavar="FILE", help="The file of the token, made if missing. Default: one in .obra."),
+    Path | None, option("--token-file FILE", "The file of the token, made if missing. Default: one in .obra.")
 ]
 
 
 @command(of=group, bare=True)
 def serve(
     run: Invocation,
-    host: Annotated[str | None, Option("--host", metavar="HOST", help="Address to listen at. Default: as set.")] = None,
-    port: Annotated[
-        int | None,
-        Option("--port", min=0, max=65_535, metavar="N", help="Port; 0: a free one. Default: as set."),
-    ] = None,
+    host: Annotated[str | None, option("--host HOST", "Address to listen at. Default: as set.")] = None,
+    port: Annotated[int | None, option("--port N", "Port; 0: a free one. Default: as set.", min=0, max=65_535)] = None,
     token_file: TokenFileOption = None,
 ) -> None:
     """Answer over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
@@ -156,7 +152,7 @@ def serve(
     from orchestra_mem.faces.http.tokens import TOKEN_VARIABLE, is_local
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    settings = build.load_settings(run.project, os.environ).server.model_copy(update=given)
+    settings = run.settings.server.model_copy(update=given)
     if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
         raise BadParameter(
             f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
@@ -171,9 +167,7 @@ def serve(
 @command(of=group)
 def token(
     run: Invocation,
-    agent: Annotated[
-        str | None, Option("--agent", metavar="NAME", help="For this agent, which then sees what is its own.")
-    ] = None,
+    agent: Annotated[str | None, option("--agent NAME", "For this agent, which then sees what is its own.")] = None,
     token_file: TokenFileOption = None,
 ) -> CommandResult:
     """Print the token of the memory, or of an agent. A new one for all: delete the file and start the server again.
@@ -214,21 +208,18 @@ def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -
 @command("Serve")
 def mcp(
     run: Invocation,
-    agent: Annotated[
-        str | None, Option("--agent", metavar="NAME", help="Speak for this agent, which sees what is its own.")
-    ] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Speak for this agent, which sees what is its own.")] = None,
     client: Annotated[
-        McpClient | None,
-        Option("--install", metavar="CLIENT", help=f"Print the configuration for a client: {', '.join(McpClient)}."),
+        McpClient | None, option("--install CLIENT", f"Print the configuration for a client: {', '.join(McpClient)}.")
     ] = None,
-    write: Annotated[bool, Option("--write", help="With --install: put it into the client's file as well.")] = False,
+    write: Annotated[bool, option("--write", "With --install: put it into the client's file as well.")] = False,
 ) -> CommandResult | None:
     """Answer an MCP client on stdin and stdout, until it closes stdin; makes a memory if there is none.
 
     Example: orchestra-mem mcp --install claude-code
     """
     if client is not None:
-        return _write_entry(run, client, agent) if write else _print_entry(run, client, agent)
+        return _install(run, client, agent, write=write)
     if write:
         raise BadParameter("it goes with --install CLIENT", param_hint="--write")
     try:
@@ -245,14 +236,11 @@ def mcp(
     return None
 
 
-def _print_entry(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
-    entry = client.entry(run.project, agent)
-    note = f"put this into {client.file(run.project)}, or have it put there by --write"
-    return CommandResult({client.section: {"orchestra-mem": entry}}, client.text(entry), notes=[note])
-
-
-def _write_entry(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
+def _install(run: Invocation, client: McpClient, agent: str | None, *, write: bool) -> CommandResult:
     file, entry = client.file(run.project), client.entry(run.project, agent)
+    if not write:
+        note = f"put this into {file}, or have it put there by --write"
+        return CommandResult({client.section: {_NAME: entry}}, client.text(entry), notes=[note])
     before = install(client, file, entry)
     value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
     if before == entry:

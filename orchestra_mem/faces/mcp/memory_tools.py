@@ -23,6 +23,9 @@ from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, 
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 _ENTRY_CHARS = 400
+# No text of a budget's size is looked at beyond this: it bounds what is counted of a long one.
+_CHARS_PER_TOKEN = 16
+_FENCE_TOKENS = 40  # what a fence and its source take at most
 
 MaxTokens = Annotated[int, Field(ge=100, le=100_000, description="Budget of the whole answer, in tokens.")]
 Offset = Annotated[int, Field(ge=0, le=10**9, description="Where to go on; the answer before says it.")]
@@ -37,7 +40,7 @@ class MemoryTools:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._pages = AnswerPages(caller.memory.counter.count)
+        self._count = caller.memory.counter.count
 
     def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Search all of the memory by words and by meaning, best first. Costs about 100 tokens an entry.
@@ -46,12 +49,12 @@ class MemoryTools:
         """
         hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
         lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
-        return self._pages.entries([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
+        return self._entries([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
 
     def retrieve(self, task: Text, max_tokens: MaxTokens = 2_000) -> str:
         """Give what past work says for a task: an index with costs, then the best entries in full. Costs max_tokens."""
-        found = self._caller.retrieving("retrieve_context")(task, max_tokens=max_tokens - FENCE_TOKENS)
-        return self._pages.text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
+        found = self._caller.retrieving("retrieve_context")(task, max_tokens=max_tokens - _FENCE_TOKENS)
+        return self._text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
 
     def context(
         self,
@@ -60,7 +63,7 @@ class MemoryTools:
     ) -> str:
         """Give where the project stands: state, rules, decisions, open items, newest work. Costs up to max_tokens."""
         build = self._caller.view.get_orchestrator_context
-        return self._pages.text(build("mcp", max_tokens - FENCE_TOKENS, query=query).render(), "context", max_tokens)
+        return self._text(build("mcp", max_tokens - _FENCE_TOKENS, query=query).render(), "context", max_tokens)
 
     def record(
         self,
@@ -104,7 +107,7 @@ class MemoryTools:
     ) -> str:
         """List decisions, rules, roles, failures and open items, newest first. Costs about 30 tokens an entry."""
         found = self._caller.view.facts(kind, standing=not every)[::-1][offset : offset + limit + 1]
-        return self._pages.entries([*map(_fact, found)], "facts", limit, offset, max_tokens)
+        return self._entries([*map(_fact, found)], "facts", limit, offset, max_tokens)
 
     def expand(
         self,
@@ -113,7 +116,7 @@ class MemoryTools:
         max_tokens: MaxTokens = 2_000,
     ) -> str:
         """Give the original words behind a search hit, summary, fact or item. Costs up to max_tokens."""
-        return self._pages.text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
+        return self._text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
 
     def work_list(
         self,
@@ -130,7 +133,7 @@ class MemoryTools:
             kinds=tuple(kinds), statuses=tuple(statuses), parent=parent, text=text, limit=offset + limit + 1
         )
         found = self._caller.offered("state").items(where)[offset:]
-        return self._pages.entries([*map(_item, found)], "work", limit, offset, max_tokens)
+        return self._entries([*map(_item, found)], "work", limit, offset, max_tokens)
 
     def work_show(self, id: Number, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Show a work item: its text, progress, what it waits for, newest changes. Costs up to max_tokens."""
@@ -143,7 +146,7 @@ class MemoryTools:
             *(f"waits for {_item(each)}" for each in found["blockers"]),
             *(f"{short_time(each.time)} {event_words(each)}" for each in found["events"]),
         ]  # fmt: skip
-        return self._pages.text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
+        return self._text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
 
     def work_add(
         self,
@@ -182,14 +185,62 @@ class MemoryTools:
             told, until = summary(each.id), f" to {short_time(each.ended)}" if each.ended else ""
             text = f"\n  {_cut(told.text)}" if told else ""
             entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
-        return self._pages.entries(entries, "sessions", limit, offset, max_tokens)
+        return self._entries(entries, "sessions", limit, offset, max_tokens)
 
     def recent(
         self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
     ) -> str:
         """List the newest operations, of one type if given; `expand` gives all of one. Costs 80 tokens an entry."""
         found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
-        return self._pages.entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
+        return self._entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
+
+    # Pages
+
+    def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
+        """Give as much of a text as the budget holds, from the character `offset` on; None: the caller has no offset.
+
+        Raises:
+            ValueError: the text ends before.
+        """
+        start = offset or 0
+        if start and start >= len(text):
+            raise ValueError(f"offset is {start}, and there are {len(text)} characters; begin with offset=0")
+
+        def shown(size: int) -> str:
+            end = start + size
+            if end >= len(text):
+                return fenced(text[start:], source)
+            more = "" if offset is None else f"go on with offset={end}, or "
+            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+            return f"{fenced(text[start:end], source)}{told}"
+
+        return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
+
+    def _entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
+        """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
+
+        `entries` are those from `offset` on; one beyond the limit tells that there are more.
+        """
+        if not entries:
+            return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
+
+        def shown(size: int) -> str:
+            if not size:
+                return self._longest(cut, len(entries[0]), max_tokens)
+            more = f"There is more: go on with offset={offset + size}.\n" if size < len(entries) else ""
+            return fenced("\n".join(entries[:size]), source) + more
+
+        def cut(chars: int) -> str:
+            more = f", or go on with offset={offset + 1}" if len(entries) > 1 else ""
+            return f"{fenced(entries[0][:chars], source)}Entry {offset + 1} is cut: raise max_tokens{more}.\n"
+
+        return self._longest(shown, min(len(entries), limit), max_tokens)
+
+    def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
+        """Give the longest of the answers `shown(0)` to `shown(most)` that the budget holds, else the shortest."""
+        if self._count(whole := shown(most)) <= max_tokens:
+            return whole
+        return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))
 
 
 def _hit(hit: Hit, line: int) -> str:
@@ -220,62 +271,3 @@ def _cut(text: str) -> str:
     """Put a text in one line, and cut a long one."""
     line = " ".join(text[: 4 * _ENTRY_CHARS].split())
     return line if len(line) <= _ENTRY_CHARS else f"{line[:_ENTRY_CHARS]} …"
-
-
-_CHARS_PER_TOKEN = 16
-"""No text of a budget's size is looked at beyond this: it bounds what is counted of a long one."""
-FENCE_TOKENS = 40
-"""What a fence and its source take at most."""
-
-
-class AnswerPages:
-    """Cuts answers to budgets of tokens, as `count` counts them."""
-
-    def __init__(self, count: Callable[[str], int]) -> None:
-        self._count = count
-
-    def text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
-        """Give as much of a text as the budget holds, from the character `offset` on; None: the caller has no offset.
-
-        Raises:
-            ValueError: the text ends before.
-        """
-        start = offset or 0
-        if start and start >= len(text):
-            raise ValueError(f"offset is {start}, and there are {len(text)} characters; begin with offset=0")
-
-        def shown(size: int) -> str:
-            end = start + size
-            if end >= len(text):
-                return fenced(text[start:], source)
-            more = "" if offset is None else f"go on with offset={end}, or "
-            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
-            return f"{fenced(text[start:end], source)}{told}"
-
-        return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
-
-    def entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
-        """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
-
-        `entries` are those from `offset` on; one beyond the limit tells that there are more.
-        """
-        if not entries:
-            return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
-
-        def shown(size: int) -> str:
-            if not size:
-                return self._longest(cut, len(entries[0]), max_tokens)
-            more = f"There is more: go on with offset={offset + size}.\n" if size < len(entries) else ""
-            return fenced("\n".join(entries[:size]), source) + more
-
-        def cut(chars: int) -> str:
-            more = f", or go on with offset={offset + 1}" if len(entries) > 1 else ""
-            return f"{fenced(entries[0][:chars], source)}Entry {offset + 1} is cut: raise max_tokens{more}.\n"
-
-        return self._longest(shown, min(len(entries), limit), max_tokens)
-
-    def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
-        """Give the longest of the answers `shown(0)` to `shown(most)` that the budget holds, else the shortest."""
-        if self._count(whole := shown(most)) <= max_tokens:
-            return whole
-        return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))
