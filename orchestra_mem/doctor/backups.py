@@ -238,7 +238,6 @@ def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
 
 
 def _copy(path: Path, target: Path) -> None:
-    """Copy a file, with the rights of its folder and its own."""
     if path.suffix == ".md":
         settled(path)  # an editor that writes into the file itself is waited for
     target.parent.mkdir(parents=True, exist_ok=True)

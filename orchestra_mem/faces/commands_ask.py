@@ -64,7 +64,6 @@ def context(
 
 
 def _lacks(notes: Iterable[str]) -> list[str]:
-    """Say what an answer lacks, and why."""
     return [f"orchestra-mem: {note}" for note in notes]
 
 
@@ -247,27 +246,19 @@ def index(
 
     Example: orchestra-mem index --anew
     """
+    from orchestra_mem.doctor.documents import inspect_index
+
     with run.open() as memory:
         newest = memory.operations(OperationFilter(limit=1))
         _update_index(run, memory, anew=anew)
-    _require_kept(run, newest[-1].id if newest else 0)
-    return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
-
-
-def _require_kept(run: Invocation, last_operation: int) -> None:
-    """Make sure that the index is on disk: where nothing may be written each search makes one for itself alone.
-
-    Raises:
-        StorageError: it does not.
-    """
-    from orchestra_mem.doctor.documents import inspect_index
-
     report = inspect_index(run.project)
-    if not report.present or (report.fault is None and report.operations < last_operation):
-        raise StorageError(
+    is_behind = newest and report.operations < newest[-1].id
+    if not report.present or (report.fault is None and is_behind):
+        raise StorageError(  # where nothing may be written each search makes one for itself alone
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
             "its own; give this user permission to write there"
         )
+    return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
 
 
 def _not_blank(task: str) -> str:

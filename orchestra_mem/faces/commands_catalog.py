@@ -304,7 +304,6 @@ def _usage_faults() -> Iterator[None]:
 
 
 def _text(given: str | None) -> str | None:
-    """Take a text as it was typed, or for `-` from stdin."""
     try:
         return from_stdin().decode("utf-8-sig") if given == "-" else given
     except UnicodeDecodeError as error:

@@ -30,7 +30,6 @@ from orchestra_mem.faces.records import counted
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
     from orchestra_mem.home import ListedProject, Projects
-    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 config = command_group("config", "Look after", help="Show and check the settings.")
 
@@ -222,16 +221,13 @@ def summaries(
         )
     with run.open() as memory:
         if reference is not None:
-            return _redo(memory, reference)
+            done = memory.compression.redo(reference)
+            fault = f", {done.fault}" if done.fault else ""
+            what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
+            head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
+            return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
         found = memory.compression.stories(memory.losses(session, limit=limit or None))
     return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
-
-
-def _redo(memory: OrchestratorContextManager, reference: str) -> CommandResult:
-    done = memory.compression.redo(reference)
-    fault = f", {done.fault}" if done.fault else ""
-    what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
-    return CommandResult(done, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
 
 
 def _story_record(story: SummaryStory) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from orchestra_mem.faces.command import (
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
-    from orchestra_mem.faces.editing import DocumentChange
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.sharing import SharedFact
 
@@ -143,21 +142,19 @@ def watch(run: Invocation) -> None:
         run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
         while True:
             for found in texts.look():
-                _show_change(run, found)
+                now = build.utc_now()
+                if run.as_json:
+                    record = {
+                        "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
+                        "event": found.event.value, "added": found.added, "removed": found.removed,
+                        "lines": found.lines,
+                    }  # fmt: skip
+                    run.text(f"{json.dumps(record)}\n")
+                else:
+                    run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)
     except KeyboardInterrupt:
         run.tell("")  # the end that is meant, and not in the terminal's line of ^C
-
-
-def _show_change(run: Invocation, found: DocumentChange) -> None:
-    now = build.utc_now()
-    if run.as_json:
-        record = {
-            "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
-            "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
-        }  # fmt: skip
-        return run.text(f"{json.dumps(record)}\n")
-    return run.show(views.change_view(now, found))
 
 
 @command("Documents")

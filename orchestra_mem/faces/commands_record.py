@@ -206,7 +206,6 @@ def _imported(
     run: Invocation, history: History, done: Imported, types: Counter[str], faults: list[HistoryFault],
     *, dry_run: bool | None,
 ) -> CommandResult:  # fmt: skip
-    """Say what an import came to."""
     found, left_out = +types, +history.left_out
     if history.note:
         run.tell(history.note)

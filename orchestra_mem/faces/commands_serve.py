@@ -223,7 +223,7 @@ def mcp(
     if write:
         raise BadParameter("it goes with --install CLIENT", param_hint="--write")
     try:
-        from orchestra_mem.faces.mcp.mcp_server import serve_stdio
+        from orchestra_mem.faces.mcp_server import serve_stdio
     except ImportError as error:
         raise ServerError(f"mcp needs `pip install 'orchestra-mem[mcp]'`: {error}") from error
     with run.open(create=True) as memory:

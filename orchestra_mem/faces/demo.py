@@ -107,7 +107,6 @@ def _replay(
 
 
 def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableType]:
-    """Say what is about to happen."""
     from rich.text import Text
 
     much = f"It has {counted(history.total, 'commit')}."
@@ -123,7 +122,6 @@ def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableT
 
 
 def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
-    """Show what a history came to, section by section."""
     from rich.rule import Rule
     from rich.text import Text
 

@@ -114,7 +114,6 @@ class Commands:
         return _done(happening, now, f"{word} {_named(now)}{rest}")
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
-        """What items still wait for, in words."""
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
         return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 

@@ -196,7 +196,6 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Give since and until of the time that a text names."""
     span = _SPAN.search(text)
     if span and (span[1] or span[2].lower() in ("minute", "hour")):
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
@@ -289,7 +288,6 @@ def has_failed(operation: Operation) -> bool:
 
 
 def _text_of(operation: Operation) -> str:
-    """Say in one line what an operation says of itself."""
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
     name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind

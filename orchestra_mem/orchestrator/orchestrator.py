@@ -235,7 +235,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         )
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
-        """Do or answer one intent, and record it."""
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
         last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
@@ -263,7 +262,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
     def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
-        """Change work as an intent says."""
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
@@ -279,7 +277,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation) -> Reply:
-        """Take back what an operation did."""
         with self.tracker.together() as changes:
             items = self.tracker.undo(last.id)
         text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'

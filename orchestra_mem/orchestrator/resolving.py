@@ -46,8 +46,6 @@ def _phrases_of(text: str, talk: Talk) -> list[Phrase]:
 
 
 def _namer(talk: Talk) -> Callable[[tuple[str, ...], bool], bool]:
-    """Tell of words whether they name an item."""
-
     def names(said: tuple[str, ...], wide: bool) -> bool:
         phrase = Phrase(text=" ".join(said), start=0, end=0, words=said, bare=not wide)
         pool = Choice(phrase, ANYTHING, talk).named_items()

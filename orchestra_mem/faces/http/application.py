@@ -31,8 +31,7 @@ from orchestra_mem.faces.http.catalog_routes import catalog_router, service_rout
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
-from orchestra_mem.faces.http.json_answers import JsonAnswer, components, example_of
-from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS, Problem
+from orchestra_mem.faces.http.json_answers import HANDLERS, PROBLEMS, JsonAnswer, Problem, components, example_of
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates
@@ -43,7 +42,7 @@ from orchestra_mem.settings import ServerSettings
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from orchestra_mem.faces.mcp.mcp_server import MemoryServer
+    from orchestra_mem.faces.mcp_server import MemoryServer
 
 MCP_HEADERS = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name")
 """What clients send beside the token."""
@@ -71,7 +70,7 @@ class McpEndpoint:
             await server.answer(scope, receive, send, max_body_bytes=self._max_body_bytes)
 
     def _server(self, agent: str) -> MemoryServer:
-        from orchestra_mem.faces.mcp.mcp_server import MemoryServer
+        from orchestra_mem.faces.mcp_server import MemoryServer
 
         if agent not in self._servers:
             self._servers[agent] = MemoryServer(Caller(self._memory, agent))
@@ -90,7 +89,6 @@ class _Application(FastAPI):
     """Describes its answers when it is asked for its description, so that nobody else waits for that."""
 
     def openapi(self) -> dict[str, Any]:
-        """Give the description of the API."""
         told = super().openapi()
         told["components"]["schemas"] |= components()
         routes = (route for path in told["paths"].values() for route in path.values())

@@ -22,8 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
-from orchestra_mem.faces.http.json_answers import Asker, Shape, shown
-from orchestra_mem.faces.http.problems import PROBLEMS
+from orchestra_mem.faces.http.json_answers import PROBLEMS, Asker, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Finish, Generation, Message, Role
@@ -183,7 +182,6 @@ class ChatEndpoint:
         return task.result() if done else None
 
     def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
-        """Make a prompt, and record what was asked."""
         prompt = self._desk.prompt(body, caller)
         problem = _recorded("a question", self._desk.record_question, prompt)
         return replace(prompt, problem=problem) if problem else prompt
@@ -294,7 +292,6 @@ async def _forget(answer: Collected) -> dict[str, str]:
 
 
 def _headers(prompt: Prompt) -> dict[str, str]:
-    """Say what was added."""
     headers = {"X-Memory": "on", "X-Memory-Tokens": str(prompt.tokens)}
     if prompt.sources:
         headers["X-Memory-Sources"] = _plain(", ".join(prompt.sources))
@@ -304,7 +301,6 @@ def _headers(prompt: Prompt) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """What a header can hold."""
     return " ".join(text.encode("ascii", "replace").decode().split())[:_MOST_SOURCES]
 
 

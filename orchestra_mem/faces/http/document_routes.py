@@ -83,7 +83,6 @@ def _etag(text: str) -> str:
 
 
 def _names(header: str, text: str) -> bool:
-    """Tell whether a header of a condition names a text."""
     return header.strip() == "*" or _etag(text) in [each.strip() for each in header.split(",")]
 
 

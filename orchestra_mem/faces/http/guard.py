@@ -10,13 +10,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestra_mem.faces.http.problems import Problem, failed
+from orchestra_mem.faces.http.json_answers import Problem, failed
 from orchestra_mem.faces.http.tokens import LOCAL_HOSTS, AccessTokens, cookie_name
 from orchestra_mem.settings import ServerSettings
 
@@ -159,7 +160,8 @@ class RequestGuard:
             return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
         if int(headers.get("content-length", "0")) > self._max_body_bytes:
             return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
-        if scope["method"] not in _READING and "authorization" not in headers and not _tells_its_page(headers):
+        tells_its_page = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
+        if scope["method"] not in _READING and "authorization" not in headers and not tells_its_page:
             return Problem(403, "a request with a cookie that changes something has to tell its page in `Origin`")
         scope["caller"] = caller
         return None
@@ -202,20 +204,14 @@ def _kind(error: Exception) -> str:
     return type(error).__name__
 
 
-def _tells_its_page(headers: Headers) -> bool:
-    return "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
-
-
 def _host_name(host: str) -> str | None:
-    try:
+    with suppress(ValueError):
         return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
+    return None
 
 
 def _netloc(origin: str) -> str | None:
-    try:
+    with suppress(ValueError):
         parts = urlsplit(origin.lower())
-    except ValueError:
-        return None
-    return parts.netloc if parts.scheme in ("http", "https") else None
+        return parts.netloc if parts.scheme in ("http", "https") else None
+    return None

@@ -170,7 +170,6 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _settled(intent: Intent, piece: str) -> Intent:
-    """Bring values into their form."""
     if intent.action is Action.ASSIGN:
         said = intent.value.lower()
         return replace(intent, value="me" if said in _SPEAKER else "" if said in _NOBODY else intent.value)

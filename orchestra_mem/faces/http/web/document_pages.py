@@ -19,8 +19,7 @@ from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
 from orchestra_mem.faces.http.document_routes import WorkQuery
 from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
-from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, render, see_other
-from orchestra_mem.faces.http.web.rendered_markdown import pieces_of
+from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render, see_other
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import MustKeepKind

@@ -24,7 +24,6 @@ from orchestra_mem.faces.http.tokens import cookie_name
 from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_file
 from orchestra_mem.faces.recall_views import reasons_lines
 from orchestra_mem.faces.records import conflict_records, status_record
-from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Hit, Tier
 from orchestra_mem.types import OperationFilter
 
@@ -118,8 +117,13 @@ def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Respo
     """List sessions, newest first, on a line of time."""
     pager = Pager(page, len(memory.sessions()))
     found = MemoryService(memory).sessions(pager.size, pager.offset)
+
+    def newest(session_id: str) -> datetime | None:
+        found = memory.operations(OperationFilter(session=session_id, limit=1))
+        return found[0].timestamp if found else None
+
     counts = {each.id: memory.count_operations(OperationFilter(session=each.id)) for each in found}
-    ends = {each.id: each.ended_at or _newest(memory, each.id) or each.started_at for each in found}
+    ends = {each.id: each.ended_at or newest(each.id) or each.started_at for each in found}
     begin, end = min((each.started_at for each in found), default=None), max(ends.values(), default=None)
 
     def percent(time: datetime) -> float:
@@ -152,11 +156,6 @@ def session_document(request: Request, memory: OwnMemory, session_id: str) -> Re
     found = MemoryService(memory).session(session_id)
     document = without_front_matter(memory.session_document(session_id))
     return render(request, "session_document.html", session=found, document=document)
-
-
-def _newest(memory: OrchestratorContextManager, session_id: str) -> datetime | None:
-    newest = memory.operations(OperationFilter(session=session_id, limit=1))
-    return newest[0].timestamp if newest else None
 
 
 @router.get("/original")
