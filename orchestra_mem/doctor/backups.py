@@ -291,13 +291,9 @@ TO_FILE = "file"
 
 
 def move_database(
-    project: Path,
-    settings: Settings,
-    target: Settings,
-    *,
-    on_table: Callable[[str, int], None],
+    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
     write_point: WritePoint | None = None,
-) -> Copied:
+) -> Copied:  # fmt: skip
     """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
 
     Nobody writes meanwhile, and nobody there from then on: who does is told where the memory is. Whatever ends it early

@@ -55,25 +55,17 @@ class Journal:
     agent: str
 
     def record(
-        self,
-        reply: Reply,
-        changes: Sequence[WorkEvent] = (),
-        *,
-        kind: str = LINE,
+        self, reply: Reply, changes: Sequence[WorkEvent] = (), *, kind: str = LINE,
         data: Mapping[str, Json] | None = None,
-    ) -> Reply:
+    ) -> Reply:  # fmt: skip
         """Record a line with its answer, or `data` of a `kind` instead, and say of changes that they came from it."""
         told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
     def record_changes(
-        self,
-        kind: str,
-        data: dict[str, Json],
-        changes: Sequence[WorkEvent],
-        tokens_used: int | None = None,
+        self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
         key: str | None = None,
-    ) -> Operation:
+    ) -> Operation:  # fmt: skip
         """Record an operation, once with a `key`, and say of changes of work that they came from it."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
@@ -211,12 +203,9 @@ def _number(word: str | None) -> int:
 
 
 def answer_recent(
-    question: RecentQuestion,
-    operations: Iterable[Operation],
-    events: Sequence[WorkEvent],
-    item: Callable[[int], WorkItem],
-    sessions: Sequence[str],
-) -> tuple[str, tuple[Operation, ...]]:
+    question: RecentQuestion, operations: Iterable[Operation], events: Sequence[WorkEvent],
+    item: Callable[[int], WorkItem], sessions: Sequence[str],
+) -> tuple[str, tuple[Operation, ...]]:  # fmt: skip
     """Say what was done, the oldest first, and give the operations that say so, the newest first.
 
     Args:

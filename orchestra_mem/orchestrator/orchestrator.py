@@ -84,16 +84,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     """
 
     def __init__(
-        self,
-        memory: OrchestratorContextManager,
-        *,
-        tracker: WorkTracker | None = None,
-        model: AnyModel | None = None,
-        agent: str = "orchestrator",
-        confirm: bool = True,
-        least_quality: float = 0.7,
-        clock: Clock = utc_now,
-    ) -> None:
+        self, memory: OrchestratorContextManager, *, tracker: WorkTracker | None = None, model: AnyModel | None = None,
+        agent: str = "orchestrator", confirm: bool = True, least_quality: float = 0.7, clock: Clock = utc_now,
+    ) -> None:  # fmt: skip
         self.memory = memory
         self.tracker: WorkTracker = tracker or memory.state
         self.hooks = Hooks(memory.events.note_failure)
@@ -204,13 +197,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _run(
-        self,
-        line: str,
-        intents: Sequence[Intent],
-        talk: Talk,
-        chosen: Mapping[str, Sequence[int]],
+        self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
         agreed: _Waiting | None = None,
-    ) -> Reply:
+    ) -> Reply:  # fmt: skip
         """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
@@ -228,11 +217,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk()
         return replace(
-            replies[-1],
-            text="\n".join(reply.text for reply in replies),
-            intents=tuple(intents),
+            replies[-1], text="\n".join(reply.text for reply in replies), intents=tuple(intents),
             effects=tuple(effect for reply in replies for effect in reply.effects),
-        )
+        )  # fmt: skip
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
@@ -287,16 +274,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     # Tasks
 
     def execute_task(
-        self,
-        task: int,
-        work: Work | str,
-        *,
-        max_iterations: int = 1,
-        timeout_s: float | None = None,
-        folder: Path | None = None,
-        tokens_used: int | None = None,
-        use_memory: bool = True,
-    ) -> TaskResult:
+        self, task: int, work: Work | str, *, max_iterations: int = 1, timeout_s: float | None = None,
+        folder: Path | None = None, tokens_used: int | None = None, use_memory: bool = True,
+    ) -> TaskResult:  # fmt: skip
         """Run a task until its result is good enough; each try is recorded, and the item's status follows.
 
         Args:

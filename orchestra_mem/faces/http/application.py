@@ -165,14 +165,9 @@ def address_of(listening: socket.socket) -> str:
 
 
 def run_server(
-    memory: OrchestratorContextManager,
-    project: Path,
-    listening: socket.socket,
-    *,
-    tokens: AccessTokens,
-    settings: ServerSettings,
-    started: Callable[[], None],
-) -> int:
+    memory: OrchestratorContextManager, project: Path, listening: socket.socket, *, tokens: AccessTokens,
+    settings: ServerSettings, started: Callable[[], None],
+) -> int:  # fmt: skip
     """Answer until a signal ends it: no new requests then, those under way are waited for.
 
     Args:

@@ -272,13 +272,10 @@ class ChatDesk:
             problem = str(error)
         additions = self._additions.keep(talk, additions, self._room(talk, body))
         return Prompt(
-            messages=with_additions(talk.messages, additions),
-            talk=talk,
-            caller=caller,
+            messages=with_additions(talk.messages, additions), talk=talk, caller=caller,
             tokens=sum(each.tokens for each in additions.values()),
-            sources=additions[talk.asked].sources if talk.asked in additions else (),
-            problem=problem,
-        )
+            sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
+        )  # fmt: skip
 
     def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
         """What the model should know with the user's line; at a talk's first also where the project stands."""
@@ -327,11 +324,9 @@ class ChatDesk:
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
             prompt.caller.view.record_operation(
-                "user_message" if by_user else "tool_result",
-                said,
-                agent=prompt.caller.agent or "user",
+                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
                 idempotency_key=f"chat {prompt.talk.keys[place]} {when}",
-            )
+            )  # fmt: skip
 
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
         """Record what the model has answered, and let the agent learn from it.

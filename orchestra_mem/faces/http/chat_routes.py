@@ -238,13 +238,9 @@ class _Stream(StreamingResponse):
     """A server's events as they come. Whatever ends them, what came is recorded, and the connection is let go of."""
 
     def __init__(
-        self,
-        chunks: AsyncIterator[bytes],
-        headers: Mapping[str, str],
-        kind: str,
-        record: Callable[[Collected], Awaitable[object]],
-        stack: AsyncExitStack,
-    ) -> None:
+        self, chunks: AsyncIterator[bytes], headers: Mapping[str, str], kind: str,
+        record: Callable[[Collected], Awaitable[object]], stack: AsyncExitStack,
+    ) -> None:  # fmt: skip
         super().__init__(self._events(chunks), 200, headers, kind)
         self._collected = Collected()
         self._record = record

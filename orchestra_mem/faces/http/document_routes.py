@@ -141,11 +141,9 @@ def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | N
 
 @document_router.put("/documents/{name:document}", status_code=204, response_class=Response)
 def save_document(
-    memory: OwnMemory,
-    name: str,
-    text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
+    memory: OwnMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
     if_match: IfMatch = None,
-) -> Response:
+) -> Response:  # fmt: skip
     """Save a document, if it still is the text that `If-Match` names: the text before becomes a version.
 
     Refused with 428 without `If-Match`, and with 412 and the present `ETag` where somebody has saved meanwhile.

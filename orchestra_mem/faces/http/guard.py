@@ -148,7 +148,7 @@ class RequestGuard:
         if problem:
             return Problem(403, problem)
         if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
-            return None if self._allowed(headers["origin"]) else Problem(403, "no other page may ask here")
+            return None if headers["origin"].lower() in self._origins else Problem(403, "no other page may ask here")
         caller = self._caller(scope, headers)
         address = scope["client"][0] if scope.get("client") else ""
         wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
@@ -175,12 +175,9 @@ class RequestGuard:
         if origin is None:
             if headers.get("sec-fetch-site") in _FOREIGN_SITES:
                 return "the request comes from a page of another site"
-        elif not self._allowed(origin) and _netloc(origin) != host[0].lower():
+        elif origin.lower() not in self._origins and _netloc(origin) != host[0].lower():
             return "the request comes from a page of another site; `server.allowed_origins` may add it"
         return ""
-
-    def _allowed(self, origin: str) -> bool:
-        return origin.lower() in self._origins
 
     def _caller(self, scope: Scope, headers: Headers) -> str | None:
         """Name the agent whose token a request bears, `OWNER` for the memory's own; None where it bears none."""

@@ -47,11 +47,6 @@ _PAGE = "Page"
 _DESCRIBED: dict[str, Any] = {}
 
 
-def page_of(kind: Any) -> Shape:
-    """Name a piece of a list of records."""
-    return Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
-
-
 def schema_of(kind: Any) -> dict[str, Any]:
     """Refer to the schema of a record or a shape, for `components` to make; `[kind]` is a list of such."""
     if isinstance(kind, list):
@@ -205,7 +200,8 @@ def shown(kind: Any, status: int = 200, words: str = "The answer.") -> dict[int 
 
 def shown_page(kind: Any) -> dict[int | str, Any]:
     """Describe a page of a list by what is in it."""
-    return shown(page_of(kind), words="A piece of the list.")
+    page = Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
+    return shown(page, words="A piece of the list.")
 
 
 async def _caller(request: Request) -> Caller:
@@ -247,7 +243,7 @@ _STATUS: dict[type[Exception], int] = {
 }
 
 
-class Problem(JSONResponse):
+class Problem(JsonAnswer):
     """A refusal. `faults` lists what is wrong with a request, each with the name of its field."""
 
     media_type = "application/problem+json"
@@ -274,10 +270,6 @@ class Problem(JSONResponse):
             self.body = self.render({**self._told, "error": error})
         self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
-
-    def render(self, content: Any) -> bytes:
-        """Write the body as ASCII, whatever characters a sentence quotes."""
-        return dump_json(content).encode("ascii")
 
 
 _BODY = {

@@ -19,7 +19,7 @@ from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
 from orchestra_mem.faces.http.document_routes import WorkQuery
 from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
-from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render, see_other
+from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import MustKeepKind
@@ -86,7 +86,7 @@ def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) ->
     if saved.collides:
         changed = differing_lines(opened, saved.current)
         return _editor(request, name, saved.text, saved.current, 412, mine=text, changed=changed)
-    return _back("documents", name, "merged" if saved.is_merged else "saved")
+    return _back(name, "merged" if saved.is_merged else "saved")
 
 
 @router.post("/conflicts/{conflict}")
@@ -96,7 +96,7 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
     if keep not in ("mine", "machine", "both"):
         raise InvalidItemError([f"keep: {keep!r} is none of mine, machine, both"])
     name, _ = memory.resolve_conflict(conflict, accept=keep == "machine", both=keep == "both")
-    return _back("documents", name, "decided")
+    return _back(name, "decided")
 
 
 class VersionsForm(Form):
@@ -122,7 +122,7 @@ def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
     if not (version.isdecimal() and len(version) < _MOST_DIGITS):
         raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is no number of a version"])
     memory.documents.restore(name, int(version))
-    return _back("documents", name, "restored")
+    return _back(name, "restored")
 
 
 def _editor(request: Request, name: str, text: str, opened: str, status: int = 200, **more: Any) -> Response:
@@ -131,8 +131,8 @@ def _editor(request: Request, name: str, text: str, opened: str, status: int = 2
     return render(request, "edit.html", status, name=name, text=text, opened=opened, **shown)
 
 
-def _back(place: str, name: str, done: str) -> RedirectResponse:
-    return see_other(f"/{place}/{quote(name)}?done={done}")
+def _back(name: str, done: str) -> RedirectResponse:
+    return RedirectResponse(f"/documents/{quote(name)}?done={done}", 303)
 
 
 _PAGE = 50
@@ -188,7 +188,7 @@ def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
     catalog = caller.memory.catalog
     (catalog.restore if sent.get("do") == "restore" else catalog.delete)(memory_id, agent=caller.agent)
     caller.memory.write_catalog()
-    return see_other(f"/catalog/{quote(memory_id)}")
+    return RedirectResponse(f"/catalog/{quote(memory_id)}", 303)
 
 
 @router.get("/audit")

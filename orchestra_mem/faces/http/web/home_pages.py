@@ -21,7 +21,7 @@ from orchestra_mem.faces.http.catalog_routes import SearchQuery
 from orchestra_mem.faces.http.context_routes import ContextQuery
 from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
 from orchestra_mem.faces.http.tokens import cookie_name
-from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_file
+from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_files
 from orchestra_mem.faces.recall_views import reasons_lines
 from orchestra_mem.faces.records import conflict_records, status_record
 from orchestra_mem.search_types import Hit, Tier
@@ -72,7 +72,7 @@ def api(request: Request, caller: Asker) -> Response:
 @router.get("/static/{name}")
 def static(caller: Asker, name: str) -> Response:
     """Give a file that pages load; its address changes with its content."""
-    content = static_file(name)
+    content = static_files().get(name)
     if content is None:
         raise HTTPException(404, f"there is no file {name!r}")
     kept = {"Cache-Control": "private, max-age=31536000, immutable"}

@@ -24,7 +24,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 from pydantic import model_validator
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
 from orchestra_mem.core.catalog.access import OWNER
@@ -205,11 +205,6 @@ VIEWS = (
 )  # fmt: skip
 
 
-def static_file(name: str) -> bytes | None:
-    """Give a file that pages load; None where there is none of this name."""
-    return _static().get(name)
-
-
 def load_templates() -> None:
     """Compile all templates, which takes longer than to fill them."""
     for name in _environment().list_templates():
@@ -242,7 +237,7 @@ def refusal_page(problem: Mapping[str, Any], scope: Scope) -> tuple[bytes, str]:
 
     Whoever has no token gets no other file, so the page brings its style along: this one style and no other.
     """
-    style = _static()["page.css"]
+    style = static_files()["page.css"]
     page = page_text(
         "refusal.html", scope.get("caller"), problem=problem, style=style.decode(),
         tried=b"token=" in scope["query_string"], was_sent=scope["method"] == "POST",
@@ -253,7 +248,8 @@ def refusal_page(problem: Mapping[str, Any], scope: Scope) -> tuple[bytes, str]:
 
 
 @cache
-def _static() -> Mapping[str, bytes]:
+def static_files() -> Mapping[str, bytes]:
+    """Give the files that pages load, by name."""
     return {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
 
 
@@ -297,7 +293,7 @@ def _in_short(text: str) -> str:
 @cache
 def _static_address(name: str) -> str:
     """Give the address of a static file, another one for another content, so that browsers may keep it."""
-    return f"/static/{name}?v={hashlib.sha256(_static()[name]).hexdigest()[:12]}"
+    return f"/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
 
 
 _FORM = "application/x-www-form-urlencoded"
@@ -329,8 +325,3 @@ async def _sent(request: Request) -> dict[str, str]:
 
 Sent = Annotated[dict[str, str], Depends(_sent)]
 """The fields of a form, by their names."""
-
-
-def see_other(address: str) -> RedirectResponse:
-    """Lead a browser on after a form, so that loading the page again sends nothing twice."""
-    return RedirectResponse(address, 303)
