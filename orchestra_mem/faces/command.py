@@ -84,7 +84,7 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-def command_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
+def add_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
     """Add a group of commands to the program; one without `help` has a `bare` command, see `command`."""
     group = typer.Typer(cls=cls, epilog=EPILOG, no_args_is_help="help" in options, **options)
     app.add_typer(group, name=name, rich_help_panel=panel)
@@ -113,15 +113,16 @@ DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where a
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answers: a value for `--json`, for people a text or what draws one; the exit code; notes.
+    """What a command answers: a value for `--json`, for people a text or what draws one; whether it failed.
 
-    Notes go to stderr, one a line.
+    Notes go to stderr, one a line; the exit code is that of a failure.
     """
 
     value: object
     view: str | Callable[[], str | Iterable[RenderableType]]
-    exit_code: int = 0
+    failed: bool = False
     notes: Sequence[str] = ()
+    exit_code: int = FAILED
 
 
 def command(
@@ -259,9 +260,7 @@ class Invocation:
         """The terminal, or what stdout was led to."""
         from rich.console import Console
 
-        class Piped(Console):
-            """A console that reports a closed pipe to its caller instead of exiting by itself."""
-
+        class Piped(Console):  # reports a closed pipe to its caller instead of exiting by itself
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError
 
@@ -296,7 +295,7 @@ class Invocation:
         typer.echo(json.dumps(value, indent=2))
 
     def print_result(self, result: CommandResult) -> None:
-        """Print what a command answers, and end with its exit code if that is not 0."""
+        """Print what a command answers, and end with its exit code if it has failed."""
         if self.as_json:
             self.print_json(to_json(result.value))
         else:
@@ -307,7 +306,7 @@ class Invocation:
                 self.show(*shown)
         for note in result.notes:
             self.tell(note)
-        if result.exit_code:
+        if result.failed:
             raise typer.Exit(result.exit_code)
 
     @contextmanager

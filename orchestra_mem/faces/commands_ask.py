@@ -6,27 +6,20 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
 from orchestra_mem.faces.asking import LimitOption, SessionOption, SinceOption, UntilOption, agent_name, up_to
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    argument,
-    command,
-    option,
-    recall_views,
-    views,
-)
+from orchestra_mem.faces.command import CommandResult, Invocation, argument, command, option, recall_views, views
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
 if TYPE_CHECKING:
+    from orchestra_mem.compression.service import SummaryStory
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.search import Answer
@@ -233,7 +226,7 @@ def search(
 def _hits(found: Answer, lines: list[int], *, explain: bool) -> CommandResult:
     return CommandResult(
         records.search_record(found, lines), lambda: recall_views.hits_view(found.hits, lines, explain=explain),
-        exit_code=0 if found.hits else FAILED, notes=_lacks(found.notes),
+        failed=not found.hits, notes=_lacks(found.notes),
     )  # fmt: skip
 
 
@@ -299,7 +292,7 @@ def retrieve(
     found = memory.retriever.retrieve_context(task, agents=agents or (), pattern=pattern, max_tokens=max_tokens)
     return CommandResult(
         found.as_dict(), found.explain() if explain else found.text,
-        exit_code=0 if found.entries else FAILED, notes=_lacks(found.notes),
+        failed=not found.entries, notes=_lacks(found.notes),
     )  # fmt: skip
 
 
@@ -328,4 +321,54 @@ def recommend(
     if any(found.groups()):
         return CommandResult(found.as_dict(), found.render, notes=_lacks(found.notes))
     notes = _lacks([*found.notes, "no past decision, rule, failure or similar task says anything for this one"])
-    return CommandResult(found.as_dict(), "", exit_code=FAILED, notes=notes)
+    return CommandResult(found.as_dict(), "", failed=True, notes=notes)
+
+
+class SummariesAction(StrEnum):
+    """What to do with summaries."""
+
+    LIST = "list"
+    REDO = "redo"
+
+
+@command("Ask")
+def summaries(
+    run: Invocation,
+    action: Annotated[
+        SummariesAction, argument("ACTION", "List them, or redo one by the model.")
+    ] = SummariesAction.LIST,
+    reference: Annotated[str | None, argument("ID", "For redo: which one, as in S12.")] = None,
+    session: SessionOption = None,
+    limit: LimitOption = 20,
+) -> CommandResult:
+    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
+
+    Example: orchestra-mem summaries redo S12
+    """
+    if (action is SummariesAction.REDO) != (reference is not None):
+        raise BadParameter(
+            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
+        )
+    with run.open() as memory:
+        if reference is not None:
+            done = memory.compression.redo(reference)
+            fault = f", {done.fault}" if done.fault else ""
+            what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
+            head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
+            return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
+        found = memory.compression.stories(memory.losses(session, limit=limit or None))
+    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+
+
+def _story_record(story: SummaryStory) -> dict[str, Any]:
+    from orchestra_mem.serialize import to_object
+
+    trial, job = story.trial, story.job
+    return {
+        **to_object(story.summary),
+        "model": trial.model if trial else None,
+        "tried": trial.verdict if trial else None,
+        "fault": (trial.fault if trial else "") or (job.error if job else "") or None,
+        "job": job.state if job else None,
+        "draft_waits": story.draft is not None,
+    }

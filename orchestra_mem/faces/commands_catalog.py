@@ -15,23 +15,14 @@ from typer import BadParameter
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
 from orchestra_mem.faces.asking import LimitOption, SinceOption, agent_name, agreed, from_stdin, parse_span, up_to
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    argument,
-    command,
-    command_group,
-    option,
-    recall_views,
-)
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
-group = command_group("catalog", "Agents", help="What agents have learnt, item by item.")
+group = add_group("catalog", "Agents", help="What agents have learnt, item by item.")
 _TYPES = ", ".join(ItemType)
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
@@ -206,7 +197,7 @@ def purge(
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
     if count and not yes and not agreed(run, f"Remove {counted(count, 'item')} for good?"):
-        return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
+        return CommandResult({"purged": 0}, "nothing was removed\n", failed=True)
     done = memory.catalog.purge(where, agent=agent)
     return CommandResult({"purged": done}, f"removed {counted(done, 'item')} for good\n")
 
@@ -310,7 +301,7 @@ def _text(given: str | None) -> str | None:
         raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
 
 
-audit_group = command_group("audit", "Agents")
+audit_group = add_group("audit", "Agents")
 _OUTCOMES = ", ".join(AccessOutcome)
 
 OfAgentOption = Annotated[str | None, option("--agent NAME", 'Only what this agent did; "": the memory\'s owner.')]

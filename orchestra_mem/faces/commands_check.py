@@ -1,37 +1,33 @@
-"""Commands that look after memories: settings, faults, secrets, backups, moves, summaries, the list of projects."""
+"""Commands that look after memories: settings, faults, secrets, backups, moves, the list of projects."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import BadParameter
 
 from orchestra_mem.errors import ConfigError
-from orchestra_mem.faces.asking import LimitOption, SessionOption, agreed
+from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import (
     CONFIGURATION,
-    FAILED,
     CommandResult,
     Invocation,
+    add_group,
     argument,
     command,
-    command_group,
     option,
-    recall_views,
     views,
 )
 from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
-    from orchestra_mem.compression.service import SummaryStory
     from orchestra_mem.home import ListedProject, Projects
 
-config = command_group("config", "Look after", help="Show and check the settings.")
+config = add_group("config", "Look after", help="Show and check the settings.")
 
 
 @command(of=config)
@@ -68,7 +64,7 @@ def check(run: Invocation) -> CommandResult:
     except ConfigError as error:
         if not run.as_json:
             raise
-        return CommandResult({"faults": [*error.faults]}, "", exit_code=CONFIGURATION)
+        return CommandResult({"faults": [*error.faults]}, "", failed=True, exit_code=CONFIGURATION)
     file = run.project / CONFIG_PATH
     return CommandResult({"faults": []}, f"valid: {file if file.exists() else 'the defaults'} and the environment\n")
 
@@ -86,7 +82,7 @@ def check_documents(run: Invocation) -> CommandResult:
     problems += documents.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
     text = views.problems_text(problems) if problems else "the documents have no faults\n"
-    return CommandResult(record, text, exit_code=FAILED if problems else 0)
+    return CommandResult(record, text, failed=bool(problems))
 
 
 @command("Look after")
@@ -102,7 +98,7 @@ def doctor(run: Invocation) -> CommandResult:
         findings = diagnose(run.project, on_part=tell)
     faults = sum(finding.health is Health.FAULT for finding in findings)
     record = {"project": str(run.project), "faults": faults, "findings": findings}
-    return CommandResult(record, lambda: views.findings_view(findings), exit_code=FAILED if faults else 0)
+    return CommandResult(record, lambda: views.findings_view(findings), failed=bool(faults))
 
 
 @command("Look after")
@@ -194,57 +190,7 @@ def restore_backup(
     return CommandResult(record, words, notes=notes)
 
 
-class SummariesAction(StrEnum):
-    """What to do with summaries."""
-
-    LIST = "list"
-    REDO = "redo"
-
-
-@command("Ask")
-def summaries(
-    run: Invocation,
-    action: Annotated[
-        SummariesAction, argument("ACTION", "List them, or redo one by the model.")
-    ] = SummariesAction.LIST,
-    reference: Annotated[str | None, argument("ID", "For redo: which one, as in S12.")] = None,
-    session: SessionOption = None,
-    limit: LimitOption = 20,
-) -> CommandResult:
-    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
-
-    Example: orchestra-mem summaries redo S12
-    """
-    if (action is SummariesAction.REDO) != (reference is not None):
-        raise BadParameter(
-            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
-        )
-    with run.open() as memory:
-        if reference is not None:
-            done = memory.compression.redo(reference)
-            fault = f", {done.fault}" if done.fault else ""
-            what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
-            head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
-            return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
-        found = memory.compression.stories(memory.losses(session, limit=limit or None))
-    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
-
-
-def _story_record(story: SummaryStory) -> dict[str, Any]:
-    from orchestra_mem.serialize import to_object
-
-    trial, job = story.trial, story.job
-    return {
-        **to_object(story.summary),
-        "model": trial.model if trial else None,
-        "tried": trial.verdict if trial else None,
-        "fault": (trial.fault if trial else "") or (job.error if job else "") or None,
-        "job": job.state if job else None,
-        "draft_waits": story.draft is not None,
-    }
-
-
-projects = command_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
+projects = add_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
 WhichArgument = Annotated[
     str | None, argument("PROJECT", "Its name, id or folder. Default: the project of this folder.")
 ]
@@ -323,10 +269,10 @@ def recurring(least: Annotated[int, option("--least N", "In so many projects at 
     told = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
     text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "nothing recurs\n"
     notes = [f"orchestra-mem: {note}" for note in found.notes]
-    return CommandResult(found, text, exit_code=0 if found.groups else FAILED, notes=notes)
+    return CommandResult(found, text, failed=not found.groups, notes=notes)
 
 
-redact = command_group("redact", "Look after", help="Find secrets and take them out.")
+redact = add_group("redact", "Look after", help="Find secrets and take them out.")
 
 
 @command(of=redact)
@@ -342,7 +288,7 @@ def scan(run: Invocation) -> CommandResult:
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
     text = "".join(lines) or "no secret was found\n"
     notes = ["`orchestra-mem redact apply` takes them out"] if found else []
-    return CommandResult({"secrets": found}, text, exit_code=FAILED if found else 0, notes=notes)
+    return CommandResult({"secrets": found}, text, failed=bool(found), notes=notes)
 
 
 @command(of=redact)
@@ -355,7 +301,7 @@ def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without a
 
     run.require_memory()
     if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
-        return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", exit_code=FAILED)
+        return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = take_out(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

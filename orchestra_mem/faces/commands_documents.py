@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    argument,
-    command,
-    command_group,
-    option,
-    views,
-)
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -65,7 +56,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
     counts = f"lines added: {added:,}, removed: {len(lines) - added:,}" if before != after else "not changed"
     return CommandResult(
         record, lambda: f"{path}: {counts}\n{views.problems_text(problems)}",
-        exit_code=FAILED if code or problems else 0, notes=notes,
+        failed=bool(code or problems), notes=notes,
     )  # fmt: skip
 
 
@@ -212,7 +203,7 @@ def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> 
     return CommandResult(lines, lambda: views.blame_view(lines))
 
 
-decisions = command_group("decisions", "Ask", help="What projects share.")
+decisions = add_group("decisions", "Ask", help="What projects share.")
 AgainOption = Annotated[bool, option("--again", "Also where somebody has taken it out by hand.")]
 
 

@@ -16,16 +16,7 @@ from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.asking import from_stdin, parse_time
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandGroup,
-    CommandResult,
-    Invocation,
-    argument,
-    command,
-    command_group,
-    option,
-)
+from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
 from orchestra_mem.faces.records import counted
 from orchestra_mem.serialize import unrepeated
 
@@ -112,7 +103,7 @@ class ImportGroup(CommandGroup):
         return super().parse_args(ctx, args if named else ["from", *args])
 
 
-importing = command_group("import", "Record", help="Record what happened elsewhere.", cls=ImportGroup)
+importing = add_group("import", "Record", help="Record what happened elsewhere.", cls=ImportGroup)
 
 
 @command(of=importing, name="from")
@@ -222,7 +213,7 @@ def _imported(
     words = f"{_counted(done, f' of {history.source}')}\n"
     if dry_run:
         words = f"would have {words}{_listed(found)}\n" if found else f"would have {words}"
-    return CommandResult(record, words, FAILED if faults else 0)
+    return CommandResult(record, words, failed=bool(faults))
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -16,7 +16,7 @@ from typer import BadParameter
 
 from orchestra_mem import build
 from orchestra_mem.errors import ServerError, storage_error
-from orchestra_mem.faces.command import CommandResult, Invocation, command, command_group, option
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, command, option
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.serialize import unrepeated
 
@@ -132,7 +132,7 @@ def _replace(file: Path, data: bytes) -> None:
         aside.unlink(missing_ok=True)
 
 
-group = command_group("serve", "Serve")
+group = add_group("serve", "Serve")
 TokenFileOption = Annotated[
     Path | None, option("--token-file FILE", "The file of the token, made if missing. Default: one in .obra.")
 ]

@@ -16,16 +16,7 @@ from typer import BadParameter
 
 from orchestra_mem.faces import records
 from orchestra_mem.faces.asking import up_to
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    argument,
-    command,
-    command_group,
-    option,
-    views,
-)
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, add_group, argument, command, option, views
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
@@ -33,7 +24,7 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.orchestrator import Orchestrator
 
-group = command_group("work", "Work")
+group = add_group("work", "Work")
 _PROMPT = "> "
 _COMMENT = re.compile(r"\s*#(?!\d)")
 _GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
@@ -241,5 +232,5 @@ def do_task(
     note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
     return CommandResult(
         task_record(item, result), f"{result.result}\n" if result.result else "",
-        exit_code=FAILED if result.error else 0, notes=[] if run.as_json else [note],
+        failed=bool(result.error), notes=[] if run.as_json else [note],
     )  # fmt: skip

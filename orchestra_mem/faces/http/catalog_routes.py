@@ -16,15 +16,7 @@ from orchestra_mem.build.memory_service import (
     ObservationType,
     SessionRecord,
 )
-from orchestra_mem.catalog_types import (
-    GLOBAL,
-    CatalogStatistics,
-    Injection,
-    ItemFilter,
-    ItemStatus,
-    ItemType,
-    MemoryItem,
-)
+from orchestra_mem.catalog_types import CatalogStatistics, Injection, ItemFilter, ItemStatus, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError, NotFoundError
 from orchestra_mem.faces.http.json_answers import (
@@ -56,7 +48,7 @@ _CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, stati
 class CatalogQuery(Paged):
     """Which items are wanted."""
 
-    ci: Annotated[Name | None, Query(description=f"Only of this agent; {GLOBAL}: of all.")] = None
+    ci: Annotated[Name | None, Query(description="Only of this agent; global: of all.")] = None
     type: ItemType | None = None
     tags: Annotated[str, Query(max_length=4_000, description="Only with one of these, separated by commas.")] = ""
     search: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
