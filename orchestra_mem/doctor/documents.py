@@ -11,7 +11,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -135,12 +135,9 @@ class TakenOut:
 def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     """Look through the database and all documents; nothing is changed."""
     place = Place.of(project, settings)
-    database = open_database(place.home, settings, read_only=True)
-    try:
+    with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
-    finally:
-        database.close()
     for path in _documents(place):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
@@ -154,8 +151,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         StorageError: the disk refused; what was rewritten until then stays so, and it can be done again.
     """
     place = Place.of(project, settings)
-    database = open_database(place.home, settings)
-    try:
+    with closing(open_database(place.home, settings)) as database:
         store = open_store(place, settings, database)
         with store.lock():
             redactor = _redactor(database, settings)
@@ -163,15 +159,12 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
             shutil.rmtree(place.home / "index", ignore_errors=True)
             texts = rewrite(database, redactor.value)
             files = sum(_rewritten(store, path, redactor) for path in _documents(place))
-            done = TakenOut(texts=texts, files=files)
             detail = f"{texts} texts of the database and {files} files rewritten"
             entry = AuditEntry(
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )
             SqlAuditLog(database).add([entry] if texts or files else [])
-    finally:
-        database.close()
-    return done
+    return TakenOut(texts=texts, files=files)
 
 
 def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:

@@ -82,15 +82,10 @@ def example_of(schema: Mapping[str, Any]) -> object:
 
 
 @functools.cache
-def _record(kind: Any) -> type[BaseModel]:
-    return _model(Shape(kind.__name__, **fields_of(kind)))
-
-
 def _model(kind: Any) -> type[BaseModel]:
-    if not isinstance(kind, Shape):
-        return _record(kind)
-    fields: dict[str, Any] = {field: (_written(each), ...) for field, each in kind.kinds.items()}
-    return create_model(kind.name, **fields)
+    shape = kind if isinstance(kind, Shape) else Shape(kind.__name__, **fields_of(kind))
+    fields: dict[str, Any] = {field: (_written(each), ...) for field, each in shape.kinds.items()}
+    return create_model(shape.name, **fields)
 
 
 def fields_of(kind: Any) -> dict[str, Any]:
@@ -117,7 +112,7 @@ def _written(kind: Any) -> Any:
     if kind is Path:
         return str
     if isinstance(kind, type) and is_dataclass(kind):
-        return _record(kind)
+        return _model(kind)
     if origin in (Union, UnionType):
         recorded = any(get_origin(each) is dict for each in inner)
         return Any if recorded else functools.reduce(operator.or_, map(_written, inner))
