@@ -30,8 +30,8 @@ from orchestra_mem.faces.http import chat_routes
 from orchestra_mem.faces.http.catalog_routes import catalog_router, service_router
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
-from orchestra_mem.faces.http.guard import RequestGuard, allowed_origins
-from orchestra_mem.faces.http.json_answers import HANDLERS, PROBLEMS, JsonAnswer, Problem, components, example_of
+from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard, allowed_origins
+from orchestra_mem.faces.http.json_answers import JsonAnswer, components, example_of
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates

@@ -22,7 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
-from orchestra_mem.faces.http.json_answers import PROBLEMS, Asker, Shape, shown
+from orchestra_mem.faces.http.guard import PROBLEMS
+from orchestra_mem.faces.http.json_answers import Asker, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Finish, Generation, Message, Role
