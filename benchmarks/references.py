@@ -26,8 +26,7 @@ from orchestra_mem.adapters.database.work_store import SqlWorkStore
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.references import Resolution
 from orchestra_mem.orchestrator.resolving import resolve_line
-from orchestra_mem.orchestrator.scene import Talk
-from orchestra_mem.orchestrator.talk import Happening, Mention
+from orchestra_mem.orchestrator.talk import Happening, Mention, Talk
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 

@@ -1,26 +1,34 @@
-"""What is wrong with the documents, each fault with its line and with what happens meanwhile. Only looks.
+"""What is wrong with the documents, each fault with its line, and where secrets stand; both without opening the memory.
 
-The files are read as they lie there, without opening the memory: what a damaged one holds is told even where nothing
-else works, and one that was taken away is not made again before that could be told.
+What a damaged document holds is told even where nothing else works, and one that was taken away is not made again
+before that could be told. `take_out` alone changes something: it rewrites what was recorded, which else is immutable,
+and the audit trail says so; documents are rewritten too, a person's lines among them: who calls it has asked for that.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from orchestra_mem.adapters.files import DocumentReader, why_read_only
+from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
+from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
+from orchestra_mem.adapters.files import DocumentReader, FileDocumentStore, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import database_file
+from orchestra_mem.build.storage import database_file, open_database, open_store
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import DocumentFault
+from orchestra_mem.types import DocumentFault, Json
 
 ANEW = "the next search makes it anew: it is derived, nothing is lost"
 
@@ -106,3 +114,76 @@ def index_words(report: IndexReport, last_operation: int) -> str:
     told = f"{report.chunks:,} passages, {by}, {report.size_bytes / 1e6:,.1f} MB"
     behind = last_operation - report.operations
     return f"{told}; {behind:,} operations behind" if behind > 0 else told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretPlace:
+    """Where secrets stand: a file with a line, or a row of the database; of which kinds, how many."""
+
+    place: str
+    kinds: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOut:
+    """How many texts of the database and how many files have been rewritten."""
+
+    texts: int
+    files: int
+
+
+def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
+    """Look through the database and all documents; nothing is changed."""
+    place = Place.of(project, settings)
+    with closing(open_database(place.home, settings, read_only=True)) as database:
+        redactor = _redactor(database, settings)
+        rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
+    for path in _documents(place):
+        lines = Counter(redactor.places(_read(path)))
+        rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
+    return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
+
+
+def take_out(project: Path, settings: Settings) -> TakenOut:
+    """Put placeholders in the place of all secrets, in the database and in the documents.
+
+    Raises:
+        StorageError: the disk refused; what was rewritten until then stays so, and it can be done again.
+    """
+    place = Place.of(project, settings)
+    with closing(open_database(place.home, settings)) as database:
+        store = open_store(place, settings, database)
+        with store.lock():
+            redactor = _redactor(database, settings)
+            # What is derived first: a kill on the way leaves nothing that still has them.
+            shutil.rmtree(place.home / "index", ignore_errors=True)
+            texts = rewrite(database, redactor.value)
+            files = sum(_rewritten(store, path, redactor) for path in _documents(place))
+            detail = f"{texts} texts of the database and {files} files rewritten"
+            entry = AuditEntry(
+                time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
+            )
+            SqlAuditLog(database).add([entry] if texts or files else [])
+    return TakenOut(texts=texts, files=files)
+
+
+def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
+    return Redactor(key=project_key(database), **dict(settings.redaction))
+
+
+def _documents(place: Place) -> Iterator[Path]:
+    for folder in (place.memory, place.sessions):
+        yield from sorted(path for path in folder.rglob("*.md") if path.is_file() and not path.is_symlink())
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def _rewritten(store: FileDocumentStore, path: Path, redactor: Redactor) -> bool:
+    text = _read(path)
+    clean: Json = redactor.text(text)
+    if clean == text:
+        return False
+    store.replace(path, str(clean), expected=text, name="redact")
+    return True

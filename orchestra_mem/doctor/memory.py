@@ -209,7 +209,7 @@ def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
         last = newest[-1].id if newest else 0
         yield from _versions(memory)
         yield from _sessions(memory, last)
-        yield index_finding(index, last)
+        yield _index(index, last)
         stats = cast("dict[str, Any]", memory.get_stats())
         for problem in stats["problems"]:
             if problem["subject"] == "read-only":
@@ -301,8 +301,7 @@ def _rate(tokens: int, seconds: float) -> str:
     return f"{tokens / seconds:,.0f}" if seconds > 0 else "0"
 
 
-def index_finding(report: IndexReport, last_operation: int) -> Finding:
-    """Say how an index is, and what to do; see `index_words`."""
+def _index(report: IndexReport, last_operation: int) -> Finding:
     words = index_words(report, last_operation)
     if report.fault is not None:
         return fault("search", words, ANEW)

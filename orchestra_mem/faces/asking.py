@@ -1,16 +1,17 @@
-"""Ask people, and read what they type: a yes before something goes for good, who acts, times, a text on stdin."""
+"""Ask people, and read what they type: a yes before something goes for good, who acts, times, common options."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
-from typer import BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem.core.catalog.access import OWNER
-from orchestra_mem.faces.command import Invocation
+from orchestra_mem.faces.command import Invocation, option
 
 _SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -64,12 +65,14 @@ def parse_time(given: str, now: datetime | None = None) -> datetime:
         ) from None
 
 
-def time_option(name: str, words: str) -> Any:
-    """Make an option that takes a time."""
-    return Option(name, metavar="TIME", parser=parse_time, help=words)
-
-
 SinceOption = Annotated[
-    datetime | None, time_option("--since", "Only from then on: ISO 8601, or a span back as in 2h.")
+    datetime | None, option("--since TIME", "Only from then on: ISO 8601, or a span back as in 2h.", parser=parse_time)
 ]
-UntilOption = Annotated[datetime | None, time_option("--until", "Only before then.")]
+UntilOption = Annotated[datetime | None, option("--until TIME", "Only before then.", parser=parse_time)]
+SessionOption = Annotated[str | None, option("--session ID", "Only of this session: its id, or how that begins.")]
+LimitOption = Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)]
+
+
+def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
+    """Say that there may be more than the limit."""
+    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []

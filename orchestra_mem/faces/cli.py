@@ -13,12 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces.command import (
-    INTERRUPTED,
-    STORAGE,
-    ProjectOption,
-    give_up_output,
-)
+from orchestra_mem.faces.command import INTERRUPTED, STORAGE, ProjectOption, give_up_output
 from orchestra_mem.faces.command import app as app
 
 
@@ -57,9 +52,8 @@ def _about(
 
 
 # In the order of the help: a command adds itself to the program where it is defined.
-for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_audit",
-              "commands_documents", "commands_check", "commands_serve", "commands_decisions",
-              "commands_projects", "commands_redact"):  # fmt: skip
+for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_documents",
+              "commands_check", "commands_serve"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
 
 

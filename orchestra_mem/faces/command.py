@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
-    from orchestra_mem.faces import catalog_views as catalog_views
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
     from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.settings import Settings
 else:
 
     def _on_first_use(name: str) -> object:
@@ -44,7 +44,7 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    views, recall_views, catalog_views = map(_on_first_use, ("views", "recall_views", "catalog_views"))
+    views, recall_views = map(_on_first_use, ("views", "recall_views"))
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -84,47 +84,45 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-def command_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
+def add_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
     """Add a group of commands to the program; one without `help` has a `bare` command, see `command`."""
     group = typer.Typer(cls=cls, epilog=EPILOG, no_args_is_help="help" in options, **options)
     app.add_typer(group, name=name, rich_help_panel=panel)
     return group
 
 
-def flag(name: str, words: str) -> Any:
-    """Make an option without a value, on where it is given."""
-    return typer.Option(name, metavar="", help=words)
+def option(name: str, words: str, **more: Any) -> Any:
+    """Make an option: `--limit N` takes a value, `--all` is on where it is given."""
+    name, _, metavar = name.partition(" ")
+    return typer.Option(name, metavar=metavar, help=words, **more)
+
+
+def argument(metavar: str, words: str, **more: Any) -> Any:
+    """Make an argument."""
+    return typer.Argument(metavar=metavar, help=words, **more)
 
 
 ProjectOption = Annotated[
     Path | None,
     typer.Option("--project", "-C", metavar="DIR", help="The project's folder; else the nearest upwards with .obra."),
 ]
-JsonOption = Annotated[bool, flag("--json", "Print one JSON document instead.")]
-JsonLinesOption = Annotated[bool, flag("--json", "Print one JSON object a line instead.")]
-DebugOption = Annotated[bool, flag("--debug", "Log to stderr, and show where an error came from.")]
-SessionOption = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Only of this session: its id, or how that begins.")
-]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")]
-
-
-def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Say that there may be more than the limit."""
-    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+JsonOption = Annotated[bool, option("--json", "Print one JSON document instead.")]
+JsonLinesOption = Annotated[bool, option("--json", "Print one JSON object a line instead.")]
+DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where an error came from.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answers: a value for `--json`, for people a text or what draws one; the exit code; notes.
+    """What a command answers: a value for `--json`, for people a text or what draws one; whether it failed.
 
-    Notes go to stderr, one a line.
+    Notes go to stderr, one a line; the exit code is that of a failure.
     """
 
     value: object
     view: str | Callable[[], str | Iterable[RenderableType]]
-    exit_code: int = 0
+    failed: bool = False
     notes: Sequence[str] = ()
+    exit_code: int = FAILED
 
 
 def command(
@@ -228,6 +226,11 @@ class Invocation:
             raise typer.BadParameter(f"{self.given} is not a folder", param_hint="--project")
         return self.given.resolve()
 
+    @cached_property
+    def settings(self) -> Settings:
+        """What is set for the project, by files and the environment."""
+        return build.load_settings(self.project, os.environ)
+
     def open(self, *, create: bool = False) -> OrchestratorContextManager:
         """Open the memory; only with `create` is one made where there is none."""
         home = self.project / build.HOME
@@ -257,9 +260,7 @@ class Invocation:
         """The terminal, or what stdout was led to."""
         from rich.console import Console
 
-        class Piped(Console):
-            """A console that reports a closed pipe to its caller instead of exiting by itself."""
-
+        class Piped(Console):  # reports a closed pipe to its caller instead of exiting by itself
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError
 
@@ -294,7 +295,7 @@ class Invocation:
         typer.echo(json.dumps(value, indent=2))
 
     def print_result(self, result: CommandResult) -> None:
-        """Print what a command answers, and end with its exit code if that is not 0."""
+        """Print what a command answers, and end with its exit code if it has failed."""
         if self.as_json:
             self.print_json(to_json(result.value))
         else:
@@ -305,8 +306,15 @@ class Invocation:
                 self.show(*shown)
         for note in result.notes:
             self.tell(note)
-        if result.exit_code:
+        if result.failed:
             raise typer.Exit(result.exit_code)
+
+    @contextmanager
+    def steps(self, total: int | None = None) -> Iterator[Callable[..., None]]:
+        """Show a bar, and give what tells it each step by name."""
+        with self.progress() as bar:
+            task = bar.add_task("", total=total)
+            yield lambda step, *_: bar.update(task, description=step, advance=1 if total else 0)
 
     def progress(self, unit: str = "") -> Progress:
         """Make a progress bar, shown on stderr where that is a terminal and gone when done."""

@@ -6,53 +6,41 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
-from orchestra_mem.faces.asking import SinceOption, UntilOption, agent_name
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    LimitOption,
-    SessionOption,
-    command,
-    flag,
-    recall_views,
-    up_to,
-    views,
-)
+from orchestra_mem.faces.asking import LimitOption, SessionOption, SinceOption, UntilOption, agent_name, up_to
+from orchestra_mem.faces.command import CommandResult, Invocation, argument, command, option, recall_views, views
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
 if TYPE_CHECKING:
+    from orchestra_mem.compression.service import SummaryStory
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.search import Answer
 
 
-AllProjectsOption = Annotated[bool, flag("--all-projects", "In all listed projects, which are named with each hit.")]
+AllProjectsOption = Annotated[bool, option("--all-projects", "In all listed projects, which are named with each hit.")]
 
 
 @command("Ask")
 def context(
     run: Invocation,
     memory: OrchestratorContextManager,
-    for_operation: Annotated[str, Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
+    for_operation: Annotated[str, option("--for TYPE", "The operation it is for.")] = "prompt",
     max_tokens: Annotated[
-        int | None,
-        Option("--max-tokens", metavar="N", min=0, help="The budget. Default: the window up to its refresh."),
+        int | None, option("--max-tokens N", "The budget. Default: the window up to its refresh.", min=0)
     ] = None,
-    query: Annotated[
-        str | None, Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
-    ] = None,
+    query: Annotated[str | None, option("--query TEXT", "Recall memories for this; they come at the end.")] = None,
     explain: Annotated[
-        bool, flag("--explain", "Why each item entered, was shortened, or stayed out, instead.")
+        bool, option("--explain", "Why each item entered, was shortened, or stayed out, instead.")
     ] = False,
-    messages: Annotated[bool, flag("--messages", "As chat messages, in JSON.")] = False,
+    messages: Annotated[bool, option("--messages", "As chat messages, in JSON.")] = False,
 ) -> CommandResult:
     """Print what the model would be given before an operation, as it is.
 
@@ -69,7 +57,6 @@ def context(
 
 
 def _lacks(notes: Iterable[str]) -> list[str]:
-    """Say what an answer lacks, and why."""
     return [f"orchestra-mem: {note}" for note in notes]
 
 
@@ -107,9 +94,9 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
 @command("Ask")
 def ops(
     memory: OrchestratorContextManager,
-    operation_type: Annotated[str | None, Option("--type", metavar="TYPE", help="Only of this type.")] = None,
+    operation_type: Annotated[str | None, option("--type TYPE", "Only of this type.")] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Only by this agent.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Only by this agent.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     limit: LimitOption = 20,
@@ -156,7 +143,7 @@ def sessions(memory: OrchestratorContextManager) -> CommandResult:
 def expand(
     memory: OrchestratorContextManager,
     reference: Annotated[
-        str, Argument(metavar="REFERENCE", help="What search names: op104, S12, K7, M3, decision_log.md:41, story 5.")
+        str, argument("REFERENCE", "What search names: op104, S12, K7, M3, decision_log.md:41, story 5.")
     ],
 ) -> CommandResult:
     """Show the text around a hit, then the original operations behind it, word for word.
@@ -173,10 +160,8 @@ def expand(
 @command("Ask")
 def facts(
     memory: OrchestratorContextManager,
-    kind: Annotated[
-        MustKeepKind | None, Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
-    ] = None,
-    everything: Annotated[bool, flag("--all", "Also those that were superseded, removed or are done.")] = False,
+    kind: Annotated[MustKeepKind | None, option("--kind KIND", f"One of: {', '.join(MustKeepKind)}.")] = None,
+    everything: Annotated[bool, option("--all", "Also those that were superseded, removed or are done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
     """List the facts that summaries must keep: decisions, rules, roles, failures, open items.
@@ -200,24 +185,21 @@ def losses(memory: OrchestratorContextManager, session: SessionOption = None, li
 @command("Ask")
 def search(
     run: Invocation,
-    query: Annotated[str, Argument(metavar="QUERY", help="Words, a question, or names such as #12 or src/app.py.")],
-    tiers: Annotated[
-        list[Tier] | None, Option("--tier", metavar="TIER", help=f"Only of: {', '.join(Tier)}. May be repeated.")
-    ] = None,
+    query: Annotated[str, argument("QUERY", "Words, a question, or names such as #12 or src/app.py.")],
+    tiers: Annotated[list[Tier] | None, option("--tier TIER", f"Only of: {', '.join(Tier)}. May be repeated.")] = None,
     kinds: Annotated[
-        list[str] | None,
-        Option("--kind", metavar="KIND", help="Only this type of operation, document or fact. May be repeated."),
+        list[str] | None, option("--kind KIND", "Only this type of operation, document or fact. May be repeated.")
     ] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Only by this agent.")] = None,
-    item: Annotated[int | None, Option("--item", metavar="N", help="Only about this work item.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Only by this agent.")] = None,
+    item: Annotated[int | None, option("--item N", "Only about this work item.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     mode: Annotated[
-        SearchMode, Option("--mode", metavar="MODE", help=f"By words, meaning or both: {', '.join(SearchMode)}.")
+        SearchMode, option("--mode MODE", f"By words, meaning or both: {', '.join(SearchMode)}.")
     ] = SearchMode.HYBRID,
-    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N hits.")] = 10,
-    explain: Annotated[bool, flag("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
+    limit: Annotated[int, option("--limit N", "At most N hits.", min=1)] = 10,
+    explain: Annotated[bool, option("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
     all_projects: AllProjectsOption = False,
 ) -> CommandResult:
     """Find what answers a question, in all tiers, by words and by meaning, guesses last. Exits with 1 without any hit.
@@ -244,40 +226,32 @@ def search(
 def _hits(found: Answer, lines: list[int], *, explain: bool) -> CommandResult:
     return CommandResult(
         records.search_record(found, lines), lambda: recall_views.hits_view(found.hits, lines, explain=explain),
-        exit_code=0 if found.hits else FAILED, notes=_lacks(found.notes),
+        failed=not found.hits, notes=_lacks(found.notes),
     )  # fmt: skip
 
 
 @command("Ask")
 def index(
     run: Invocation,
-    anew: Annotated[bool, flag("--anew", "Delete the index first, as after a change of model.")] = False,
+    anew: Annotated[bool, option("--anew", "Delete the index first, as after a change of model.")] = False,
 ) -> CommandResult:
     """Bring the search index up to date now. Searches do so themselves, step by step.
 
     Example: orchestra-mem index --anew
     """
+    from orchestra_mem.doctor.documents import inspect_index
+
     with run.open() as memory:
         newest = memory.operations(OperationFilter(limit=1))
         _update_index(run, memory, anew=anew)
-    _require_kept(run, newest[-1].id if newest else 0)
-    return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
-
-
-def _require_kept(run: Invocation, last_operation: int) -> None:
-    """Make sure that the index is on disk: where nothing may be written each search makes one for itself alone.
-
-    Raises:
-        StorageError: it does not.
-    """
-    from orchestra_mem.doctor.documents import inspect_index
-
     report = inspect_index(run.project)
-    if not report.present or (report.fault is None and report.operations < last_operation):
-        raise StorageError(
+    is_behind = newest and report.operations < newest[-1].id
+    if not report.present or (report.fault is None and is_behind):
+        raise StorageError(  # where nothing may be written each search makes one for itself alone
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
             "its own; give this user permission to write there"
         )
+    return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
 
 
 def _not_blank(task: str) -> str:
@@ -286,12 +260,12 @@ def _not_blank(task: str) -> str:
     return task
 
 
-TaskArgument = Annotated[str, Argument(metavar="TASK", help="What is to be done.", callback=_not_blank)]
+TaskArgument = Annotated[str, argument("TASK", "What is to be done.", callback=_not_blank)]
 AgentsOption = Annotated[
     list[str] | None,
-    Option(
-        "--agent", metavar="NAME", callback=lambda given: [agent_name(name) for name in given or ()],
-        help="Who does it: theirs ranks higher, what not all may see is left out.",
+    option(
+        "--agent NAME", "Who does it: theirs ranks higher, what not all may see is left out.",
+        callback=lambda given: [agent_name(name) for name in given or ()],
     ),
 ]  # fmt: skip
 
@@ -301,13 +275,12 @@ def retrieve(
     run: Invocation,
     memory: OrchestratorContextManager,
     task: TaskArgument,
-    max_tokens: Annotated[int, Option("--max-tokens", min=0, metavar="N", help="The budget.")] = 2_000,
+    max_tokens: Annotated[int, option("--max-tokens N", "The budget.", min=0)] = 2_000,
     agents: AgentsOption = None,
     pattern: Annotated[
-        str | None,
-        Option("--pattern", metavar="NAME", help="How they work together: work done that way ranks a little higher."),
+        str | None, option("--pattern NAME", "How they work together: work done that way ranks a little higher.")
     ] = None,
-    explain: Annotated[bool, flag("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
+    explain: Annotated[bool, option("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
 ) -> CommandResult:
     """Print what the memory has for a task, for a model: an index with costs, then the best entries.
 
@@ -319,7 +292,7 @@ def retrieve(
     found = memory.retriever.retrieve_context(task, agents=agents or (), pattern=pattern, max_tokens=max_tokens)
     return CommandResult(
         found.as_dict(), found.explain() if explain else found.text,
-        exit_code=0 if found.entries else FAILED, notes=_lacks(found.notes),
+        failed=not found.entries, notes=_lacks(found.notes),
     )  # fmt: skip
 
 
@@ -328,7 +301,7 @@ def recommend(
     run: Invocation,
     task: TaskArgument,
     agents: AgentsOption = None,
-    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N of each kind.")] = 3,
+    limit: Annotated[int, option("--limit N", "At most N of each kind.", min=1)] = 3,
     all_projects: AllProjectsOption = False,
 ) -> CommandResult:
     """Print what past decisions, rules, failures and similar tasks say for a task, with their sources.
@@ -348,4 +321,54 @@ def recommend(
     if any(found.groups()):
         return CommandResult(found.as_dict(), found.render, notes=_lacks(found.notes))
     notes = _lacks([*found.notes, "no past decision, rule, failure or similar task says anything for this one"])
-    return CommandResult(found.as_dict(), "", exit_code=FAILED, notes=notes)
+    return CommandResult(found.as_dict(), "", failed=True, notes=notes)
+
+
+class SummariesAction(StrEnum):
+    """What to do with summaries."""
+
+    LIST = "list"
+    REDO = "redo"
+
+
+@command("Ask")
+def summaries(
+    run: Invocation,
+    action: Annotated[
+        SummariesAction, argument("ACTION", "List them, or redo one by the model.")
+    ] = SummariesAction.LIST,
+    reference: Annotated[str | None, argument("ID", "For redo: which one, as in S12.")] = None,
+    session: SessionOption = None,
+    limit: LimitOption = 20,
+) -> CommandResult:
+    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
+
+    Example: orchestra-mem summaries redo S12
+    """
+    if (action is SummariesAction.REDO) != (reference is not None):
+        raise BadParameter(
+            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
+        )
+    with run.open() as memory:
+        if reference is not None:
+            done = memory.compression.redo(reference)
+            fault = f", {done.fault}" if done.fault else ""
+            what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
+            head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
+            return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
+        found = memory.compression.stories(memory.losses(session, limit=limit or None))
+    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+
+
+def _story_record(story: SummaryStory) -> dict[str, Any]:
+    from orchestra_mem.serialize import to_object
+
+    trial, job = story.trial, story.job
+    return {
+        **to_object(story.summary),
+        "model": trial.model if trial else None,
+        "tried": trial.verdict if trial else None,
+        "fault": (trial.fault if trial else "") or (job.error if job else "") or None,
+        "job": job.state if job else None,
+        "draft_waits": story.draft is not None,
+    }

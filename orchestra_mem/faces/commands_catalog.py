@@ -1,4 +1,4 @@
-"""Commands of the catalog: list, show, add, edit, remove, expire, purge, stats, export, import."""
+"""Commands of the catalog, and of who has looked at it and who has changed it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
-from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
+from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
-from orchestra_mem.faces.asking import agent_name, agreed, from_stdin, parse_span
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandResult,
-    Invocation,
-    catalog_views,
-    command,
-    command_group,
-    flag,
-    recall_views,
-    up_to,
-)
+from orchestra_mem.faces.asking import LimitOption, SinceOption, agent_name, agreed, from_stdin, parse_span, up_to
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
-group = command_group("catalog", "Agents", help="What agents have learnt, item by item.")
+group = add_group("catalog", "Agents", help="What agents have learnt, item by item.")
 _TYPES = ", ".join(ItemType)
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
@@ -40,50 +30,37 @@ _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, Item
 _OWNER: Any = None
 AgentOption = Annotated[
     str,
-    Option(
-        "--agent", metavar="NAME", callback=agent_name,
-        help="Act as this agent, with its permissions; else as the memory's owner.",
-    ),
+    option("--agent NAME", "Act as this agent, with its permissions; else as the memory's owner.", callback=agent_name),
 ]  # fmt: skip
-ItemArgument = Annotated[str, Argument(metavar="ID", help="As in mem_1764129600_abc123, or M12.")]
-OfOption = Annotated[
-    list[str] | None, Option("--of", metavar="AGENT", help="Only of this agent; global: of all. May be repeated.")
-]
+ItemArgument = Annotated[str, argument("ID", "As in mem_1764129600_abc123, or M12.")]
+OfOption = Annotated[list[str] | None, option("--of AGENT", "Only of this agent; global: of all. May be repeated.")]
 # Taken as they are typed, so that all faults of an item are told at once.
-TypeOption = Annotated[str | None, Option("--type", metavar="TYPE", help=f"One of: {_TYPES}.")]
-PriorityOption = Annotated[
-    str | None, Option("--priority", metavar="N", help="0 to 10; from 8 on it is permanent, see the settings.")
-]
+TypeOption = Annotated[str | None, option("--type TYPE", f"One of: {_TYPES}.")]
+PriorityOption = Annotated[str | None, option("--priority N", "0 to 10; from 8 on it is permanent, see the settings.")]
 ExpiresOption = Annotated[
-    str | None, Option("--expires", metavar="TIME", help="As in 2026-12-01T14:00, 3d (or h, w) from now, or never.")
+    str | None, option("--expires TIME", "As in 2026-12-01T14:00, 3d (or h, w) from now, or never.")
 ]
-SummaryOption = Annotated[str | None, Option("--summary", metavar="TEXT", help="In a line; made where not given.")]
+SummaryOption = Annotated[str | None, option("--summary TEXT", "In a line; made where not given.")]
 TagsOption = Annotated[
-    list[str] | None, Option("--tag", metavar="TAG", help="What it is about; found where not given. May be repeated.")
+    list[str] | None, option("--tag TAG", "What it is about; found where not given. May be repeated.")
 ]
-ReferencesOption = Annotated[
-    list[str] | None, Option("--reference", metavar="ID", help="As in op12, K7, M3. May be repeated.")
-]
+ReferencesOption = Annotated[list[str] | None, option("--reference ID", "As in op12, K7, M3. May be repeated.")]
 
 
 @command(of=group, name="list")
 def list_items(
     memory: OrchestratorContextManager,
-    types: Annotated[
-        list[ItemType] | None, Option("--type", metavar="TYPE", help=f"Only: {_TYPES}. May be repeated.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None, Option("--tag", metavar="TAG", help="Only with this tag, or another. May be repeated.")
-    ] = None,
-    text: Annotated[str, Option("--text", metavar="TEXT", help="Only with all these words.")] = "",
+    types: Annotated[list[ItemType] | None, option("--type TYPE", f"Only: {_TYPES}. May be repeated.")] = None,
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only with this tag, or another. May be repeated.")] = None,
+    text: Annotated[str, option("--text TEXT", "Only with all these words.")] = "",
     of: OfOption = None,
     statuses: Annotated[
         list[ItemStatus] | None,
-        Option("--status", metavar="STATUS", help=f"Only: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."),
+        option("--status STATUS", f"Only: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."),
     ] = None,
-    everything: Annotated[bool, flag("--all-statuses", "Also what is hidden.")] = False,
-    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
-    offset: Annotated[int, Option("--offset", min=0, metavar="N", help="Leave out the newest N.")] = 0,
+    everything: Annotated[bool, option("--all-statuses", "Also what is hidden.")] = False,
+    limit: Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)] = 20,
+    offset: Annotated[int, option("--offset N", "Leave out the newest N.", min=0)] = 0,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """List items, newest first; in full with --json.
@@ -96,7 +73,7 @@ def list_items(
         limit=limit or None, offset=offset,
     )  # fmt: skip
     found = memory.catalog.items(where, agent=agent)
-    return CommandResult(found, lambda: catalog_views.memory_items_view(found), notes=up_to(found, limit))
+    return CommandResult(found, lambda: recall_views.memory_items_view(found), notes=up_to(found, limit))
 
 
 @command(of=group)
@@ -112,11 +89,10 @@ def show(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Agent
 @command(of=group)
 def add(
     run: Invocation,
-    text: Annotated[str, Argument(metavar="TEXT", help="What was learnt; - reads it from stdin.")],
+    text: Annotated[str, argument("TEXT", "What was learnt; - reads it from stdin.")],
     item_type: TypeOption = None,
     of: Annotated[
-        str | None,
-        Option("--of", metavar="AGENT", help="Whose it is; global: of all. Default: the acting agent's, else of all."),
+        str | None, option("--of AGENT", "Whose it is; global: of all. Default: the acting agent's, else of all.")
     ] = None,
     priority: PriorityOption = None,
     expires: ExpiresOption = None,
@@ -148,9 +124,9 @@ def add(
 def edit(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    text: Annotated[str | None, Option("--text", metavar="TEXT", help="What it says; - reads it from stdin.")] = None,
+    text: Annotated[str | None, option("--text TEXT", "What it says; - reads it from stdin.")] = None,
     item_type: TypeOption = None,
-    of: Annotated[str | None, Option("--of", metavar="AGENT", help="Whose it is; global: of all.")] = None,
+    of: Annotated[str | None, option("--of AGENT", "Whose it is; global: of all.")] = None,
     priority: PriorityOption = None,
     expires: ExpiresOption = None,
     tags: TagsOption = None,
@@ -203,11 +179,11 @@ def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> C
 def purge(
     run: Invocation,
     memory: OrchestratorContextManager,
-    expired: Annotated[bool, flag("--expired", "What has expired.")] = False,
-    deleted: Annotated[bool, flag("--deleted", "What was removed.")] = False,
-    everything: Annotated[bool, flag("--all", "All that is hidden, superseded and displaced items too.")] = False,
+    expired: Annotated[bool, option("--expired", "What has expired.")] = False,
+    deleted: Annotated[bool, option("--deleted", "What was removed.")] = False,
+    everything: Annotated[bool, option("--all", "All that is hidden, superseded and displaced items too.")] = False,
     of: OfOption = None,
-    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+    yes: Annotated[bool, option("--yes", "Do not ask.")] = False,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Remove hidden items for good, with all that they said. Live ones stay. Asks first.
@@ -221,7 +197,7 @@ def purge(
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
     if count and not yes and not agreed(run, f"Remove {counted(count, 'item')} for good?"):
-        return CommandResult({"purged": 0}, "nothing was removed\n", exit_code=FAILED)
+        return CommandResult({"purged": 0}, "nothing was removed\n", failed=True)
     done = memory.catalog.purge(where, agent=agent)
     return CommandResult({"purged": done}, f"removed {counted(done, 'item')} for good\n")
 
@@ -229,7 +205,7 @@ def purge(
 @command(of=group)
 def stats(
     memory: OrchestratorContextManager,
-    of: Annotated[str | None, Option("--of", metavar="AGENT", help="Only of this agent.")] = None,
+    of: Annotated[str | None, option("--of AGENT", "Only of this agent.")] = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Count the live items of each agent and their tokens.
@@ -237,14 +213,14 @@ def stats(
     Example: orchestra-mem catalog stats
     """
     found = memory.catalog.get_stats(of, agent=agent)
-    return CommandResult(found, lambda: catalog_views.catalog_stats_view(found))
+    return CommandResult(found, lambda: recall_views.catalog_stats_view(found))
 
 
 @command(of=group)
 def export(
     memory: OrchestratorContextManager,
-    whose: Annotated[str, Argument(metavar="AGENT", help="Whose items; global: those of all.")],
-    out: Annotated[Path | None, Option("--out", metavar="FILE", help="Write there; else to stdout.")] = None,
+    whose: Annotated[str, argument("AGENT", "Whose items; global: those of all.")],
+    out: Annotated[Path | None, option("--out FILE", "Write there; else to stdout.")] = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Write an agent's live items as a JSON document for `catalog import`.
@@ -268,7 +244,7 @@ def export(
 @command(of=group, name="import")
 def bring_in(
     run: Invocation,
-    file: Annotated[Path, Argument(metavar="FILE", help="As `catalog export` writes it; - reads stdin.")],
+    file: Annotated[Path, argument("FILE", "As `catalog export` writes it; - reads stdin.")],
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Add the items of a catalog document, all or none. What has expired stays out; makes a memory if there is none.
@@ -319,8 +295,49 @@ def _usage_faults() -> Iterator[None]:
 
 
 def _text(given: str | None) -> str | None:
-    """Take a text as it was typed, or for `-` from stdin."""
     try:
         return from_stdin().decode("utf-8-sig") if given == "-" else given
     except UnicodeDecodeError as error:
         raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
+
+
+audit_group = add_group("audit", "Agents")
+_OUTCOMES = ", ".join(AccessOutcome)
+
+OfAgentOption = Annotated[str | None, option("--agent NAME", 'Only what this agent did; "": the memory\'s owner.')]
+
+
+@command(of=audit_group, bare=True)
+@command(of=audit_group)
+def entries(
+    memory: OrchestratorContextManager,
+    agent: OfAgentOption = None,
+    call: Annotated[str | None, option("--call NAME", "Only of this kind, as inject, update.")] = None,
+    outcome: Annotated[AccessOutcome | None, option("--outcome OUTCOME", f"Only: {_OUTCOMES}.")] = None,
+    item: Annotated[str | None, option("--item ID", "Only of this item, as in mem_…")] = None,
+    since: SinceOption = None,
+    limit: LimitOption = 50,
+) -> CommandResult:
+    """List who looked at the catalog and who changed it, newest first.
+
+    Example: orchestra-mem audit entries --agent reviewer --outcome refused --since 7d
+    """
+    where = AuditFilter(agent=agent, call=call, outcome=outcome, item=item, since=since, limit=limit or None)
+    found = memory.audit(where)
+    return CommandResult(found, lambda: recall_views.audit_view(found), notes=up_to(found, limit))
+
+
+@command(of=audit_group)
+def injections(
+    memory: OrchestratorContextManager,
+    agent: OfAgentOption = None,
+    since: SinceOption = None,
+    unused: Annotated[int, option("--unused N", "Warn from so many times without use on.", min=1)] = 10,
+    share: Annotated[float, option("--share SHARE", "Warn from this share of all tokens on.", min=0, max=1)] = 0.25,
+) -> CommandResult:
+    """Count how often each item was put into the messages of each agent, and warn of what is given too often.
+
+    Example: orchestra-mem audit injections --since 7d --unused 5
+    """
+    found = memory.catalog.audit.injections(agent, since, unused=unused, share=share)
+    return CommandResult(found, lambda: recall_views.injections_view(found))

@@ -1,55 +1,52 @@
-"""Commands that look after a memory: config show and check, check, doctor, move, backup, restore-backup, summaries."""
+"""Commands that look after memories: settings, faults, secrets, backups, moves, the list of projects."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem.errors import ConfigError
+from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import (
     CONFIGURATION,
-    FAILED,
     CommandResult,
     Invocation,
-    LimitOption,
-    SessionOption,
+    add_group,
+    argument,
     command,
-    command_group,
-    flag,
-    recall_views,
+    option,
     views,
 )
 from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
-    from orchestra_mem.compression.service import SummaryStory
-    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.home import ListedProject, Projects
 
-config = command_group("config", "Look after", help="Show and check the settings.")
+config = add_group("config", "Look after", help="Show and check the settings.")
 
 
 @command(of=config)
 def show(
     run: Invocation,
     defaults: Annotated[
-        bool, flag("--defaults", "Every key with its default, unit, range and reason, as YAML.")
+        bool, option("--defaults", "Every key with its default, unit, range and reason, as YAML.")
     ] = False,
 ) -> CommandResult:
     """Print every setting with its value, and where the value comes from.
 
     Example: orchestra-mem config show
     """
-    from orchestra_mem.build import default_config_text, load_settings
+    from orchestra_mem.build import default_config_text
     from orchestra_mem.settings import Settings
 
     if defaults and not run.as_json:
         return CommandResult(None, default_config_text())
-    settings = Settings() if defaults else load_settings(run.project, os.environ)
+    settings = Settings() if defaults else run.settings
     record = {key: {"value": value, "origin": settings.origin_of(key)} for key, value in settings.flat().items()}
     return CommandResult(record, lambda: views.settings_view(settings))
 
@@ -60,15 +57,14 @@ def check(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem config check
     """
-    from orchestra_mem.build import CONFIG_PATH, load_settings
-    from orchestra_mem.errors import ConfigError
+    from orchestra_mem.build import CONFIG_PATH
 
     try:
-        load_settings(run.project, os.environ)
+        _ = run.settings
     except ConfigError as error:
         if not run.as_json:
             raise
-        return CommandResult({"faults": [*error.faults]}, "", exit_code=CONFIGURATION)
+        return CommandResult({"faults": [*error.faults]}, "", failed=True, exit_code=CONFIGURATION)
     file = run.project / CONFIG_PATH
     return CommandResult({"faults": []}, f"valid: {file if file.exists() else 'the defaults'} and the environment\n")
 
@@ -79,15 +75,14 @@ def check_documents(run: Invocation) -> CommandResult:
 
     Example: orchestra-mem check
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import documents
 
     run.require_memory()
-    problems = documents.check_documents(run.project, load_settings(run.project, os.environ))
+    problems = documents.check_documents(run.project, run.settings)
     problems += documents.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
     text = views.problems_text(problems) if problems else "the documents have no faults\n"
-    return CommandResult(record, text, exit_code=FAILED if problems else 0)
+    return CommandResult(record, text, failed=bool(problems))
 
 
 @command("Look after")
@@ -99,20 +94,19 @@ def doctor(run: Invocation) -> CommandResult:
     from orchestra_mem.doctor.memory import Health, diagnose
 
     run.require_memory()
-    with run.progress() as bar:
-        task = bar.add_task("", total=7)
-        findings = diagnose(run.project, on_part=lambda part: bar.update(task, description=part, advance=1))
+    with run.steps(total=7) as tell:
+        findings = diagnose(run.project, on_part=tell)
     faults = sum(finding.health is Health.FAULT for finding in findings)
     record = {"project": str(run.project), "faults": faults, "findings": findings}
-    return CommandResult(record, lambda: views.findings_view(findings), exit_code=FAILED if faults else 0)
+    return CommandResult(record, lambda: views.findings_view(findings), failed=bool(faults))
 
 
 @command("Look after")
 def move(
     run: Invocation,
-    to: Annotated[str, Option("--to", metavar="URL", help="postgresql://…, or file for obra.db in the folder.")],
+    to: Annotated[str, option("--to URL", "postgresql://…, or file for obra.db in the folder.")],
     schema: Annotated[
-        str | None, Option("--schema", metavar="NAME", help="The memory's own on the server; as storage.schema_name.")
+        str | None, option("--schema NAME", "The memory's own on the server; as storage.schema_name.")
     ] = None,
 ) -> CommandResult:
     """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
@@ -122,10 +116,10 @@ def move(
     Example: orchestra-mem move --to postgresql://db.example/team
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor.moving import TO_FILE, go_on_here, move_database
+    from orchestra_mem.doctor.backups import TO_FILE, go_on_here, move_database
 
     run.require_memory()
-    settings = load_settings(run.project, os.environ)
+    settings = run.settings
     storage: dict[str, object] = {"url": "" if to == TO_FILE else to}
     if schema is not None:
         storage["schema_name"] = schema
@@ -139,39 +133,28 @@ def move(
         if go_on_here(run.project, settings):
             return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")
         raise BadParameter("the memory is there already", param_hint="--to")
-    with run.progress() as bar:
-        task = bar.add_task("", total=None)
-        copied = move_database(
-            run.project, settings, target, on_table=lambda table, rows: bar.update(task, description=table)
-        )
+    with run.steps() as tell:
+        copied = move_database(run.project, settings, target, on_table=tell)
     text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
-    if to == TO_FILE:
-        note = "take storage.url out of .obra/config.yaml now: until then the memory is not to be opened"
-    else:
-        note = "put the address under storage.url into .obra/config.yaml now: until then the memory is not to be opened"
+    what = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
+    note = f"{what} .obra/config.yaml now: until then the memory is not to be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
 
 
 @command("Look after")
 def backup(
-    run: Invocation,
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="The backup, which is not there yet.")],
+    run: Invocation, folder: Annotated[Path, argument("FOLDER", "The backup, which is not there yet.")]
 ) -> CommandResult:
     """Copy the memory into a new folder while programs use it, and verify every row.
 
     Example: orchestra-mem backup ../bakery-backup
     """
-    from orchestra_mem.build import load_settings
     from orchestra_mem.doctor.backups import make_backup
 
     run.require_memory()
     target = Path(os.path.abspath(folder))
-    with run.progress() as bar:
-        task = bar.add_task("", total=None)
-        made = make_backup(
-            run.project, load_settings(run.project, os.environ), target,
-            on_table=lambda table, rows: bar.update(task, description=table),
-        )  # fmt: skip
+    with run.steps() as tell:
+        made = make_backup(run.project, run.settings, target, on_table=tell)
     record = {**asdict(made), "files": len(made.files), "backup": target}
     rows, files = counted(made.rows, "row"), counted(len(made.files), "file")
     notes = [f"not in it, as it would lead elsewhere or give a secret away: {key}" for key in made.left_out]
@@ -181,8 +164,8 @@ def backup(
 @command("Look after", name="restore-backup")
 def restore_backup(
     run: Invocation,
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="A backup.")],
-    replace: Annotated[bool, Option("--replace", help="Move the memory that is there aside first.")] = False,
+    folder: Annotated[Path, argument("FOLDER", "A backup.")],
+    replace: Annotated[bool, option("--replace", "Move the memory that is there aside first.")] = False,
 ) -> CommandResult:
     """Put a backup back as the project's memory, and verify every file. Programs that use it must have ended.
 
@@ -190,8 +173,8 @@ def restore_backup(
     """
     from orchestra_mem.doctor import backups
 
-    with run.progress() as bar:
-        bar.add_task("restoring", total=None)
+    with run.steps() as tell:
+        tell("restoring")
         made, aside = backups.restore_backup(Path(os.path.abspath(folder)), run.project, replace=replace)
     record = {**asdict(made), "files": len(made.files), "restored": run.project, "moved_aside": aside}
     notes = [f"what was there is now {aside}"] if aside else []
@@ -207,54 +190,118 @@ def restore_backup(
     return CommandResult(record, words, notes=notes)
 
 
-class SummariesAction(StrEnum):
-    """What to do with summaries."""
+projects = add_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
+WhichArgument = Annotated[
+    str | None, argument("PROJECT", "Its name, id or folder. Default: the project of this folder.")
+]
 
-    LIST = "list"
-    REDO = "redo"
+
+def _projects() -> Projects:
+    from orchestra_mem.home import Projects
+
+    return Projects()
 
 
-@command("Ask")
-def summaries(
-    run: Invocation,
-    action: Annotated[
-        SummariesAction, Argument(metavar="ACTION", help="List them, or redo one by the model.")
-    ] = SummariesAction.LIST,
-    reference: Annotated[str | None, Argument(metavar="ID", help="For redo: which one, as in S12.")] = None,
-    session: SessionOption = None,
-    limit: LimitOption = 20,
-) -> CommandResult:
-    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
+@command(of=projects, name="list")
+def list_projects() -> CommandResult:
+    """List all projects that were opened, by name; a project lists itself when it is opened.
 
-    Example: orchestra-mem summaries redo S12
+    Example: orchestra-mem projects list
     """
-    if (action is SummariesAction.REDO) != (reference is not None):
-        raise BadParameter(
-            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
-        )
-    with run.open() as memory:
-        if reference is not None:
-            return _redo(memory, reference)
-        found = memory.compression.stories(memory.losses(session, limit=limit or None))
-    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+    found = _projects().list()
+
+    def row(each: ListedProject) -> Sequence[str]:
+        return each.name, each.id[:12], each.last_opened, "yes" if each.shared else "no", str(each.path)
+
+    return CommandResult(
+        found, lambda: views.table_of(found, row, "|id|opened|searched|folder", empty="no project has been opened yet"),
+        notes=[f"orchestra-mem: {each.path}: {each.note}" for each in found if each.note],
+    )  # fmt: skip
 
 
-def _redo(memory: OrchestratorContextManager, reference: str) -> CommandResult:
-    done = memory.compression.redo(reference)
-    fault = f", {done.fault}" if done.fault else ""
-    what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
-    return CommandResult(done, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
+@command(of=projects)
+def add(
+    run: Invocation,
+    folder: Annotated[Path | None, argument("FOLDER", "Of a project with a memory. Default: this one.")] = None,
+) -> CommandResult:
+    """List a project that has a memory; one in a temporary folder too, which does not list itself.
+
+    Example: orchestra-mem projects add ../shop
+    """
+    done = _projects().add(folder or run.project)
+    return CommandResult(done, f"listed: {done.name} {done.id} {done.path}\n")
 
 
-def _story_record(story: SummaryStory) -> dict[str, Any]:
-    from orchestra_mem.serialize import to_object
+@command(of=projects)
+def remove(run: Invocation, which: WhichArgument = None) -> CommandResult:
+    """Take a project off the list until it is opened again; its memory stays as it is.
 
-    trial, job = story.trial, story.job
-    return {
-        **to_object(story.summary),
-        "model": trial.model if trial else None,
-        "tried": trial.verdict if trial else None,
-        "fault": (trial.fault if trial else "") or (job.error if job else "") or None,
-        "job": job.state if job else None,
-        "draft_waits": story.draft is not None,
-    }
+    Example: orchestra-mem projects remove shop
+    """
+    done = _projects().remove(which or run.project)
+    return CommandResult(done, f"no longer listed: {done.name} {done.id} {done.path}\n")
+
+
+@command(of=projects)
+def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
+    """Show what is listed of a project: its id, name, tags, folder, and the days it was first and last opened.
+
+    Example: orchestra-mem projects info shop
+    """
+    found = _projects().info(which or run.project)
+    told = [
+        f"{found.name} (ID: {found.id})", str(found.path), f"tags: {', '.join(found.tags) or 'none'}",
+        f"opened: {found.first_opened} to {found.last_opened}",
+        f"searched from others: {'yes' if found.shared else 'no'}", found.note,
+    ]  # fmt: skip
+    return CommandResult(found, "".join(f"{line}\n" for line in told if line))
+
+
+@command(of=projects)
+def recurring(least: Annotated[int, option("--least N", "In so many projects at least.", min=2)] = 3) -> CommandResult:
+    """Find decisions, rules and insights that hold in several projects, and may be worth sharing.
+
+    Exits with 1 if there are none.
+
+    Example: orchestra-mem projects recurring --least 4
+    """
+    found = _projects().recurring(least=least)
+    told = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
+    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "nothing recurs\n"
+    notes = [f"orchestra-mem: {note}" for note in found.notes]
+    return CommandResult(found, text, failed=not found.groups, notes=notes)
+
+
+redact = add_group("redact", "Look after", help="Find secrets and take them out.")
+
+
+@command(of=redact)
+def scan(run: Invocation) -> CommandResult:
+    """Tell where secrets stand, in the database and in the documents, and never which. Exits with 1 if there are any.
+
+    Example: orchestra-mem redact scan
+    """
+    from orchestra_mem.doctor.documents import find_secrets
+
+    run.require_memory()
+    found = find_secrets(run.project, run.settings)
+    lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
+    text = "".join(lines) or "no secret was found\n"
+    notes = ["`orchestra-mem redact apply` takes them out"] if found else []
+    return CommandResult({"secrets": found}, text, failed=bool(found), notes=notes)
+
+
+@command(of=redact)
+def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without asking.")] = False) -> CommandResult:
+    """Take all secrets out, of what was recorded and of documents, a person's lines too, for good. Asks first.
+
+    Example: orchestra-mem redact apply --yes
+    """
+    from orchestra_mem.doctor.documents import take_out
+
+    run.require_memory()
+    if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
+        return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
+    done = take_out(run.project, run.settings)
+    rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
+    return CommandResult(done, f"rewritten: {rewritten}\n")

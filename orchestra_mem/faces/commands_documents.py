@@ -1,28 +1,28 @@
-"""Commands for the documents: edit, conflicts, accept, reject, watch, history, diff, restore, blame."""
+"""Commands for the documents, and for the decisions that projects share."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-from typer import Argument, Option
 
 from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, views
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
 
 if TYPE_CHECKING:
-    from orchestra_mem.faces.editing import DocumentChange
+    from orchestra_mem.core.documents.shared_document import SharedDecision
     from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.memory.sharing import SharedFact
 
 _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
-DocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}.")]
-AnyDocumentArgument = Annotated[str, Argument(metavar="DOC", help=f"{_DOCUMENTS}, or session for the running one.")]
-ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
+DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
+AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the running one.")]
+ConflictArgument = Annotated[str, argument("ID", "As `conflicts` and the document show it.")]
 # Seconds between two looks of `watch`; a save is told of at the third look after it at the latest, so within a second.
 _LOOK_S = 0.25
 
@@ -40,7 +40,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
         path = _path(memory, document)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    problems = check_document(path, run.project, build.load_settings(run.project, os.environ))
+    problems = check_document(path, run.project, run.settings)
     after = _text(path) if path.is_file() else ""
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
@@ -56,7 +56,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
     counts = f"lines added: {added:,}, removed: {len(lines) - added:,}" if before != after else "not changed"
     return CommandResult(
         record, lambda: f"{path}: {counts}\n{views.problems_text(problems)}",
-        exit_code=FAILED if code or problems else 0, notes=notes,
+        failed=bool(code or problems), notes=notes,
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 def accept(
     memory: OrchestratorContextManager,
     conflict: ConflictArgument,
-    both: Annotated[bool, Option("--both", help="Keep your lines, and put the machine's behind them.")] = False,
+    both: Annotated[bool, option("--both", "Keep your lines, and put the machine's behind them.")] = False,
 ) -> CommandResult:
     """Replace your lines of a conflict by the machine's. The earlier text becomes a version.
 
@@ -127,27 +127,25 @@ def watch(run: Invocation) -> None:
     from orchestra_mem.faces.editing import SeenTexts
 
     run.require_memory()
-    folders = Place.of(run.project, build.load_settings(run.project, os.environ)).folders
+    folders = Place.of(run.project, run.settings).folders
     try:
         texts = SeenTexts(folders)
         run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
         while True:
             for found in texts.look():
-                _show_change(run, found)
+                now = build.utc_now()
+                if run.as_json:
+                    record = {
+                        "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
+                        "event": found.event.value, "added": found.added, "removed": found.removed,
+                        "lines": found.lines,
+                    }  # fmt: skip
+                    run.text(f"{json.dumps(record)}\n")
+                else:
+                    run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)
     except KeyboardInterrupt:
         run.tell("")  # the end that is meant, and not in the terminal's line of ^C
-
-
-def _show_change(run: Invocation, found: DocumentChange) -> None:
-    now = build.utc_now()
-    if run.as_json:
-        record = {
-            "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
-            "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
-        }  # fmt: skip
-        return run.text(f"{json.dumps(record)}\n")
-    return run.show(views.change_view(now, found))
 
 
 @command("Documents")
@@ -164,7 +162,7 @@ def history(memory: OrchestratorContextManager, document: DocumentArgument) -> C
 def diff(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int | None, Argument(metavar="N", help="The number of a version. Default: the newest.")] = None,
+    version: Annotated[int | None, argument("N", "The number of a version. Default: the newest.")] = None,
 ) -> CommandResult:
     """Show what has changed in a document since one of its earlier versions.
 
@@ -181,7 +179,7 @@ def diff(
 def restore(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int, Argument(metavar="N", help="The number of the version to put back.")],
+    version: Annotated[int, argument("N", "The number of the version to put back.")],
 ) -> CommandResult:
     """Put an earlier version of a document back, word for word. The present text becomes a version itself.
 
@@ -203,3 +201,70 @@ def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> 
     """
     lines = memory.blame(document)
     return CommandResult(lines, lambda: views.blame_view(lines))
+
+
+decisions = add_group("decisions", "Ask", help="What projects share.")
+AgainOption = Annotated[bool, option("--again", "Also where somebody has taken it out by hand.")]
+
+
+@command(of=decisions)
+def share(
+    memory: OrchestratorContextManager,
+    fact: Annotated[str, argument("K", "The number in this project, as `facts` shows it: K12.")],
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
+    again: AgainOption = False,
+) -> CommandResult:
+    """Lift a decision or a rule of this project into the shared log, for all projects or those with a tag.
+
+    Example: orchestra-mem decisions share K12 --tag payments
+    """
+    done = memory.share_decision(fact, tags=tags or (), again=again)
+    document = memory.shared_log.path
+    if done.entry is None:
+        later = f"orchestra-mem: it comes into {document} when that can be written and a decision is shared again"
+        return _told(done, f"recorded as {done.number}", [f"{later}: {done.problem}"])
+    if done.is_new:
+        return _told(done, f"shared as {done.number}")
+    words = f"shared already, as {done.number}, for {_meant(done.entry)}"
+    return _told(done, words, [f"edit its line in {document} to change that"])
+
+
+@command(of=decisions)
+def shared(memory: OrchestratorContextManager) -> CommandResult:
+    """List the decisions and rules that projects share, with who shared each and for which projects.
+
+    Example: orchestra-mem decisions shared --json
+    """
+    found, log = memory.shared_decisions(), memory.shared_log
+    document = log.document()
+    lines = (
+        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)})\n"
+        for each in found
+    )
+    notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
+    notes += [] if log.problem else [f"its document: {document}"]
+    none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
+    return CommandResult(found, "".join(lines) or none, notes=notes)
+
+
+@command(of=decisions)
+def adopt(
+    memory: OrchestratorContextManager,
+    number: Annotated[str, argument("K", "The number in the shared log, as `decisions shared` lists it.")],
+    again: AgainOption = False,
+) -> CommandResult:
+    """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.
+
+    Example: orchestra-mem decisions adopt K3
+    """
+    done = memory.adopt_decision(number, again=again)
+    return _told(done, f"{'adopted' if done.is_new else 'stands here already,'} as {done.number}")
+
+
+def _told(done: SharedFact, words: str, notes: Sequence[str] = ()) -> CommandResult:
+    gone = "".join(f"it takes the place of K{fact.id}: {fact.text}\n" for fact in done.superseded)
+    return CommandResult(done, f"{words}: {done.text}\n{gone}", notes=notes)
+
+
+def _meant(shared: SharedDecision) -> str:
+    return "nobody" if shared.unclear else ", ".join(shared.tags) or "all"

@@ -10,21 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.asking import from_stdin, time_option
-from orchestra_mem.faces.command import (
-    FAILED,
-    CommandGroup,
-    CommandResult,
-    Invocation,
-    command,
-    command_group,
-    flag,
-)
+from orchestra_mem.faces.asking import from_stdin, parse_time
+from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
 from orchestra_mem.faces.records import counted
 from orchestra_mem.serialize import unrepeated
 
@@ -59,22 +51,21 @@ def init(run: Invocation) -> CommandResult:
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[str, Argument(metavar="TYPE", help="What kind of thing was done, as in decision.")],
-    data: Annotated[str | None, Argument(metavar="DATA", help="JSON; - reads it from stdin.")] = None,
-    text: Annotated[
-        str | None, Option("--text", metavar="TEXT", help='Instead of DATA: records {"text": TEXT}.')
-    ] = None,
+    operation_type: Annotated[str, argument("TYPE", "What kind of thing was done, as in decision.")],
+    data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
+    text: Annotated[str | None, option("--text TEXT", 'Instead of DATA: records {"text": TEXT}.')] = None,
     tokens: Annotated[
-        int | None, Option("--tokens", metavar="N", min=0, help="How much of the window it used. Default: counted.")
+        int | None, option("--tokens N", "How much of the window it used. Default: counted.", min=0)
     ] = None,
-    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Who did it.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Who did it.")] = None,
     critical: Annotated[
-        bool | None, flag("--critical/--no-critical", "Whether it is important. Default: decided by its type and data.")
+        bool | None,
+        option("--critical/--no-critical", "Whether it is important. Default: decided by its type and data."),
     ] = None,
-    timestamp: Annotated[datetime | None, time_option("--timestamp", "When, in ISO 8601. Default: now.")] = None,
-    key: Annotated[
-        str | None, Option("--key", metavar="KEY", help="A second operation with the same key is not recorded.")
+    timestamp: Annotated[
+        datetime | None, option("--timestamp TIME", "When, in ISO 8601. Default: now.", parser=parse_time)
     ] = None,
+    key: Annotated[str | None, option("--key KEY", "A second operation with the same key is not recorded.")] = None,
 ) -> CommandResult:
     """Record an operation; makes a memory if there is none.
 
@@ -112,21 +103,18 @@ class ImportGroup(CommandGroup):
         return super().parse_args(ctx, args if named else ["from", *args])
 
 
-importing = command_group("import", "Record", help="Record what happened elsewhere.", cls=ImportGroup)
+importing = add_group("import", "Record", help="Record what happened elsewhere.", cls=ImportGroup)
 
 
 @command(of=importing, name="from")
 def import_from(
     run: Invocation,
-    path: Annotated[Path, Argument(metavar="PATH", help="A file or folder.")],
-    kind: Annotated[
-        ImportKind | None, Option("--as", metavar="KIND", help=f"{', '.join(ImportKind)}. Default: found out.")
-    ] = None,
+    path: Annotated[Path, argument("PATH", "A file or folder.")],
+    kind: Annotated[ImportKind | None, option("--as KIND", f"{', '.join(ImportKind)}. Default: found out.")] = None,
     agent: Annotated[
-        str | None,
-        Option("--agent", metavar="NAME", help="The agent to record under. Default: whose transcript it is."),
+        str | None, option("--agent NAME", "The agent to record under. Default: whose transcript it is.")
     ] = None,
-    dry_run: Annotated[bool, flag("--dry-run", "Only tell what would be recorded.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only tell what would be recorded.")] = False,
 ) -> CommandResult:
     """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. Again: what is new or changed.
 
@@ -142,11 +130,9 @@ def import_from(
 @command(of=importing, name="git")
 def import_git(
     run: Invocation,
-    path: Annotated[Path, Argument(metavar="PATH", help="A folder of the repository.")],
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Only the newest N.")] = None,
-    agent: Annotated[
-        str | None, Option("--agent", metavar="NAME", help="The agent to record the commits under.")
-    ] = None,
+    path: Annotated[Path, argument("PATH", "A folder of the repository.")],
+    limit: Annotated[int | None, option("--limit N", "Only the newest N.", min=1)] = None,
+    agent: Annotated[str | None, option("--agent NAME", "The agent to record the commits under.")] = None,
 ) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
 
@@ -158,9 +144,9 @@ def import_git(
 @command(of=importing, name="jsonl")
 def import_jsonl(
     run: Invocation,
-    file: Annotated[Path, Argument(metavar="FILE", help="One JSON object a line.")],
+    file: Annotated[Path, argument("FILE", "One JSON object a line.")],
     operation_type: Annotated[
-        str, Option("--type", metavar="TYPE", help="The type of operations whose line does not name one.")
+        str, option("--type TYPE", "The type of operations whose line does not name one.")
     ] = "imported",
 ) -> CommandResult:
     """Record the lines of a file of JSON objects. A second time records only what is new.
@@ -211,7 +197,6 @@ def _imported(
     run: Invocation, history: History, done: Imported, types: Counter[str], faults: list[HistoryFault],
     *, dry_run: bool | None,
 ) -> CommandResult:  # fmt: skip
-    """Say what an import came to."""
     found, left_out = +types, +history.left_out
     if history.note:
         run.tell(history.note)
@@ -228,7 +213,7 @@ def _imported(
     words = f"{_counted(done, f' of {history.source}')}\n"
     if dry_run:
         words = f"would have {words}{_listed(found)}\n" if found else f"would have {words}"
-    return CommandResult(record, words, FAILED if faults else 0)
+    return CommandResult(record, words, failed=bool(faults))
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -4,39 +4,145 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem import build
-from orchestra_mem.errors import ServerError
-from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.command import CommandResult, Invocation, command, command_group
-from orchestra_mem.faces.mcp.client_files import McpClient, install
+from orchestra_mem.errors import ServerError, storage_error
+from orchestra_mem.faces.command import CommandResult, Invocation, add_group, command, option
+from orchestra_mem.faces.records import Caller
+from orchestra_mem.serialize import unrepeated
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.http.tokens import AccessTokens
     from orchestra_mem.settings import ServerSettings
 
-group = command_group("serve", "Serve")
+_NAME = "orchestra-mem"
+
+
+class McpClient(StrEnum):
+    """A program whose configuration can be printed and written."""
+
+    CLAUDE_CODE = "claude-code"
+    CLAUDE_DESKTOP = "claude-desktop"
+    CURSOR = "cursor"
+    VS_CODE = "vs-code"
+    CODEX = "codex"
+
+    @property
+    def section(self) -> str:
+        """The key under which its file has the servers."""
+        return {McpClient.VS_CODE: "servers", McpClient.CODEX: "mcp_servers"}.get(self, "mcpServers")
+
+    def file(self, project: Path) -> Path:
+        """Give the file that the client reads: in the project, or the user's where it reads none there."""
+        if self is McpClient.CODEX:
+            return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
+        if self is McpClient.CLAUDE_DESKTOP:
+            from platformdirs import user_config_path
+
+            return user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
+        folder = {McpClient.CURSOR: ".cursor/mcp.json", McpClient.VS_CODE: ".vscode/mcp.json"}
+        return project / folder.get(self, ".mcp.json")
+
+    def entry(self, project: Path, agent: str | None) -> dict[str, Any]:
+        """Make what starts this program over a project."""
+        arguments = ["-m", "orchestra_mem", "mcp", "--project", str(project)] + (["--agent", agent] if agent else [])
+        kind = {"type": "stdio"} if self is McpClient.VS_CODE else {}
+        return {**kind, "command": sys.executable, "args": arguments}
+
+    def text(self, entry: dict[str, Any]) -> str:
+        """Write an entry as the file has it."""
+        if self is not McpClient.CODEX:
+            return f"{json.dumps({self.section: {_NAME: entry}}, indent=2)}\n"
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
+        return f"[{self.section}.{_NAME}]\n{''.join(lines)}"
+
+
+def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
+    """Put the entry of this program into a client's file, whose other contents stay; gives the entry that it had.
+
+    Raises:
+        ServerError: the file is none that can be kept; nothing is written.
+        StorageError: it cannot be read or written.
+    """
+    put = _into_toml if client is McpClient.CODEX else _into_json
+    try:
+        text = file.read_bytes().decode("utf-8") if file.exists() else ""
+        before, made = put(text, client, entry)
+        if before != entry:
+            _replace(file.resolve(), made.encode("utf-8"))
+    except OSError as error:
+        raise storage_error(error, "changing", file) from error
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "problem", error)
+        raise ServerError(f"{file} is left as it is, put the entry in by hand: {problem}") from error
+    return before
+
+
+def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
+    """Give the entry that a file has, and the file with this one."""
+    try:
+        found = json.loads(text, object_pairs_hook=unrepeated) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON, or has comments, which would be lost: {error}") from error
+    servers = found.setdefault(client.section, {}) if isinstance(found, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError(f"it has no object {client.section!r} of servers")
+    before, servers[_NAME] = servers.get(_NAME), entry
+    indent = re.match(r"\s*{\s*?\n([ \t]+)", text)
+    return before, json.dumps(found, indent=indent[1] if indent else 2, ensure_ascii=text.isascii()) + "\n"
+
+
+def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
+    """Give the entry that a file has, and the file with this one at its end."""
+    import tomllib
+
+    servers = tomllib.loads(text).get(client.section, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"it has no table {client.section!r} of servers")
+    before = servers.get(_NAME)
+    if before not in (None, entry):
+        raise ValueError(f"it has another [{client.section}.{_NAME}]")
+    made = f"{text.rstrip()}\n\n{client.text(entry)}".lstrip()
+    if before is None and tomllib.loads(made)[client.section][_NAME] != entry:
+        raise ValueError("the entry cannot be written as TOML")
+    return before, made
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Write a file whole or not at all; who may read it stays."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
+    try:
+        with open(aside, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
+            made.write(data)
+            made.flush()
+            os.fsync(made.fileno())
+        os.replace(aside, file)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+group = add_group("serve", "Serve")
 TokenFileOption = Annotated[
-    Path | None,
-    Option("--token-file", metavar="FILE", help="The file of the token, made if missing. Default: one in .obra."),
+    Path | None, option("--token-file FILE", "The file of the token, made if missing. Default: one in .obra.")
 ]
 
 
 @command(of=group, bare=True)
 def serve(
     run: Invocation,
-    host: Annotated[str | None, Option("--host", metavar="HOST", help="Address to listen at. Default: as set.")] = None,
-    port: Annotated[
-        int | None,
-        Option("--port", min=0, max=65_535, metavar="N", help="Port; 0: a free one. Default: as set."),
-    ] = None,
+    host: Annotated[str | None, option("--host HOST", "Address to listen at. Default: as set.")] = None,
+    port: Annotated[int | None, option("--port N", "Port; 0: a free one. Default: as set.", min=0, max=65_535)] = None,
     token_file: TokenFileOption = None,
 ) -> None:
     """Answer over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
@@ -46,7 +152,7 @@ def serve(
     from orchestra_mem.faces.http.tokens import TOKEN_VARIABLE, is_local
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    settings = build.load_settings(run.project, os.environ).server.model_copy(update=given)
+    settings = run.settings.server.model_copy(update=given)
     if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
         raise BadParameter(
             f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
@@ -61,9 +167,7 @@ def serve(
 @command(of=group)
 def token(
     run: Invocation,
-    agent: Annotated[
-        str | None, Option("--agent", metavar="NAME", help="For this agent, which then sees what is its own.")
-    ] = None,
+    agent: Annotated[str | None, option("--agent NAME", "For this agent, which then sees what is its own.")] = None,
     token_file: TokenFileOption = None,
 ) -> CommandResult:
     """Print the token of the memory, or of an agent. A new one for all: delete the file and start the server again.
@@ -84,7 +188,7 @@ def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
 
 def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -> int:
     try:
-        from orchestra_mem.faces.http.uvicorn_server import address_of, run_server, take_port
+        from orchestra_mem.faces.http.application import address_of, run_server, take_port
     except ImportError as error:
         raise ServerError(f"serve needs `pip install 'orchestra-mem[server]'`: {error}") from error
     with take_port(settings.host, settings.port) as listening, run.open(create=True) as memory:
@@ -104,25 +208,22 @@ def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -
 @command("Serve")
 def mcp(
     run: Invocation,
-    agent: Annotated[
-        str | None, Option("--agent", metavar="NAME", help="Speak for this agent, which sees what is its own.")
-    ] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Speak for this agent, which sees what is its own.")] = None,
     client: Annotated[
-        McpClient | None,
-        Option("--install", metavar="CLIENT", help=f"Print the configuration for a client: {', '.join(McpClient)}."),
+        McpClient | None, option("--install CLIENT", f"Print the configuration for a client: {', '.join(McpClient)}.")
     ] = None,
-    write: Annotated[bool, Option("--write", help="With --install: put it into the client's file as well.")] = False,
+    write: Annotated[bool, option("--write", "With --install: put it into the client's file as well.")] = False,
 ) -> CommandResult | None:
     """Answer an MCP client on stdin and stdout, until it closes stdin; makes a memory if there is none.
 
     Example: orchestra-mem mcp --install claude-code
     """
     if client is not None:
-        return _write_entry(run, client, agent) if write else _print_entry(run, client, agent)
+        return _install(run, client, agent, write=write)
     if write:
         raise BadParameter("it goes with --install CLIENT", param_hint="--write")
     try:
-        from orchestra_mem.faces.mcp.mcp_server import serve_stdio
+        from orchestra_mem.faces.mcp_server import serve_stdio
     except ImportError as error:
         raise ServerError(f"mcp needs `pip install 'orchestra-mem[mcp]'`: {error}") from error
     with run.open(create=True) as memory:
@@ -135,14 +236,11 @@ def mcp(
     return None
 
 
-def _print_entry(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
-    entry = client.entry(run.project, agent)
-    note = f"put this into {client.file(run.project)}, or have it put there by --write"
-    return CommandResult({client.section: {"orchestra-mem": entry}}, client.text(entry), notes=[note])
-
-
-def _write_entry(run: Invocation, client: McpClient, agent: str | None) -> CommandResult:
+def _install(run: Invocation, client: McpClient, agent: str | None, *, write: bool) -> CommandResult:
     file, entry = client.file(run.project), client.entry(run.project, agent)
+    if not write:
+        note = f"put this into {file}, or have it put there by --write"
+        return CommandResult({client.section: {_NAME: entry}}, client.text(entry), notes=[note])
     before = install(client, file, entry)
     value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
     if before == entry:

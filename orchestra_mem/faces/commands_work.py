@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, BadParameter, Option
+from typer import BadParameter
 
 from orchestra_mem.faces import records
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, command_group, flag, up_to, views
+from orchestra_mem.faces.asking import up_to
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, add_group, argument, command, option, views
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.orchestrator import Orchestrator
 
-group = command_group("work", "Work")
+group = add_group("work", "Work")
 _PROMPT = "> "
 _COMMENT = re.compile(r"\s*#(?!\d)")
 _GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
@@ -38,31 +39,25 @@ def _status(given: str) -> WorkStatus:
         raise BadParameter(f"{given!r} is not a status; give one of {_STATUSES}") from None
 
 
-ItemArgument = Annotated[int, Argument(metavar="ID", help="The number, without #.")]
+ItemArgument = Annotated[int, argument("ID", "The number, without #.")]
 
 
 @command(of=group, bare=True)
 def work(
     memory: OrchestratorContextManager,
     kinds: Annotated[
-        list[WorkKind] | None,
-        Option("--kind", metavar="KIND", help=f"Only: {', '.join(WorkKind)}. May be repeated."),
+        list[WorkKind] | None, option("--kind KIND", f"Only: {', '.join(WorkKind)}. May be repeated.")
     ] = None,
     statuses: Annotated[
-        list[WorkStatus] | None,
-        Option("--status", metavar="STATUS", parser=_status, help=f"Only: {_STATUSES}. May be repeated."),
+        list[WorkStatus] | None, option("--status STATUS", f"Only: {_STATUSES}. May be repeated.", parser=_status)
     ] = None,
     parent: Annotated[
-        int | None, Option("--parent", min=0, metavar="ID", help="Only right below this item; 0: without a parent.")
+        int | None, option("--parent ID", "Only right below this item; 0: without a parent.", min=0)
     ] = None,
-    text: Annotated[
-        str, Option("--text", metavar="TEXT", help="Only with all these words in title or description.")
-    ] = "",
-    blocked_by: Annotated[
-        int | None, Option("--blocked-by", min=1, metavar="ID", help="Only what depends on this item.")
-    ] = None,
-    assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Only assigned to this name.")] = None,
-    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
+    text: Annotated[str, option("--text TEXT", "Only with all these words in title or description.")] = "",
+    blocked_by: Annotated[int | None, option("--blocked-by ID", "Only what depends on this item.", min=1)] = None,
+    assignee: Annotated[str | None, option("--assignee NAME", "Only assigned to this name.")] = None,
+    limit: Annotated[int, option("--limit N", "The first N; 0 for all.", min=0)] = 20,
 ) -> CommandResult:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
 
@@ -80,7 +75,7 @@ def work(
 def show(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N changes; 0 for all.")] = 20,
+    limit: Annotated[int, option("--limit N", "The newest N changes; 0 for all.", min=0)] = 20,
 ) -> CommandResult:
     """Show one item: its text, its progress, what it waits for, and its history.
 
@@ -97,18 +92,17 @@ def show(
 @command(of=group, creates=True)
 def add(
     memory: OrchestratorContextManager,
-    kind: Annotated[WorkKind, Argument(metavar="KIND", help=f"One of: {', '.join(WorkKind)}.")],
-    title: Annotated[str, Argument(metavar="TITLE", help="What it is, in a line.")],
-    description: Annotated[str, Option("--description", metavar="TEXT", help="More about it.")] = "",
-    parent: Annotated[int | None, Option("--parent", min=1, metavar="ID", help="What it is a part of.")] = None,
-    priority: Annotated[int, Option("--priority", min=1, max=5, metavar="N", help="1 is first, 5 last.")] = 3,
+    kind: Annotated[WorkKind, argument("KIND", f"One of: {', '.join(WorkKind)}.")],
+    title: Annotated[str, argument("TITLE", "What it is, in a line.")],
+    description: Annotated[str, option("--description TEXT", "More about it.")] = "",
+    parent: Annotated[int | None, option("--parent ID", "What it is a part of.", min=1)] = None,
+    priority: Annotated[int, option("--priority N", "1 is first, 5 last.", min=1, max=5)] = 3,
     depends_on: Annotated[
-        list[int] | None,
-        Option("--depends-on", min=1, metavar="ID", help="What must be done before. May be repeated."),
+        list[int] | None, option("--depends-on ID", "What must be done before. May be repeated.", min=1)
     ] = None,
-    assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Who does it.")] = None,
+    assignee: Annotated[str | None, option("--assignee NAME", "Who does it.")] = None,
     acceptance: Annotated[
-        list[str] | None, Option("--acceptance", metavar="TEXT", help="When it is accepted. May be repeated.")
+        list[str] | None, option("--acceptance TEXT", "When it is accepted. May be repeated.")
     ] = None,
 ) -> CommandResult:
     """Create a milestone, epic, story, task or subtask; makes a memory if there is none.
@@ -127,8 +121,8 @@ def add(
 def set_status(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    status: Annotated[WorkStatus, Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
-    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Why, for example what blocks it.")] = "",
+    status: Annotated[WorkStatus, argument("STATUS", f"One of: {_STATUSES}.", parser=_status)],
+    reason: Annotated[str, option("--reason TEXT", "Why, for example what blocks it.")] = "",
 ) -> CommandResult:
     """Move an item to another status. If that is not allowed, the message says what is.
 
@@ -142,10 +136,8 @@ def set_status(
 @command("Work", name="shell", json_lines=True)
 def talk(
     run: Invocation,
-    script: Annotated[
-        Path | None, Option("--script", metavar="FILE", help="Run the lines of a file; comments begin with #.")
-    ] = None,
-    yes: Annotated[bool, flag("--yes", "Cancel and undo without asking.")] = False,
+    script: Annotated[Path | None, option("--script FILE", "Run the lines of a file; comments begin with #.")] = None,
+    yes: Annotated[bool, option("--yes", "Cancel and undo without asking.")] = False,
 ) -> None:
     """Talk about the work in everyday words; everything is remembered. `quit`, Ctrl-D or Ctrl-C end the session.
 
@@ -218,14 +210,10 @@ def _scripted(run: Invocation, text: str) -> Iterator[str]:
 def do_task(
     run: Invocation,
     memory: OrchestratorContextManager,
-    task: Annotated[int, Argument(metavar="ID", help="The task's number.", min=1)],
-    shell_command: Annotated[
-        str, Argument(metavar="COMMAND", help="A shell command; its exit code says whether the task is done.")
-    ],
-    tries: Annotated[int, Option("--tries", metavar="N", min=1, help="At most N tries.")] = 1,
-    timeout: Annotated[
-        float | None, Option("--timeout", metavar="SECONDS", min=0.001, help="Seconds for each try.")
-    ] = None,
+    task: Annotated[int, argument("ID", "The task's number.", min=1)],
+    shell_command: Annotated[str, argument("COMMAND", "A shell command; its exit code says whether the task is done.")],
+    tries: Annotated[int, option("--tries N", "At most N tries.", min=1)] = 1,
+    timeout: Annotated[float | None, option("--timeout SECONDS", "Seconds for each try.", min=0.001)] = None,
 ) -> CommandResult:
     """Do a task by a shell command; its exit code sets the task's status, and the run is remembered.
 
@@ -244,5 +232,5 @@ def do_task(
     note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
     return CommandResult(
         task_record(item, result), f"{result.result}\n" if result.result else "",
-        exit_code=FAILED if result.error else 0, notes=[] if run.as_json else [note],
+        failed=bool(result.error), notes=[] if run.as_json else [note],
     )  # fmt: skip

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from orchestra_mem import build
-from orchestra_mem.faces.command import CommandResult, Invocation, command, recall_views, views
+from orchestra_mem.faces.command import CommandResult, Invocation, command, option, recall_views, views
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import DocumentName
 
@@ -45,8 +43,8 @@ _FIGURES = 16
 @command("Begin")
 def demo(
     run: Invocation,
-    repo: Annotated[Path, Option("--repo", metavar="PATH", help="The repository.")] = Path(),
-    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
+    repo: Annotated[Path, option("--repo PATH", "The repository.")] = Path(),
+    limit: Annotated[int, option("--limit N", "Its newest N commits.", min=1)] = 400,
 ) -> CommandResult:
     """Record a git history in a new memory with a small window, and show what it keeps. Takes under a minute.
 
@@ -109,7 +107,6 @@ def _replay(
 
 
 def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableType]:
-    """Say what is about to happen."""
     from rich.text import Text
 
     much = f"It has {counted(history.total, 'commit')}."
@@ -125,7 +122,6 @@ def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableT
 
 
 def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
-    """Show what a history came to, section by section."""
     from rich.rule import Rule
     from rich.text import Text
 

@@ -1,21 +1,77 @@
-"""What several faces answer alike: records that are joined from more than one call of a memory."""
+"""What the faces share: who asks, and records that are joined from more than one call of a memory."""
 
 from __future__ import annotations
 
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import build
-from orchestra_mem.errors import StorageError
+from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
+    from orchestra_mem.build.memory_service import MemoryService
     from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.search import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks of a memory: an agent, or its owner."""
+
+    memory: OrchestratorContextManager
+    agent: str
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether it is no agent."""
+        return self.agent == OWNER
+
+    @property
+    def view(self) -> Any:
+        """The memory as the caller may see it."""
+        return self.memory if self.is_owner else self.memory.as_agent(self.agent)
+
+    @property
+    def service(self) -> MemoryService:
+        """The memory service over that."""
+        from orchestra_mem.build.memory_service import MemoryService
+
+        return MemoryService(self.view)
+
+    def offered(self, name: str) -> Any:
+        """Give what the memory has under a name.
+
+        Raises:
+            AccessDeniedError: an agent asks, and its view does not have it.
+        """
+        found = getattr(self.view, name, None)
+        if found is None:
+            raise AccessDeniedError(f"{name} is not offered to agents: agent {self.agent!r} may not ask for it")
+        return found
+
+    def retrieving(self, name: str) -> Any:
+        """Give a call of the memory's retriever; an agent's view has those that it offers itself."""
+        return getattr(self.memory.retriever, name) if self.is_owner else self.offered(name)
+
+    def acting(self, named: str | None) -> str | None:
+        """Say for whom something is done: an agent does all in its own name, the owner in whatever is named.
+
+        Raises:
+            AccessDeniedError: an agent names another one.
+        """
+        if self.is_owner:
+            return named
+        if named not in (None, self.agent):
+            raise AccessDeniedError(f"agent {self.agent!r} may not ask or act as {named!r}")
+        return self.agent
+
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.shared_decisions import NO_HOME
 
 if TYPE_CHECKING:
-    from orchestra_mem.home.recurring import Recurring
-    from orchestra_mem.home.side_by_side import ProjectsAnswer
+    from orchestra_mem.home.side_by_side import ProjectsAnswer, Recurring
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.recommendations import Recommendations
     from orchestra_mem.retrieval.search import Answer
@@ -145,8 +144,7 @@ class Projects:
         Raises:
             EmbedderError: the table of words cannot be had.
         """
-        from orchestra_mem.home.recurring import NEWEST, find_recurring, shared_texts
-        from orchestra_mem.home.side_by_side import ask_each
+        from orchestra_mem.home.side_by_side import NEWEST, ask_each, find_recurring, shared_texts
 
         shared = shared_texts(self._registry.folder.with_name("shared"))
         found = ask_each(self.list(), lambda memory: memory.shareable()[-NEWEST:], timeout_s)

@@ -6,10 +6,11 @@ say one after the other: so it is the same for all processes, and after any kill
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from orchestra_mem.memory.agent_view import AgentMemory
@@ -144,3 +145,22 @@ def _chosen(live: Sequence[KeptMessage], which: Mapping[str, Any]) -> list[int]:
 
 def _given(operation: Operation) -> dict[str, Any]:
     return operation.data[AS_GIVEN] if isinstance(operation.data, dict) else {}  # type: ignore[return-value]
+
+
+Result = TypeVar("Result")
+
+
+async def in_thread(call: Callable[..., Result], *given: Any) -> Result:
+    """Run a call in a thread, so that the loop goes on.
+
+    Where the caller is cancelled the call still comes to its end first: a thread cannot be stopped, and who asks next
+    is to see what it did.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(call, *given))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.exception()  # looked at: the caller hears of the cancellation
+        raise

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.chunking import stored_pattern
 from orchestra_mem.core.search.widening import enough_of
-from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.integrations.conversations import in_thread
+from orchestra_mem.memory.agent_view import AgentMemory
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import AS_GIVEN, STORED_ITEM, Json, OperationFilter
@@ -26,10 +28,6 @@ try:
     from langgraph.store import base
 except ImportError as error:
     raise ImportError(f"a store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
-
-if TYPE_CHECKING:
-    from orchestra_mem.memory.agent_view import AgentMemory
-    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 _PREFIX = "integrations.store "
 # Which outcomes of a comparison each operator of a filter lets pass: less, equal, more.

@@ -8,8 +8,7 @@ from typing import Any
 
 from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
-from orchestra_mem.integrations.blocking import in_thread
-from orchestra_mem.integrations.conversations import Conversation, NewMessage, spoken
+from orchestra_mem.integrations.conversations import Conversation, NewMessage, in_thread, spoken
 from orchestra_mem.memory.agent_view import AgentMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.integrations.blocking import in_thread
-from orchestra_mem.integrations.conversations import Conversation, NewMessage, spoken
+from orchestra_mem.integrations.conversations import Conversation, NewMessage, in_thread, spoken
 
 try:
     from agents.memory import SessionSettings

@@ -5,13 +5,5 @@ from orchestra_mem.orchestrator.talk import Effect, Outcome, Reply, reply_record
 from orchestra_mem.orchestrator.tasks import Attempt, Decision, TaskResult, task_record
 
 __all__ = [
-    "Attempt",
-    "Decision",
-    "Effect",
-    "Orchestrator",
-    "Outcome",
-    "Reply",
-    "TaskResult",
-    "reply_record",
-    "task_record",
-]
+    "Attempt", "Decision", "Effect", "Orchestrator", "Outcome", "Reply", "TaskResult", "reply_record", "task_record",
+]  # fmt: skip

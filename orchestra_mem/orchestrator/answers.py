@@ -81,7 +81,6 @@ class Answers:
         return self._answers[intent.action](intent, resolver, line)
 
     def _recent(self, line: str) -> Told:
-        """Tell what was done lately."""
         question = read_recent_question(line, self._clock())
         is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
@@ -253,7 +252,6 @@ def persons_in(tracker: WorkTracker) -> frozenset[str]:
 
 
 def _of(items: Sequence[WorkItem], text: str) -> Told:
-    """Answer with a text that speaks of items."""
     return Told(text=text, effects=shown([item.id for item in items]))
 
 

@@ -13,21 +13,13 @@ from orchestra_mem.orchestrator.intents.grammar import LEVELS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Told, container_need, need_of
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import (
-    OPEN_STATUSES,
-    PARENT_KINDS,
-    WorkFilter,
-    WorkItem,
-    WorkKind,
-    WorkStatus,
-    WorkTracker,
-)
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _FAILED = re.compile(r"(?i)\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b")
 _NAMED_AT_MOST = 20
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
-_UNBLOCKED = tuple(status for status in OPEN_STATUSES if status is not WorkStatus.BLOCKED)
+_UNBLOCKED = tuple(status for status in WorkStatus if status.is_open and status is not WorkStatus.BLOCKED)
 
 
 class Commands:
@@ -114,7 +106,6 @@ class Commands:
         return _done(happening, now, f"{word} {_named(now)}{rest}")
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
-        """What items still wait for, in words."""
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
         return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 

@@ -1,4 +1,4 @@
-"""What an orchestrator remembers of itself, recorded and told again: lines, tries of tasks, changes of work."""
+"""What an orchestrator remembers of itself: lines, tries of tasks, changes of work; and what its catalog gives it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.core.work.changes import told_changes
+from orchestra_mem.hooks import hookimpl
+from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.scene import Talk
-from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply
+from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -53,25 +55,17 @@ class Journal:
     agent: str
 
     def record(
-        self,
-        reply: Reply,
-        changes: Sequence[WorkEvent] = (),
-        *,
-        kind: str = LINE,
+        self, reply: Reply, changes: Sequence[WorkEvent] = (), *, kind: str = LINE,
         data: Mapping[str, Json] | None = None,
-    ) -> Reply:
+    ) -> Reply:  # fmt: skip
         """Record a line with its answer, or `data` of a `kind` instead, and say of changes that they came from it."""
         told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
     def record_changes(
-        self,
-        kind: str,
-        data: dict[str, Json],
-        changes: Sequence[WorkEvent],
-        tokens_used: int | None = None,
+        self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
         key: str | None = None,
-    ) -> Operation:
+    ) -> Operation:  # fmt: skip
         """Record an operation, once with a `key`, and say of changes of work that they came from it."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
@@ -194,7 +188,6 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Give since and until of the time that a text names."""
     span = _SPAN.search(text)
     if span and (span[1] or span[2].lower() in ("minute", "hour")):
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
@@ -210,12 +203,9 @@ def _number(word: str | None) -> int:
 
 
 def answer_recent(
-    question: RecentQuestion,
-    operations: Iterable[Operation],
-    events: Sequence[WorkEvent],
-    item: Callable[[int], WorkItem],
-    sessions: Sequence[str],
-) -> tuple[str, tuple[Operation, ...]]:
+    question: RecentQuestion, operations: Iterable[Operation], events: Sequence[WorkEvent],
+    item: Callable[[int], WorkItem], sessions: Sequence[str],
+) -> tuple[str, tuple[Operation, ...]]:  # fmt: skip
     """Say what was done, the oldest first, and give the operations that say so, the newest first.
 
     Args:
@@ -287,7 +277,6 @@ def has_failed(operation: Operation) -> bool:
 
 
 def _text_of(operation: Operation) -> str:
-    """Say in one line what an operation says of itself."""
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
     name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
@@ -302,3 +291,42 @@ def _first_of(data: Json, fields: str) -> str:
         return str(data or "") if fields == _TELLS else ""
     values = (data.get(field) for field in fields.split())
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+_UNREAD = (Outcome.ASKED, Outcome.NOT_UNDERSTOOD)
+_TELLING = frozenset((Action.NOTE, Action.DECIDE, Action.REPORT))
+
+
+class CatalogHooks:
+    """Gives an orchestrator what its agent has learnt, and learns from what is said to it; from tasks nothing.
+
+    An `Orchestrator` adds it by itself where the setting `catalog.hooks` is on.
+    """
+
+    def __init__(self, memory: OrchestratorContextManager, tracker: WorkTracker) -> None:
+        self._memory = memory
+        self._tracker = tracker
+
+    @hookimpl
+    def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> InjectedMessage | None:
+        """Give a task's work the relevant items."""
+        if kind != TASK or not use_memory or not isinstance(subject, int):
+            return None
+        item = self._tracker.item(subject)
+        return self._memory.inject(f"{item.title}\n{item.description}", agent=agent)
+
+    @hookimpl
+    def pre_message(self, text: str, agent: str, use_memory: bool) -> InjectedMessage | None:
+        """Give the line with relevant items before it."""
+        return self._memory.inject(text, agent=agent) if use_memory and text.strip() else None
+
+    @hookimpl
+    def post_message(self, text: str, agent: str, use_memory: bool, result: Mapping[str, Any]) -> None:
+        """Learn from a line, unless it was a command: what came of that stands in the state of work.
+
+        The answer is not learnt from: it says what was done, or what the memory holds already.
+        """
+        actions = {intent["action"] for intent in result["intents"]}
+        is_command = result["outcome"] not in _UNREAD and actions and not actions & _TELLING
+        if use_memory and not is_command:
+            self._memory.learn(text, "", agent=agent)

@@ -22,16 +22,23 @@ from orchestra_mem.hooks import Hooks
 from orchestra_mem.memory.agent_view import InjectedMessage, injection_in
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
-from orchestra_mem.orchestrator import turns
 from orchestra_mem.orchestrator.answers import Answers, persons_in
-from orchestra_mem.orchestrator.catalog_hooks import CatalogHooks
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
-from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from, resolve_line, resolve_text
-from orchestra_mem.orchestrator.scene import Talk
-from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, need_of, reply_record, shown
+from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
+from orchestra_mem.orchestrator.resolving import (
+    Resolver,
+    Unclear,
+    choice_in,
+    chosen_from,
+    is_no,
+    is_yes,
+    resolve_line,
+    resolve_text,
+    suggestions,
+)
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
@@ -77,16 +84,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     """
 
     def __init__(
-        self,
-        memory: OrchestratorContextManager,
-        *,
-        tracker: WorkTracker | None = None,
-        model: AnyModel | None = None,
-        agent: str = "orchestrator",
-        confirm: bool = True,
-        least_quality: float = 0.7,
-        clock: Clock = utc_now,
-    ) -> None:
+        self, memory: OrchestratorContextManager, *, tracker: WorkTracker | None = None, model: AnyModel | None = None,
+        agent: str = "orchestrator", confirm: bool = True, least_quality: float = 0.7, clock: Clock = utc_now,
+    ) -> None:  # fmt: skip
         self.memory = memory
         self.tracker: WorkTracker = tracker or memory.state
         self.hooks = Hooks(memory.events.note_failure)
@@ -143,11 +143,11 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         talk = self._journal.talk()
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
-        if turns.is_no(line):
+        if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
         nothing = Parsed(intents=(), understood=False)
-        parsed = nothing if turns.is_yes(line) else self._read(line)
+        parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
         parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
@@ -172,7 +172,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
         """Ask whether a line means what may have been read in it."""
-        offered = turns.suggestions(line, parsed, talk)
+        offered = suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
@@ -186,10 +186,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
-        if turns.is_no(line):
+        if is_no(line):
             return None
         if not waiting.candidates:
-            chosen = turns.choice_in(line, len(waiting.options))
+            chosen = choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
@@ -197,13 +197,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _run(
-        self,
-        line: str,
-        intents: Sequence[Intent],
-        talk: Talk,
-        chosen: Mapping[str, Sequence[int]],
+        self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
         agreed: _Waiting | None = None,
-    ) -> Reply:
+    ) -> Reply:  # fmt: skip
         """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
@@ -221,14 +217,11 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk()
         return replace(
-            replies[-1],
-            text="\n".join(reply.text for reply in replies),
-            intents=tuple(intents),
+            replies[-1], text="\n".join(reply.text for reply in replies), intents=tuple(intents),
             effects=tuple(effect for reply in replies for effect in reply.effects),
-        )
+        )  # fmt: skip
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
-        """Do or answer one intent, and record it."""
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
         last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
@@ -256,7 +249,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
     def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
-        """Change work as an intent says."""
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
@@ -272,7 +264,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation) -> Reply:
-        """Take back what an operation did."""
         with self.tracker.together() as changes:
             items = self.tracker.undo(last.id)
         text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'
@@ -283,16 +274,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     # Tasks
 
     def execute_task(
-        self,
-        task: int,
-        work: Work | str,
-        *,
-        max_iterations: int = 1,
-        timeout_s: float | None = None,
-        folder: Path | None = None,
-        tokens_used: int | None = None,
-        use_memory: bool = True,
-    ) -> TaskResult:
+        self, task: int, work: Work | str, *, max_iterations: int = 1, timeout_s: float | None = None,
+        folder: Path | None = None, tokens_used: int | None = None, use_memory: bool = True,
+    ) -> TaskResult:  # fmt: skip
         """Run a task until its result is good enough; each try is recorded, and the item's status follows.
 
         Args:

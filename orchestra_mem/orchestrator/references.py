@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
-from orchestra_mem.orchestrator.scene import Group, Items, Talk, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need
+from orchestra_mem.orchestrator.talk import ANYTHING, Group, Happening, Items, Need, Talk, title_fit
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem
 
 Scored = tuple[Items, float]

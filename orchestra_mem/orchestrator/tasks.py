@@ -206,7 +206,6 @@ class TaskRunner:
     def _recorded(
         self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens: int | None, status: WorkStatus
     ) -> TaskResult:
-        """Set the item's status after a try and record both."""
         with self.journal.tracker.together() as last:
             try:
                 if status is not WorkStatus.IN_PROGRESS:

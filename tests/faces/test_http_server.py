@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from orchestra_mem import MemoryService, ObservationFilter, open_memory
-from orchestra_mem.faces.http.uvicorn_server import take_port
+from orchestra_mem.faces.http.application import take_port
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import Program, start
 from tests.faces.server_process import running
@@ -112,7 +112,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     )
     run("serve", "--host", "no.such.host.invalid", "--token-file", "mine", exit_code=1)
     assert run.errors.startswith("orchestra-mem: cannot listen at no.such.host.invalid port 8377: ")
-    for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.uvicorn_server")]:
+    for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.application")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     run("serve", exit_code=1)

@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 from orchestra_mem import open_memory
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
-from orchestra_mem.faces.mcp.mcp_server import TOOLS
+from orchestra_mem.faces.mcp_server import TOOLS
 from orchestra_mem.settings import ServerSettings
 from tests.builders import cases
 from tests.faces.conftest import CHECKOUT, Program
@@ -286,7 +286,7 @@ def test_a_request_is_answered_for_the_caller_whose_token_it_bears(tmp_path: Pat
 
 def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its route says what is missing."""
-    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp.mcp_server")
+    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp_server")
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with serving(tmp_path) as served:
         answer = served.client.post("/mcp", json={})
@@ -335,7 +335,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     """A missing extra, and a name that is of all agents."""
     run("mcp", "--agent", "global", exit_code=2)
     assert "an agent needs a name of its own, not 'global'" in " ".join(run.errors.replace("│", "").split())
-    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp.mcp_server")
+    monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp_server")
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     run("mcp", exit_code=1)
     assert run.errors.startswith("orchestra-mem: mcp needs `pip install 'orchestra-mem[mcp]'`: ")

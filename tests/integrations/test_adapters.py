@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem.integrations.blocking import in_thread
+from orchestra_mem.integrations.conversations import in_thread
 from tests.processes import python
 
 CHECKOUT = Path(__file__).parents[2]

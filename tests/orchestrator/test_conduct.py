@@ -9,7 +9,7 @@ import pytest
 from benchmarks.talks import driven, load_talks
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
-from orchestra_mem.orchestrator.turns import is_agreed, is_no, is_yes
+from orchestra_mem.orchestrator.resolving import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
 from tests.builders import cases
 

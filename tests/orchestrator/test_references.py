@@ -9,8 +9,7 @@ import pytest
 from benchmarks.references import Items, faults_of, load_cases, resolve_case
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.resolving import resolve_line, resolve_text
-from orchestra_mem.orchestrator.scene import Talk
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, need_of
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
 

@@ -101,7 +101,7 @@ def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Pa
 def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
     """In the database, in documents, in versions and archives: each place is named, and afterwards none is left."""
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.doctor.secrets import find_secrets, take_out
+    from orchestra_mem.doctor.documents import find_secrets, take_out
 
     with open_memory(tmp_path, config={"redaction": {"mode": "off"}}) as memory:
         _project(memory, f"the token {SECRET} of the juniper box")

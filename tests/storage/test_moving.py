@@ -15,7 +15,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.moving import go_on_here, move_database
+from orchestra_mem.doctor.backups import go_on_here, move_database
 from orchestra_mem.settings import Settings
 from orchestra_mem.work_types import WorkKind
 from tests.memories import SMALL
@@ -28,7 +28,7 @@ _KILLED = """
 import json, os, sys
 from pathlib import Path
 from orchestra_mem.build import load_settings
-from orchestra_mem.doctor.moving import move_database
+from orchestra_mem.doctor.backups import move_database
 project = Path(sys.argv[1])
 def end(point):
     if point == "copy.commit.after":

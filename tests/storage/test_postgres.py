@@ -22,8 +22,8 @@ from orchestra_mem import LockTimeoutError, OperationFilter, ServerAwayError, St
 from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
+from orchestra_mem.doctor.backups import move_database
 from orchestra_mem.doctor.memory import diagnose
-from orchestra_mem.doctor.moving import move_database
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.memories import SMALL

@@ -1,12 +1,23 @@
-"""The application: the routes of each subject, a router a file, behind the guard."""
+"""The application: the routes of each subject and MCP behind the guard; and the server that runs it.
+
+Its socket is taken first, so that a port in use is told before anything else is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import signal
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import uvicorn
+from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
@@ -14,38 +25,62 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from orchestra_mem.build import open_relay
-from orchestra_mem.faces.http import (
-    catalog_routes,
-    chat_routes,
-    context_routes,
-    document_routes,
-    event_routes,
-    history_routes,
-    observation_routes,
-    work_routes,
-)
-from orchestra_mem.faces.http.answer_schemas import components, example_of
-from orchestra_mem.faces.http.event_routes import EventStreams
-from orchestra_mem.faces.http.guard import allowed_origins
-from orchestra_mem.faces.http.json_answers import JsonAnswer
-from orchestra_mem.faces.http.mcp_endpoint import MCP_HEADERS, McpEndpoint
-from orchestra_mem.faces.http.problems import HANDLERS, PROBLEMS
-from orchestra_mem.faces.http.web import (
-    catalog_pages,
-    document_pages,
-    home_pages,
-    prompt_page,
-    search_page,
-    sessions_pages,
-    work_pages,
-)
+from orchestra_mem.errors import OrchestraMemError, ServerError
+from orchestra_mem.faces.http import chat_routes
+from orchestra_mem.faces.http.catalog_routes import catalog_router, service_router
+from orchestra_mem.faces.http.context_routes import context_router, history_router
+from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
+from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard, allowed_origins
+from orchestra_mem.faces.http.json_answers import JsonAnswer, components, example_of
+from orchestra_mem.faces.http.tokens import AccessTokens
+from orchestra_mem.faces.http.web import document_pages, home_pages
+from orchestra_mem.faces.http.web.pages import load_templates
+from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from orchestra_mem.faces.mcp_server import MemoryServer
+
+MCP_HEADERS = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name")
+"""What clients send beside the token."""
+
+
+class McpEndpoint:
+    """Answers MCP clients: a server for each caller, made when it first asks and kept."""
+
+    path = "/mcp"
+
+    def __init__(self, memory: OrchestratorContextManager, max_body_bytes: int) -> None:
+        self._memory = memory
+        self._max_body_bytes = max_body_bytes
+        self._servers: dict[str, MemoryServer] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        scope["route"] = self  # for the line of the log
+        try:
+            server = await run_sync(self._server, scope["caller"])
+        except ImportError:
+            words = "MCP needs `pip install 'orchestra-mem[mcp]'` where the server runs"
+            await Problem(501, words)(scope, receive, send)
+        else:
+            await server.answer(scope, receive, send, max_body_bytes=self._max_body_bytes)
+
+    def _server(self, agent: str) -> MemoryServer:
+        from orchestra_mem.faces.mcp_server import MemoryServer
+
+        if agent not in self._servers:
+            self._servers[agent] = MemoryServer(Caller(self._memory, agent))
+        return self._servers[agent]
+
+
 # In the order of the description.
-_ROUTES = (
-    catalog_routes, observation_routes, context_routes, history_routes, document_routes, work_routes, event_routes,
-    chat_routes, home_pages, sessions_pages, search_page, prompt_page, document_pages, catalog_pages, work_pages,
+_ROUTERS = (
+    catalog_router, service_router, context_router, history_router, document_router, work_router, event_router,
+    chat_routes.router, home_pages.router, document_pages.router,
 )  # fmt: skip
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
@@ -54,7 +89,6 @@ class _Application(FastAPI):
     """Describes its answers when it is asked for its description, so that nobody else waits for that."""
 
     def openapi(self) -> dict[str, Any]:
-        """Give the description of the API."""
         told = super().openapi()
         told["components"]["schemas"] |= components()
         routes = (route for path in told["paths"].values() for route in path.values())
@@ -87,7 +121,123 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     )  # fmt: skip
     app.state.memory, app.state.project = memory, project
     app.state.streams, app.state.chat = EventStreams(memory), chat
-    for routes in _ROUTES:
-        app.include_router(routes.router)
+    for router in _ROUTERS:
+        app.include_router(router)
     app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ENDING_S = 5  # requests under way are waited for so long, and then cut off
+_CUTTING_S = 20  # what came of them is recorded meanwhile
+_PAGE_FIRST_S = 1  # the address is opened as soon as it is printed: that page is not to share the processor
+_MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
+_Tell: TypeAlias = "Callable[[], None]"
+
+
+def take_port(host: str, port: int) -> socket.socket:
+    """Listen at an address.
+
+    Raises:
+        ServerError: that cannot be done here.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With the protocol named: only then does asyncio send each answer without waiting for more (TCP_NODELAY).
+        taken = socket.socket(family, kind, protocol)
+        try:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(address)
+            taken.listen(2_048)
+        except BaseException:
+            taken.close()
+            raise
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ServerError(f"cannot listen at {host} port {port}: {why}; choose another by --port or --host") from error
+    return taken
+
+
+def address_of(listening: socket.socket) -> str:
+    """Give the address at which a browser finds the server."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run_server(
+    memory: OrchestratorContextManager, project: Path, listening: socket.socket, *, tokens: AccessTokens,
+    settings: ServerSettings, started: Callable[[], None],
+) -> int:  # fmt: skip
+    """Answer until a signal ends it: no new requests then, those under way are waited for.
+
+    Args:
+        memory: what is served; it stays the caller's to close.
+        project: its folder.
+        listening: as `take_port` gives it.
+        tokens: those that are answered.
+        settings: the limits, and what else may ask.
+        started: is called once requests are answered.
+
+    Returns:
+        The number of the signal.
+    """
+    app = make_application(memory, project, settings)
+
+    def begin() -> None:
+        started()
+        threading.Thread(target=_warm_up, args=(memory,), name="orchestra-mem warm", daemon=True).start()
+
+    guard = RequestGuard(app, tokens, settings)
+    config = uvicorn.Config(
+        guard, log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, ws="none", lifespan="on", loop="asyncio", http="h11",
+        h11_max_incomplete_event_size=_MOST_HEADER_BYTES, timeout_graceful_shutdown=_ENDING_S + _CUTTING_S,
+    )  # fmt: skip
+    server = _Server(config, begin, app.state.streams.end, guard.end)
+    server.run(sockets=[listening])
+    return server.ended_by
+
+
+def _warm_up(memory: OrchestratorContextManager) -> None:
+    """Load the pages, find the facts, load what search is made of, so that the first who asks does not wait for it."""
+    load_templates()
+    time.sleep(_PAGE_FIRST_S)
+    with suppress(OrchestraMemError):  # whoever asks is told
+        memory.facts(limit=1)
+        memory.search("where did we stop", limit=1)
+
+
+class _Server(uvicorn.Server):
+    """A server that tells when it has begun, ends streams with itself, and leaves signals to who started it."""
+
+    def __init__(self, config: uvicorn.Config, started: _Tell, end_streams: _Tell, cut_requests: _Tell) -> None:
+        super().__init__(config)
+        self._tell_started = started
+        self._end_streams = end_streams
+        self._cut_requests = cut_requests
+        self.ended_by = 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._tell_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._end_streams()
+        cutting = asyncio.get_running_loop().call_later(_ENDING_S, self._cut_requests)
+        await super().shutdown(sockets)
+        cutting.cancel()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take the signals for as long as it runs; the original raises them again, before the memory is closed."""
+        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note a signal. A second one ends nothing sooner: the memory is to be closed, which takes seconds at most."""
+        self.ended_by = self.ended_by or sig
+        self.should_exit = True

@@ -1,29 +1,46 @@
-"""Routes of the catalog: what agents have learnt, item by item."""
+"""Routes of the catalog, and of the memory service: search, sessions, what workers did or saw."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field, JsonValue
 from starlette.responses import Response
 
-from orchestra_mem.catalog_types import (
-    GLOBAL,
-    CatalogStatistics,
-    Injection,
-    ItemFilter,
-    ItemStatus,
-    ItemType,
-    MemoryItem,
+from orchestra_mem.build.memory_service import (
+    MemoryService,
+    NewObservation,
+    Observation,
+    ObservationFilter,
+    ObservationType,
+    SessionRecord,
 )
+from orchestra_mem.catalog_types import CatalogStatistics, Injection, ItemFilter, ItemStatus, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answer_schemas import Shape
-from orchestra_mem.faces.http.callers import Asker, OwnMemory
-from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Question, shown, shown_page
+from orchestra_mem.faces.http.json_answers import (
+    Asker,
+    Budget,
+    Given,
+    JsonAnswer,
+    Name,
+    OwnMemory,
+    Paged,
+    Question,
+    Shape,
+    Text,
+    Time,
+    fields_of,
+    shown,
+    shown_page,
+)
+from orchestra_mem.faces.records import search_record
+from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Author
 
-router = APIRouter(prefix="/api/memory", tags=["catalog"])
+catalog_router = APIRouter(prefix="/api/memory", tags=["catalog"])
 
 _CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, statistics=dict[str, CatalogStatistics])
 
@@ -31,7 +48,7 @@ _CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, stati
 class CatalogQuery(Paged):
     """Which items are wanted."""
 
-    ci: Annotated[Name | None, Query(description=f"Only of this agent; {GLOBAL}: of all.")] = None
+    ci: Annotated[Name | None, Query(description="Only of this agent; global: of all.")] = None
     type: ItemType | None = None
     tags: Annotated[str, Query(max_length=4_000, description="Only with one of these, separated by commas.")] = ""
     search: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
@@ -53,14 +70,14 @@ class RelevantQuery(Given):
     max_tokens: Annotated[Budget, Query(description="The budget.")] = 2_000
 
 
-@router.get("/catalog", responses=shown_page(MemoryItem))
+@catalog_router.get("/catalog", responses=shown_page(MemoryItem))
 def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAnswer:
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     return query.answer(catalog.items(query.where, agent=caller.agent), catalog.count(query.where, agent=caller.agent))
 
 
-@router.get("/catalog/{memory_id}", responses=shown(MemoryItem))
+@catalog_router.get("/catalog/{memory_id}", responses=shown(MemoryItem))
 def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
     """Show an item by its id, or by its number as M12."""
     item = caller.memory.catalog.get(memory_id, agent=caller.agent)
@@ -69,7 +86,7 @@ def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
     return JsonAnswer(item)
 
 
-@router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
+@catalog_router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
 def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
     """Store an item, or strengthen the one that says the same; what is left out is found out."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
@@ -78,7 +95,7 @@ def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
     return JsonAnswer(stored, 201, {"Location": f"/api/memory/catalog/{stored.id}"})
 
 
-@router.delete("/catalog/{memory_id}", status_code=204, response_class=Response)
+@catalog_router.delete("/catalog/{memory_id}", status_code=204, response_class=Response)
 def delete_item(caller: Asker, memory_id: str) -> Response:
     """Hide an item from everybody; `orchestra-mem catalog purge` removes it for good."""
     caller.memory.catalog.delete(memory_id, agent=caller.agent)
@@ -86,7 +103,7 @@ def delete_item(caller: Asker, memory_id: str) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/relevant", responses=shown(Injection))
+@catalog_router.get("/relevant", responses=shown(Injection))
 def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAnswer:
     """Select what an agent should know with a message, each item with its relevance; `text` is to be put before it."""
     agent = caller.acting(query.ci)
@@ -95,10 +112,109 @@ def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAns
     return JsonAnswer(caller.memory.relevant(query.message, agent=agent, max_tokens=query.max_tokens))
 
 
-@router.post("/cleanup", responses=shown(_CLEANUP))
+@catalog_router.post("/cleanup", responses=shown(_CLEANUP))
 def clean_up(memory: OwnMemory) -> JsonAnswer:
     """Hide what has expired or is beyond the limit, and give the figures of what is left."""
     done = memory.catalog.clean_up()
     memory.write_catalog()
     figures = {"expired": done.expired, "displaced": done.displaced, "audit_entries": done.audit_entries}
     return JsonAnswer({**figures, "statistics": memory.catalog.get_stats()})
+
+
+service_router = APIRouter(prefix="/api/memory", tags=["memory service"])
+
+_FOUND = Shape("Found", hits=list[Hit], notes=list[str])
+_SHOWN_SESSION = Shape("ShownSession", **fields_of(SessionRecord), observations=list[Observation], total=int)
+
+
+class SearchQuery(Given):
+    """What is looked for, and where."""
+
+    q: Annotated[Question, Query(description="Words, a question, or names such as #12 or src/app.py.")]
+    limit: Annotated[int, Query(ge=1, le=200)] = 10
+    tier: list[Tier] = Field(default_factory=list, max_length=10)
+    kind: list[Name] = Field(default_factory=list, max_length=50)
+    session: Name | None = None
+    worker: Annotated[Name | None, Query(description="Only by this agent.")] = None
+    item: Annotated[int | None, Query(ge=1, le=2**31, description="Only about this work item.")] = None
+    since: Time | None = None
+    until: Time | None = None
+    mode: SearchMode = SearchMode.HYBRID
+
+    @property
+    def where(self) -> SearchFilter:
+        """Where it is looked for."""
+        return SearchFilter(
+            tiers=tuple(self.tier), kinds=tuple(self.kind), session=self.session, agent=self.worker, item=self.item,
+            since=self.since, until=self.until,
+        )  # fmt: skip
+
+
+class ObservationQuery(Paged):
+    """Which observations are wanted."""
+
+    worker: Annotated[Name | None, Query(description="Only by this worker.")] = None
+    session: Name | None = None
+    type: Name | None = None
+    since: Annotated[Time | None, Query(description="Only from then on.")] = None
+    until: Annotated[Time | None, Query(description="Only before then.")] = None
+
+
+class ObservationBody(Given):
+    """What a worker did or saw."""
+
+    content: Text
+    worker: Annotated[Name | None, Field(description="Who; with an agent's token itself.")] = None
+    type: ObservationType = ObservationType.CUSTOM
+    session: Annotated[Name | None, Field(description="Default: the session under way.")] = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+@service_router.get("/search", responses=shown(_FOUND))
+def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
+    """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
+    found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
+    return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
+
+
+@service_router.get("/sessions", responses=shown_page(SessionRecord))
+def list_sessions(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
+    """List the sessions, newest first."""
+    return query.answer(MemoryService(memory).sessions(query.limit, query.offset), len(memory.sessions()))
+
+
+@service_router.get("/sessions/{session_id}", responses=shown(_SHOWN_SESSION))
+def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
+    """Show a session with its summary and its observations, newest first."""
+    service = MemoryService(memory)
+    where = ObservationFilter(session_id=session_id, limit=query.limit, offset=query.offset)
+    record = to_object(service.session(session_id))
+    total = service.count_observations(where)
+    return JsonAnswer({**record, "observations": service.get_observations(where), "total": total})
+
+
+@service_router.get("/observations", responses=shown_page(Observation))
+def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
+    """List what workers did or saw, newest first."""
+    where = ObservationFilter(
+        worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
+        limit=query.limit, offset=query.offset,
+    )  # fmt: skip
+    return query.answer(caller.service.get_observations(where), caller.service.count_observations(where))
+
+
+@service_router.post(
+    "/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good.")
+)
+def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
+    """Record what a worker did or saw. When this is answered it survives any crash."""
+    worker = caller.acting(observation.worker)
+    if worker is None:
+        raise InvalidItemError(["body.worker: name the worker"])
+    number = MemoryService(caller.memory).capture_observation(
+        NewObservation(
+            worker_id=worker, content=observation.content, type=observation.type, session_id=observation.session,
+            metadata=observation.metadata,
+        )
+    )  # fmt: skip
+    return JsonAnswer({"id": number}, 201)

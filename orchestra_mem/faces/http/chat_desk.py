@@ -1,37 +1,235 @@
-"""What a chat endpoint does with the memory: it adds what is relevant to a prompt, and records what was said."""
+"""What a chat endpoint does with the memory: it adds what is relevant to a prompt, and records what was said.
+
+Each thing is added once in a talk, and always at the same place again. A client sends its whole talk with every
+request, without what was added to earlier ones. What was added to a message is therefore added to it again, so that a
+prompt begins with the bytes of the one before and a model server's prompt cache serves it. Messages are known by the
+talk that led to them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from orchestra_mem.core.search.echoes import fenced
+from cachetools import LRUCache
+
+from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.errors import OrchestraMemError
-from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.http.chat_additions import (
-    Addition,
-    Additions,
-    ChatMessage,
-    Talk,
-    others_of,
-    text_of,
-    with_additions,
-)
-from orchestra_mem.faces.http.chat_answers import Collected, answer_tokens
+from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
 
+ChatMessage = Mapping[str, Json]
+"""A message as a client sends it."""
+
+_MOST_MESSAGES = 20_000
+# Of a long talk the end is looked through for what it says already.
+_LOOKED_THROUGH = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is put before a message: `text` of so many `tokens`, from `sources` such as `K12` and `op 44`."""
+
+    text: str = ""
+    tokens: int = 0
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A talk as a client sent it.
+
+    `keys` name its messages by all that was said up to each; `asked` is the place of the user's last line, -1 for none.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    keys: tuple[str, ...]
+    asked: int
+
+    @classmethod
+    def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
+        """Read a client's messages. What it says as the system may change without making it another talk.
+
+        The same words of two agents are two talks: neither is given what was added to the other's.
+        """
+        digest, keys = hashlib.sha256(repr(agent).encode()), []
+        for message in messages:
+            if message.get("role") not in ("system", "developer"):
+                digest.update(f"{message.get('role')}\0{text_of(message)}\0".encode("utf-8", "surrogatepass"))
+            keys.append(digest.hexdigest())
+        users = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+        return cls(tuple(messages), tuple(keys), users[-1] if users else -1)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the user's line is the last message, and not one that tools are at work for."""
+        return self.asked == len(self.messages) - 1
+
+    @property
+    def question(self) -> str:
+        """What the user has said last."""
+        return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
+
+    @property
+    def unanswered(self) -> tuple[int, ...]:
+        """The places of what was said since the model last answered, without what the client says as the system."""
+        roles = [message.get("role") for message in self.messages]
+        last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
+        return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
+
+    def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
+        """Give what tells whether a text stands in the talk already, word for word, or in what was added to it."""
+        said = plain_words("\n".join([*map(text_of, self.messages), *additions])[-_LOOKED_THROUGH:])
+        return lambda text: plain_words(text) in said
+
+
+def text_of(message: ChatMessage) -> str:
+    """What a message says; of one in parts the texts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def others_of(message: ChatMessage) -> int:
+    """Count the parts of a message that are no texts: pictures, sounds, files."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return sum(not (isinstance(part, dict) and part.get("type") == "text") for part in parts)
+
+
+class Additions:
+    """Remembers what was added to which message. Safe to share between threads; the longest unused go first."""
+
+    def __init__(self) -> None:
+        self._of: LRUCache[str, Addition] = LRUCache(_MOST_MESSAGES)
+        self._lock = threading.Lock()
+
+    def of(self, talk: Talk) -> dict[int, Addition]:
+        """The additions to a talk's earlier messages, by place."""
+        with self._lock:
+            found = {
+                place: self._of[talk.keys[place]]
+                for place, message in enumerate(talk.messages)
+                if message.get("role") == "user" and talk.keys[place] in self._of
+            }
+        if talk.is_new:
+            found.pop(talk.asked, None)  # the same words may begin another talk, on another day
+        return found
+
+    def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
+        """Remember the additions of a talk, and give those that there is room for.
+
+        Where they are too many the oldest go for good, down to half the room, so that this happens seldom.
+        """
+        kept = dict(additions)
+        if sum(each.tokens for each in kept.values()) > room_tokens:
+            for place in sorted(kept):
+                if place == talk.asked or sum(each.tokens for each in kept.values()) <= room_tokens // 2:
+                    break
+                kept[place] = Addition(sources=kept[place].sources)
+            if sum(each.tokens for each in kept.values()) > room_tokens:
+                kept[talk.asked] = Addition()
+        with self._lock:
+            self._of.update({talk.keys[place]: addition for place, addition in kept.items()})
+        return kept
+
+
+def with_additions(messages: Sequence[ChatMessage], additions: Mapping[int, Addition]) -> list[ChatMessage]:
+    """Put additions before what messages say; all else of them stays as the client sent it."""
+    return [
+        {**message, "content": _before(additions[place].text, message.get("content"))}
+        if place in additions and additions[place].text
+        else message
+        for place, message in enumerate(messages)
+    ]
+
+
+def _before(added: str, content: Json) -> Json:
+    if isinstance(content, list):
+        return [{"type": "text", "text": added}, *content]
+    return f"{added}\n{content or ''}"
+
+
 _MOST_HITS = 12
+_END = b"[DONE]"
+_ANSWER_TOKENS = 1_024
 # What a chat template puts around a message, at the most.
 _MARKS_TOKENS = 8
 # A picture takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
 _PICTURE_TOKENS = 1_024
 # Said again within this time, by a client that tries once more, it is the same saying.
 _SAME_SAYING_S = 600
+
+
+@dataclass(slots=True, kw_only=True)
+class Collected:
+    """What a model has said in an answer so far: its text, the tools it calls, and why it ended, "" before that."""
+
+    text: str = ""
+    finish: str = ""
+    ended: bool = False
+    tools: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of_body(cls, raw: bytes) -> Collected:
+        """Read a whole answer; what is none says nothing."""
+        collected = cls()
+        collected._take(raw, "message")
+        return collected
+
+    @property
+    def calls(self) -> Json:
+        """The tools that it calls, each with name and arguments; None where it calls none."""
+        return [dict(tool) for tool in self.tools.values()] or None
+
+    async def events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Give whole lines of a stream of events, byte for byte, after what they say is collected."""
+        rest = b""
+        async for chunk in chunks:
+            whole, end, rest = (rest + chunk).rpartition(b"\n")
+            self._read(whole)
+            if whole or end:
+                yield whole + end
+        self._read(rest)
+        if rest:
+            yield rest
+
+    def _read(self, lines: bytes) -> None:
+        for line in lines.split(b"\n"):
+            if line.startswith(b"data:"):
+                data = line.removeprefix(b"data:").strip()
+                self.ended = self.ended or data == _END
+                self._take(data, "delta")
+
+    def _take(self, raw: bytes, where: str) -> None:
+        """Collect what the first of the choices says, as far as it has the shape of one: a server may send anything."""
+        with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
+            choice: Any = next(each for each in json.loads(raw)["choices"] if not each.get("index"))
+            said = choice.get(where) or {}
+            self.text += text_of(said)
+            self.finish = choice.get("finish_reason") or self.finish
+            for number, call in enumerate(said.get("tool_calls") or ()):
+                tool = self.tools.setdefault(call.get("index", number), {"name": "", "arguments": ""})
+                for name, text in (call.get("function") or {}).items():
+                    if name in tool:
+                        tool[name] += text or ""
+
+
+def answer_tokens(body: Mapping[str, Json]) -> int:
+    """Say how long the answer to a request may be."""
+    asked = body.get("max_completion_tokens") or body.get("max_tokens")
+    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +272,10 @@ class ChatDesk:
             problem = str(error)
         additions = self._additions.keep(talk, additions, self._room(talk, body))
         return Prompt(
-            messages=with_additions(talk.messages, additions),
-            talk=talk,
-            caller=caller,
+            messages=with_additions(talk.messages, additions), talk=talk, caller=caller,
             tokens=sum(each.tokens for each in additions.values()),
-            sources=additions[talk.asked].sources if talk.asked in additions else (),
-            problem=problem,
-        )
+            sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
+        )  # fmt: skip
 
     def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
         """What the model should know with the user's line; at a talk's first also where the project stands."""
@@ -129,11 +324,9 @@ class ChatDesk:
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
             prompt.caller.view.record_operation(
-                "user_message" if by_user else "tool_result",
-                said,
-                agent=prompt.caller.agent or "user",
+                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
                 idempotency_key=f"chat {prompt.talk.keys[place]} {when}",
-            )
+            )  # fmt: skip
 
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
         """Record what the model has answered, and let the agent learn from it.

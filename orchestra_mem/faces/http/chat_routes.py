@@ -6,7 +6,9 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,21 +21,12 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
-from orchestra_mem.faces.caller import Caller
-from orchestra_mem.faces.http.answer_schemas import Shape
-from orchestra_mem.faces.http.callers import Asker
-from orchestra_mem.faces.http.chat_answers import (
-    BadRequestError,
-    Collected,
-    answer_tokens,
-    answered,
-    as_stream,
-    prompt_of,
-)
-from orchestra_mem.faces.http.chat_desk import ChatDesk, Prompt
-from orchestra_mem.faces.http.json_answers import shown
-from orchestra_mem.faces.http.problems import PROBLEMS
+from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
+from orchestra_mem.faces.http.guard import PROBLEMS
+from orchestra_mem.faces.http.json_answers import Asker, Shape, shown
+from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.model_types import Finish, Generation, Message, Role
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
 
@@ -190,7 +183,6 @@ class ChatEndpoint:
         return task.result() if done else None
 
     def _prepare(self, body: Mapping[str, Json], caller: Caller) -> Prompt:
-        """Make a prompt, and record what was asked."""
         prompt = self._desk.prompt(body, caller)
         problem = _recorded("a question", self._desk.record_question, prompt)
         return replace(prompt, problem=problem) if problem else prompt
@@ -247,13 +239,9 @@ class _Stream(StreamingResponse):
     """A server's events as they come. Whatever ends them, what came is recorded, and the connection is let go of."""
 
     def __init__(
-        self,
-        chunks: AsyncIterator[bytes],
-        headers: Mapping[str, str],
-        kind: str,
-        record: Callable[[Collected], Awaitable[object]],
-        stack: AsyncExitStack,
-    ) -> None:
+        self, chunks: AsyncIterator[bytes], headers: Mapping[str, str], kind: str,
+        record: Callable[[Collected], Awaitable[object]], stack: AsyncExitStack,
+    ) -> None:  # fmt: skip
         super().__init__(self._events(chunks), 200, headers, kind)
         self._collected = Collected()
         self._record = record
@@ -301,7 +289,6 @@ async def _forget(answer: Collected) -> dict[str, str]:
 
 
 def _headers(prompt: Prompt) -> dict[str, str]:
-    """Say what was added."""
     headers = {"X-Memory": "on", "X-Memory-Tokens": str(prompt.tokens)}
     if prompt.sources:
         headers["X-Memory-Sources"] = _plain(", ".join(prompt.sources))
@@ -311,5 +298,69 @@ def _headers(prompt: Prompt) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """What a header can hold."""
     return " ".join(text.encode("ascii", "replace").decode().split())[:_MOST_SOURCES]
+
+
+class BadRequestError(Exception):
+    """A request that is none, or that the model cannot do; its words go to the client."""
+
+
+_ROLES = {"developer": Role.SYSTEM, **{role.value: role for role in Role}}
+
+
+def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
+    """Read a request as a model in this process takes it: messages, and what it is told beside them.
+
+    Raises:
+        BadRequestError: it asks for what such a model cannot do.
+    """
+    asked: Any = body
+    if asked.get("tools"):
+        raise BadRequestError("the model in this process calls no tools; llama-server does: give llm.base_url")
+    messages = []
+    for message in asked["messages"]:
+        role = _ROLES.get(message["role"])
+        if role is None or others_of(message):
+            raise BadRequestError(f"the model in this process reads texts alone, of {', '.join(_ROLES)}")
+        messages.append(Message(role=role, text=text_of(message)))
+    options: dict[str, Any] = {}
+    if isinstance(asked.get("temperature"), int | float):
+        options["temperature"] = float(asked["temperature"])
+    if isinstance(asked.get("seed"), int):
+        options["seed"] = asked["seed"]
+    form = asked.get("response_format")
+    if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):
+        told = form.get("json_schema")
+        schema = (told if isinstance(told, dict) else form).get("schema")
+        options["schema"] = schema if isinstance(schema, dict) else {"type": "object"}
+    return messages, options
+
+
+def answered(generation: Generation, model: str) -> dict[str, Json]:
+    """Write a model's answer as a completion."""
+    finish = "length" if generation.finish is Finish.LENGTH else "stop"
+    total = generation.prompt_tokens + generation.answer_tokens
+    cached = max(0, generation.prompt_tokens - generation.evaluated_tokens)
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": generation.text}, "finish_reason": finish}
+        ],
+        "usage": {
+            "prompt_tokens": generation.prompt_tokens, "completion_tokens": generation.answer_tokens,
+            "total_tokens": total, "prompt_tokens_details": {"cached_tokens": cached},
+        },
+    }  # fmt: skip
+
+
+def as_stream(completion: Mapping[str, Any]) -> Iterator[bytes]:
+    """Write a completion as the events of a stream: the whole text in one of them."""
+    choice = completion["choices"][0]
+    head = {**{key: completion[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
+    for delta, finish in ((choice["message"], None), ({}, choice["finish_reason"])):
+        chunk = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+        yield f"data: {json.dumps(chunk)}\n\n".encode()
+    yield b"data: [DONE]\n\n"

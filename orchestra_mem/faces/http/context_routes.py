@@ -1,19 +1,35 @@
-"""Routes of what a model is given, and of the memory as a whole: status, the window, the tiers."""
+"""Routes of what a model is given and of the memory as a whole; and of what was recorded, its originals, who looked."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import Field
+from pydantic import Field, JsonValue, StrictBool
 
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter
 from orchestra_mem.core.context.window import UsagePoint
-from orchestra_mem.faces.http.answer_schemas import Shape
-from orchestra_mem.faces.http.callers import Asker, OwnMemory
-from orchestra_mem.faces.http.json_answers import Budget, Given, JsonAnswer, Name, Paged, Question, shown, shown_page
+from orchestra_mem.faces.http.json_answers import (
+    MOST_TOKENS,
+    NUMBER,
+    Asker,
+    Budget,
+    Given,
+    JsonAnswer,
+    Name,
+    OwnMemory,
+    Paged,
+    Question,
+    Shape,
+    Time,
+    shown,
+    shown_page,
+)
 from orchestra_mem.faces.records import context_record, status_record
+from orchestra_mem.memory.recall import Expansion
+from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Summary
 
-router = APIRouter(prefix="/api/memory", tags=["context"])
+context_router = APIRouter(prefix="/api/memory", tags=["context"])
 
 _TIERS = dict.fromkeys(("working_memory", "session_memory", "episodic_memory", "catalog", "search"), dict[str, Any])
 _WINDOW = Shape(
@@ -63,13 +79,13 @@ class RecommendQuery(TaskQuery):
     limit: Annotated[int, Query(ge=1, le=100)] = 3
 
 
-@router.get("/status", responses=shown(_STATUS))
+@context_router.get("/status", responses=shown(_STATUS))
 def status(memory: OwnMemory, request: Request) -> JsonAnswer:
     """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
     return JsonAnswer(status_record(memory, request.app.state.project))
 
 
-@router.get("/window", responses=shown(_WINDOW))
+@context_router.get("/window", responses=shown(_WINDOW))
 def window(memory: OwnMemory) -> JsonAnswer:
     """Tell how full the window is, and at which shares something happens."""
     tracker = memory.context_tracker
@@ -77,27 +93,27 @@ def window(memory: OwnMemory) -> JsonAnswer:
     return JsonAnswer({**tracker.get_stats(), "thresholds": thresholds})
 
 
-@router.get("/window/history", responses=shown_page(UsagePoint))
+@context_router.get("/window/history", responses=shown_page(UsagePoint))
 def window_history(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the changes of the window's usage by the newest operations and refreshes, whoever recorded, newest first."""
     return query.answer_of(memory.window_history()[::-1])
 
 
-@router.get("/tiers", responses=shown(Shape("Tiers", **_TIERS)))
+@context_router.get("/tiers", responses=shown(Shape("Tiers", **_TIERS)))
 def tiers(memory: OwnMemory) -> JsonAnswer:
     """Tell what each tier holds."""
     stats = memory.get_stats()
     return JsonAnswer({name: stats[name] for name in _TIERS})
 
 
-@router.get("/context", responses=shown(_CONTEXT))
+@context_router.get("/context", responses=shown(_CONTEXT))
 def context(caller: Asker, query: Annotated[ContextQuery, Query()]) -> JsonAnswer:
     """Build what a model is given before an operation, with the reason for each item that it has or lacks."""
     build = caller.offered("get_orchestrator_context")
     return JsonAnswer(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
 
 
-@router.get("/retrieve", responses=shown(_RETRIEVED))
+@context_router.get("/retrieve", responses=shown(_RETRIEVED))
 def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAnswer:
     """Give what the memory has for a task: an index with costs, then the best entries, within the budget."""
     found = caller.retrieving("retrieve_context")(
@@ -106,8 +122,108 @@ def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAns
     return JsonAnswer({**found.as_dict(), "explain": found.explain()})
 
 
-@router.get("/recommend", responses=shown(_RECOMMENDED))
+@context_router.get("/recommend", responses=shown(_RECOMMENDED))
 def recommend(caller: Asker, query: Annotated[RecommendQuery, Query()]) -> JsonAnswer:
     """Say what past decisions, rules, failures and similar tasks say for a task, with their sources."""
     found = caller.retrieving("get_recommendations")(query.task, agents=query.agent, limit=query.limit)
     return JsonAnswer(found.as_dict())
+
+
+history_router = APIRouter(prefix="/api/memory", tags=["history"])
+
+
+class OperationQuery(Paged):
+    """Which operations are wanted."""
+
+    type: Name | None = None
+    session: Name | None = None
+    agent: Name | None = None
+    since: Annotated[Time | None, Query(description="Only from then on.")] = None
+    until: Annotated[Time | None, Query(description="Only before then.")] = None
+
+
+class NewOperation(Given):
+    """What was done."""
+
+    type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")]
+    data: JsonValue
+    tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), NUMBER] | None = None
+    agent: Annotated[Name | None, Field(description="Who did it; with an agent's token itself.")] = None
+    critical: StrictBool | None = None
+    timestamp: Time | None = None
+    key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None
+
+
+class FactQuery(Paged):
+    """Which facts are wanted."""
+
+    kind: MustKeepKind | None = None
+    every: Annotated[bool, Query(description="Also those that were superseded, removed or are done.")] = False
+
+
+class LossQuery(Paged):
+    """Which summaries are wanted."""
+
+    session: Name | None = None
+
+
+class AuditQuery(Paged):
+    """Which entries are wanted."""
+
+    agent: Annotated[str | None, Query(max_length=200, description="Only of this agent; empty: of the owner.")] = None
+    call: Name | None = None
+    outcome: AccessOutcome | None = None
+    item: Name | None = None
+    since: Time | None = None
+
+    @property
+    def where(self) -> AuditFilter:
+        """The entries that pass, as the memory is asked for them."""
+        return AuditFilter(
+            agent=self.agent, call=self.call, outcome=self.outcome, item=self.item, since=self.since
+        )  # fmt: skip
+
+
+@history_router.get("/operations", responses=shown_page(Operation))
+def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
+    """List operations of all sessions, newest first."""
+    where = OperationFilter(**query.model_dump())
+    return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
+
+
+@history_router.post(
+    "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
+)
+def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
+    """Record what was done. When this is answered it survives any crash."""
+    agent = caller.acting(operation.agent)
+    recorded = caller.view.record_operation(
+        operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
+        timestamp=operation.timestamp, idempotency_key=operation.key,
+    )  # fmt: skip
+    return JsonAnswer(recorded, 201)
+
+
+@history_router.get("/facts", responses=shown_page(MustKeep))
+def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswer:
+    """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
+    return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
+
+
+@history_router.get("/expand", responses=shown(Expansion))
+def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
+    """Give the originals behind a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
+    return JsonAnswer(caller.view.expand(reference))
+
+
+@history_router.get("/losses", responses=shown_page(Summary))
+def list_losses(memory: OwnMemory, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
+    """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
+    found = memory.losses(query.session, limit=query.offset + query.limit)[::-1]
+    return query.answer(found[query.offset :], memory.count_losses(query.session))
+
+
+@history_router.get("/audit", responses=shown_page(AuditEntry))
+def list_audit(memory: OwnMemory, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
+    """List who looked at the catalog and who changed it, newest first."""
+    return query.answer_of(memory.audit(query.where))

@@ -1,23 +1,38 @@
-"""Routes of the documents: read and save them, who wrote which line, their versions, and conflicts."""
+"""Routes of the documents, of work, and of what happens in the memory as it happens: names and no contents."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Body, Header, HTTPException, Query
-from pydantic import StrictBool
+from fastapi import APIRouter, Body, Header, HTTPException, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import Field, StrictBool
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
-from orchestra_mem.faces.http.answer_schemas import Shape
-from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.json_answers import Given, JsonAnswer, Paged, shown, shown_page
-from orchestra_mem.faces.records import conflict_records, resolved_record
+from orchestra_mem.faces.http.json_answers import (
+    NUMBER,
+    Given,
+    JsonAnswer,
+    Name,
+    OwnMemory,
+    Paged,
+    Shape,
+    Text,
+    shown,
+    shown_page,
+)
+from orchestra_mem.faces.records import conflict_records, resolved_record, update_documents, work_record
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.tiers.authorship import BlamedLine
-from orchestra_mem.types import Version
+from orchestra_mem.types import Author, Json, Version
+from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 
 class _DocumentName(StringConvertor):
@@ -27,7 +42,7 @@ class _DocumentName(StringConvertor):
 
 
 register_url_convertor("document", _DocumentName())
-router = APIRouter(prefix="/api/memory", tags=["documents"])
+document_router = APIRouter(prefix="/api/memory", tags=["documents"])
 
 _SESSION = "session"
 _MARKDOWN = "text/markdown; charset=utf-8"
@@ -68,11 +83,10 @@ def _etag(text: str) -> str:
 
 
 def _names(header: str, text: str) -> bool:
-    """Tell whether a header of a condition names a text."""
     return header.strip() == "*" or _etag(text) in [each.strip() for each in header.split(",")]
 
 
-@router.get("/documents", responses=shown([_LISTED]))
+@document_router.get("/documents", responses=shown([_LISTED]))
 def list_documents(memory: OwnMemory) -> JsonAnswer:
     """List the documents; `session` is the one of the session under way."""
     running = memory.session_memory.path
@@ -84,38 +98,38 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
     return JsonAnswer(found)
 
 
-@router.get("/documents/{name:document}/blame", responses=shown([BlamedLine]))
+@document_router.get("/documents/{name:document}/blame", responses=shown([BlamedLine]))
 def blame(memory: OwnMemory, name: str) -> JsonAnswer:
     """Say for each line who wrote it, person or machine, and from which operations."""
     return JsonAnswer(memory.blame(name))
 
 
-@router.get("/documents/{name:document}/history", responses=shown_page(Version))
+@document_router.get("/documents/{name:document}/history", responses=shown_page(Version))
 def history(memory: OwnMemory, name: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
     """List the earlier versions of a document, newest first: when, by whom it was written, why it was replaced."""
     return query.answer_of(memory.documents.history(name)[::-1])
 
 
-@router.get("/documents/{name:document}/history/{version}", responses=shown(_DIFFERENCE))
+@document_router.get("/documents/{name:document}/history/{version}", responses=shown(_DIFFERENCE))
 def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
     """Tell what has changed in a document since one of its versions, as a unified difference."""
     return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
-@router.get("/conflicts", responses=shown([_CONFLICTING]))
+@document_router.get("/conflicts", responses=shown([_CONFLICTING]))
 def conflicts(memory: OwnMemory) -> JsonAnswer:
     """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
     return JsonAnswer(conflict_records(memory))
 
 
-@router.post("/conflicts/{conflict}", responses=shown(_DECIDED))
+@document_router.post("/conflicts/{conflict}", responses=shown(_DECIDED))
 def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
     """Decide a conflict: `accept` takes the machine's lines, with `both` behind the person's; else these stay alone."""
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
 
 
 # Last, as a name may have a slash.
-@router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
+@document_router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
 def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
     """Read a document as it stands; `session` for that of the session under way."""
     text = _text(memory, name)
@@ -125,13 +139,11 @@ def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | N
     return Response(text.encode("utf-8", "surrogateescape"), media_type=_MARKDOWN, headers=headers)
 
 
-@router.put("/documents/{name:document}", status_code=204, response_class=Response)
+@document_router.put("/documents/{name:document}", status_code=204, response_class=Response)
 def save_document(
-    memory: OwnMemory,
-    name: str,
-    text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
+    memory: OwnMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
     if_match: IfMatch = None,
-) -> Response:
+) -> Response:  # fmt: skip
     """Save a document, if it still is the text that `If-Match` names: the text before becomes a version.
 
     Refused with 428 without `If-Match`, and with 412 and the present `ETag` where somebody has saved meanwhile.
@@ -153,3 +165,145 @@ def save_document(
     except DocumentConflictError as error:
         raise HTTPException(412, str(error), headers={"ETag": _etag(memory.documents.text(name))}) from None
     return Response(status_code=204, headers={"ETag": _etag(new)})
+
+
+work_router = APIRouter(prefix="/api/memory", tags=["work"])
+
+_ITEM_ID = Field(ge=1, le=2**31)
+_SHOWN_ITEM = Shape("ShownItem", item=WorkItem, progress=WorkProgress, blockers=list[WorkItem], events=list[WorkEvent])
+
+
+class WorkQuery(Paged):
+    """Which items are wanted."""
+
+    kind: list[WorkKind] = Field(default_factory=list, max_length=10)
+    status: list[WorkStatus] = Field(default_factory=list, max_length=10)
+    parent: Annotated[int | None, Query(ge=0, le=2**31, description="Only right below it; 0: without a parent.")] = None
+    text: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
+    assignee: Name | None = None
+
+    @property
+    def where(self) -> WorkFilter:
+        """The items that pass, as the state of work is asked for them."""
+        return WorkFilter(
+            kinds=tuple(self.kind), statuses=tuple(self.status), parent=self.parent, text=self.text,
+            assignee=self.assignee,
+        )  # fmt: skip
+
+
+class NewItem(Given):
+    """An item to be made."""
+
+    kind: WorkKind
+    title: Annotated[str, Field(min_length=1, max_length=1_000)]
+    description: Annotated[str, Field(max_length=100_000)] = ""
+    parent: Annotated[int, _ITEM_ID, NUMBER] | None = None
+    priority: Annotated[int, Field(ge=1, le=5, description="1 is first, 5 last."), NUMBER] = 3
+    depends_on: list[Annotated[int, _ITEM_ID, NUMBER]] = Field(default_factory=list, max_length=1_000)
+    assignee: Name | None = None
+    acceptance: list[Text] = Field(default_factory=list, max_length=100)
+
+
+class StatusChange(Given):
+    """Where an item moves to."""
+
+    status: WorkStatus
+    reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
+
+
+@work_router.get("/work", responses=shown_page(WorkItem))
+def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
+    """List items in the order of the backlog."""
+    return query.answer_of(memory.state.items(query.where))
+
+
+@work_router.get("/work/{item}", responses=shown(_SHOWN_ITEM))
+def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
+    """Show an item: its progress, what it waits for, and its newest changes."""
+    return JsonAnswer(work_record(memory, item, limit))
+
+
+@work_router.post("/work", status_code=201, responses=shown(WorkItem, 201, "The item as it was stored."))
+def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
+    """Create a milestone, epic, story, task or subtask."""
+    made = memory.state.create(**item.model_dump(), author=Author.PERSON)
+    update_documents(memory)
+    return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
+
+
+@work_router.patch("/work/{item}", responses=shown(WorkItem))
+def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
+    """Move an item to another status. If that is not allowed, the answer says what is."""
+    moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
+    update_documents(memory)
+    return JsonAnswer(moved)
+
+
+event_router = APIRouter(prefix="/api/memory", tags=["events"])
+
+_MOST_WAITING = 1_000
+_Event: TypeAlias = "tuple[str, dict[str, Json]]"
+_Told: TypeAlias = "Callable[..., dict[str, Json]]"
+# What is told of each signal of the memory.
+_SIGNALS: dict[str, _Told] = {
+    "operation_recorded": lambda operation: {
+        "operation": operation.id, "type": operation.type, "session": operation.session, "agent": operation.agent,
+    },
+    "refreshed": lambda refreshed: {
+        "spilled_operations": refreshed.spilled_operations, "used_tokens": refreshed.used_tokens,
+    },
+    "session_flushed": lambda session, path: {"session": session.id, "document": path.name},
+    "window_filled": lambda crossing: {"threshold": crossing.threshold.value, "used_tokens": crossing.used_tokens},
+    "documents_edited": dict,
+}  # fmt: skip
+
+
+class EventStreams:
+    """Hands on the signals of a memory to those who listen. Signals come from any thread."""
+
+    def __init__(self, memory: OrchestratorContextManager) -> None:
+        self._listeners: dict[asyncio.Queue[_Event | None], asyncio.AbstractEventLoop] = {}
+        # The memory holds its subscribers weakly: they have to be kept.
+        self._subscribers = {name: partial(self._tell, name, told) for name, told in _SIGNALS.items()}
+        for name, subscriber in self._subscribers.items():
+            getattr(memory.events, name).connect(subscriber)
+
+    async def listen(self) -> AsyncIterator[_Event]:
+        """Give what happens from `listening` on, until `end`. Who reads too slowly is told that events are missing."""
+        queue: asyncio.Queue[_Event | None] = asyncio.Queue()
+        self._listeners[queue] = asyncio.get_running_loop()
+        try:
+            yield "listening", {}
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            self._listeners.pop(queue, None)
+
+    def end(self) -> None:
+        """Tell all who listen that nothing more comes."""
+        for queue in [*self._listeners]:
+            queue.put_nowait(None)
+
+    def _tell(self, name: str, told: _Told, memory: object, **what: Any) -> None:
+        event = name, told(**what)
+        for queue, loop in [*self._listeners.items()]:
+            with suppress(RuntimeError):  # the loop has been closed this instant
+                loop.call_soon_threadsafe(_put, queue, event)
+
+
+def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:
+    if queue.qsize() < _MOST_WAITING:
+        queue.put_nowait(event)
+    elif queue.qsize() == _MOST_WAITING:
+        queue.put_nowait(("missed", {}))
+
+
+@event_router.get("/events", response_class=EventSourceResponse)
+async def events(memory: OwnMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
+    """Tell what happens: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
+
+    First comes `listening`: what happens from there on is told; and `missed` where the reader was too slow.
+    """
+    streams: Any = request.app.state.streams
+    async for name, what in streams.listen():
+        yield ServerSentEvent(event=name, data=what)

@@ -208,11 +208,9 @@ def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> It
             yield f"{slot}{action}{sign}{seen_as[at]}"
         inside = seen_as[begin + 1 : end + 1]
         yield from (
-            f"{slot}:{min(end - begin, 6)}",
-            f"{slot}<{names[begin] and names[begin + 1]}",
-            f"{slot}>{names[end] and names[end + 1]}",
-            f"{slot}{any(names[begin + 1 : end + 1])}{'0' in inside}",
-        )
+            f"{slot}:{min(end - begin, 6)}", f"{slot}<{names[begin] and names[begin + 1]}",
+            f"{slot}>{names[end] and names[end + 1]}", f"{slot}{any(names[begin + 1 : end + 1])}{'0' in inside}",
+        )  # fmt: skip
 
 
 def ngrams(words: Sequence[str]) -> Iterator[str]:

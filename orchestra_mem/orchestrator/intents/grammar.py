@@ -195,7 +195,6 @@ def _read(line: str) -> tuple[Intent, ...]:
 
 
 def _one(piece: str) -> Intent | None:
-    """Read one command."""
     asks = piece.endswith("?")
     piece, polite = piece.rstrip(" .!?"), False
     while match := _POLITE.search(piece):

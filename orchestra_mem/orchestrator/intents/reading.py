@@ -139,7 +139,6 @@ class Reader:
         return [each for each in scored if each[0] > _LEAST_OF_CUT]
 
     def _likely(self, piece: str) -> float:
-        """Tell how likely a piece's likeliest action is."""
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
     def _read_piece(self, piece: str) -> list[Guess]:

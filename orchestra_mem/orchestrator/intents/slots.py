@@ -155,12 +155,9 @@ def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, l
     if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
         return Intent(action=Action.ADD, target=texts["target"][0], other=other)
     return Intent(
-        action=Action.ADD if other else Action.CREATE,
-        kind=kind_in(around),
-        count=count_in(around),
-        titles=tuple(title for title in texts["titles"] if title),
-        other=other,
-    )
+        action=Action.ADD if other else Action.CREATE, kind=kind_in(around), count=count_in(around),
+        titles=tuple(title for title in texts["titles"] if title), other=other,
+    )  # fmt: skip
 
 
 def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -170,7 +167,6 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _settled(intent: Intent, piece: str) -> Intent:
-    """Bring values into their form."""
     if intent.action is Action.ASSIGN:
         said = intent.value.lower()
         return replace(intent, value="me" if said in _SPEAKER else "" if said in _NOBODY else intent.value)

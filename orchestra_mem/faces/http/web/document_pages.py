@@ -1,7 +1,10 @@
-"""Pages of the documents: read with who wrote what, edit, decide conflicts, compare versions and put one back."""
+"""Pages of documents, of what agents have learnt and who looked at it, and of work, which is changed in its plan."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -9,13 +12,18 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
+from orchestra_mem.catalog_types import AccessOutcome, ItemStatus, ItemType
 from orchestra_mem.errors import DocumentError, InvalidItemError, StorageError
 from orchestra_mem.faces.editing import differing_lines
-from orchestra_mem.faces.http.callers import OwnMemory
-from orchestra_mem.faces.http.web.forms import Sent, see_other
-from orchestra_mem.faces.http.web.pages import Form, render
-from orchestra_mem.faces.http.web.rendered_markdown import pieces_of
+from orchestra_mem.faces.http.catalog_routes import CatalogQuery
+from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
+from orchestra_mem.faces.http.document_routes import WorkQuery
+from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
+from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render
+from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
+from orchestra_mem.types import MustKeepKind
+from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkProgress, WorkStatus
 
 router = APIRouter(include_in_schema=False)
 
@@ -78,7 +86,7 @@ def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) ->
     if saved.collides:
         changed = differing_lines(opened, saved.current)
         return _editor(request, name, saved.text, saved.current, 412, mine=text, changed=changed)
-    return _back("documents", name, "merged" if saved.is_merged else "saved")
+    return _back(name, "merged" if saved.is_merged else "saved")
 
 
 @router.post("/conflicts/{conflict}")
@@ -88,7 +96,7 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
     if keep not in ("mine", "machine", "both"):
         raise InvalidItemError([f"keep: {keep!r} is none of mine, machine, both"])
     name, _ = memory.resolve_conflict(conflict, accept=keep == "machine", both=keep == "both")
-    return _back("documents", name, "decided")
+    return _back(name, "decided")
 
 
 class VersionsForm(Form):
@@ -114,7 +122,7 @@ def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
     if not (version.isdecimal() and len(version) < _MOST_DIGITS):
         raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is no number of a version"])
     memory.documents.restore(name, int(version))
-    return _back("documents", name, "restored")
+    return _back(name, "restored")
 
 
 def _editor(request: Request, name: str, text: str, opened: str, status: int = 200, **more: Any) -> Response:
@@ -123,5 +131,126 @@ def _editor(request: Request, name: str, text: str, opened: str, status: int = 2
     return render(request, "edit.html", status, name=name, text=text, opened=opened, **shown)
 
 
-def _back(place: str, name: str, done: str) -> RedirectResponse:
-    return see_other(f"/{place}/{quote(name)}?done={done}")
+def _back(name: str, done: str) -> RedirectResponse:
+    return RedirectResponse(f"/documents/{quote(name)}?done={done}", 303)
+
+
+_PAGE = 50
+_MOST_ENTRY_ITEMS = 5  # of an entry of the audit trail
+_SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
+
+
+class FactsForm(ListForm, FactQuery):
+    """Which facts are wanted."""
+
+
+class ItemsForm(ListForm, CatalogQuery):
+    """Which items are wanted."""
+
+    hidden: bool = False
+
+
+class AuditForm(ListForm, AuditQuery):
+    """Which entries are wanted; `owner` wants those that are no agent's."""
+
+    owner: bool = False
+
+
+@router.get("/facts")
+def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query()]) -> Response:
+    """List what summaries must keep, newest first; `every` also what holds no longer."""
+    found = caller.view.facts(form.kind, standing=not form.every)[::-1]
+    pager = Pager(form.page, len(found), _PAGE)
+    facts = found[pager.offset : pager.offset + _PAGE]
+    return render(request, "facts.html", form=form, pager=pager, facts=facts, kinds=[*MustKeepKind])
+
+
+@router.get("/catalog")
+def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query()]) -> Response:
+    """List the items that the caller may see, newest first."""
+    catalog = caller.memory.catalog
+    where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
+    pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
+    items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
+    agents = sorted(catalog.get_stats(agent=caller.agent))
+    return render(request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType])
+
+
+@router.get("/catalog/{memory_id}")
+def show_item(request: Request, caller: Asker, memory_id: str) -> Response:
+    """Show an item with all that is known of it."""
+    return render(request, "catalog_item.html", item=caller.memory.catalog.get(memory_id, agent=caller.agent))
+
+
+@router.post("/catalog/{memory_id}")
+def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
+    """Hide an item from everybody, or with `do=restore` show it again."""
+    catalog = caller.memory.catalog
+    (catalog.restore if sent.get("do") == "restore" else catalog.delete)(memory_id, agent=caller.agent)
+    caller.memory.write_catalog()
+    return RedirectResponse(f"/catalog/{quote(memory_id)}", 303)
+
+
+@router.get("/audit")
+def list_audit(request: Request, memory: OwnMemory, form: Annotated[AuditForm, Query()]) -> Response:
+    """List who looked at the catalog and who changed it, newest first."""
+    found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
+    pager = Pager(form.page, len(found), _PAGE)
+    entries = found[pager.offset : pager.offset + _PAGE]
+    return render(
+        request, "audit.html", form=form, pager=pager, entries=entries, outcomes=[*AccessOutcome],
+        most_items=_MOST_ENTRY_ITEMS,
+    )  # fmt: skip
+
+
+_MOST_ITEMS = 500
+_MOST_EVENTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """An item with what is shown below it, and how much of all that is below it is done."""
+
+    item: WorkItem
+    below: list[Branch]
+    progress: WorkProgress
+
+
+class WorkForm(ListForm, WorkQuery):
+    """Which items are wanted; without a status the open ones, with `every` all."""
+
+    every: bool = False
+
+
+@router.get("/work")
+def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Query()]) -> Response:
+    """Show the tree of what is open, of a status, or of every item."""
+    where = form.where if form.status or form.every else replace(form.where, statuses=OPEN_STATUSES)
+    items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
+    tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
+    return render(
+        request, "work.html", tree=tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
+        form=form,
+    )  # fmt: skip
+
+
+def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> list[Branch]:
+    """Hang items below their parents; one whose parent is not among them stands at the top."""
+    below: defaultdict[int, list[WorkItem]] = defaultdict(list)
+    there = {item.id for item in items}
+    for item in items:
+        below[item.parent if item.parent in there else 0].append(item)
+
+    def branches(parent: int) -> list[Branch]:
+        found = below[parent]
+        return [Branch(item=each, below=branches(each.id), progress=progress(each.id)) for each in found]
+
+    return branches(0)
+
+
+@router.get("/work/{item}")
+def show_work_item(request: Request, memory: OwnMemory, item: int) -> Response:
+    """Show an item with its progress, its changes, what it waits for and what is below it."""
+    found = work_record(memory, item, _MOST_EVENTS)
+    below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
+    return render(request, "work_item.html", **found, below=below)

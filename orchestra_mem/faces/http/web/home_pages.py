@@ -1,20 +1,30 @@
-"""Where people arrive: the token is taken from the address, the home page with its chart, the routes, static files."""
+"""Where people arrive: the home page, the routes, static files; sessions, search, why something was in the prompt."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from orchestra_mem.build.memory_service import MemoryService
+from orchestra_mem.core.context.items import Placement
 from orchestra_mem.core.context.window import UsageEvent, UsagePoint
-from orchestra_mem.faces.http.callers import Asker
+from orchestra_mem.core.documents.markdown import without_front_matter
+from orchestra_mem.core.text import STOP_WORDS
+from orchestra_mem.faces.http.catalog_routes import SearchQuery
+from orchestra_mem.faces.http.context_routes import ContextQuery
+from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
 from orchestra_mem.faces.http.tokens import cookie_name
-from orchestra_mem.faces.http.web.pages import render, static_file
+from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_files
+from orchestra_mem.faces.recall_views import reasons_lines
 from orchestra_mem.faces.records import conflict_records, status_record
+from orchestra_mem.search_types import Hit, Tier
 from orchestra_mem.types import OperationFilter
 
 router = APIRouter(include_in_schema=False)
@@ -62,7 +72,7 @@ def api(request: Request, caller: Asker) -> Response:
 @router.get("/static/{name}")
 def static(caller: Asker, name: str) -> Response:
     """Give a file that pages load; its address changes with its content."""
-    content = static_file(name)
+    content = static_files().get(name)
     if content is None:
         raise HTTPException(404, f"there is no file {name!r}")
     kept = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -100,3 +110,114 @@ def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
     line = " L".join(f"{x:g} {y:g}" for x, y in (start, *pieces))
     first, last = (points[0].time, points[-1].time) if points else (None, None)
     return WindowChart(line=f"M{line}", refreshes=tuple(refreshes), first=first, last=last)
+
+
+@router.get("/sessions")
+def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Response:
+    """List sessions, newest first, on a line of time."""
+    pager = Pager(page, len(memory.sessions()))
+    found = MemoryService(memory).sessions(pager.size, pager.offset)
+
+    def newest(session_id: str) -> datetime | None:
+        found = memory.operations(OperationFilter(session=session_id, limit=1))
+        return found[0].timestamp if found else None
+
+    counts = {each.id: memory.count_operations(OperationFilter(session=each.id)) for each in found}
+    ends = {each.id: each.ended_at or newest(each.id) or each.started_at for each in found}
+    begin, end = min((each.started_at for each in found), default=None), max(ends.values(), default=None)
+
+    def percent(time: datetime) -> float:
+        assert begin is not None
+        assert end is not None
+        return 100 * (time - begin) / max(end - begin, timedelta(seconds=1))
+
+    bars = {each.id: (percent(each.started_at), percent(ends[each.id])) for each in found}
+    return render(
+        request, "sessions.html", sessions=found, counts=counts, bars=bars, pager=pager, begin=begin, end=end
+    )  # fmt: skip
+
+
+@router.get("/sessions/{session_id}")
+def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumber = 1) -> Response:
+    """Show a session: what came of it, its summaries down to the original words, its document, its operations."""
+    found = MemoryService(memory).session(session_id)
+    where = OperationFilter(session=session_id)
+    pager = Pager(page, memory.count_operations(where))
+    operations = memory.operations(OperationFilter(session=session_id, limit=pager.size, offset=pager.offset))[::-1]
+    return render(
+        request, "session.html", session=found, agents=memory.session_agents(session_id), operations=operations,
+        summaries={each.id: each for each in memory.summaries(session_id)}, pager=pager,
+    )  # fmt: skip
+
+
+@router.get("/sessions/{session_id}/document")
+def session_document(request: Request, memory: OwnMemory, session_id: str) -> Response:
+    """Show the document of a session as it lies in its folder."""
+    found = MemoryService(memory).session(session_id)
+    document = without_front_matter(memory.session_document(session_id))
+    return render(request, "session_document.html", session=found, document=document)
+
+
+@router.get("/original")
+def original(request: Request, caller: Asker, of: Annotated[str, Query(min_length=1, max_length=200)]) -> Response:
+    """Show what is behind a reference, as `orchestra-mem expand` does."""
+    return render(request, "originals.html", found=caller.view.expand(of))
+
+
+_PASSAGE_CHARS = 600
+_MOST_WORDS = 30
+
+
+class SearchForm(Form, SearchQuery):
+    """What is looked for, as the form sends it; nothing at first."""
+
+    q: Annotated[str, Query(max_length=100_000)] = ""
+    limit: Annotated[int, Query(ge=1, le=200)] = 20
+
+
+@router.get("/search")
+def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]) -> Response:
+    """Find what answers a question."""
+    found = caller.service.search(form.q, where=form.where, limit=form.limit) if form.q.strip() else None
+    hits = found.hits if found else ()
+    shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]
+    notes = found.notes if found else ()
+    return render(request, "search.html", form=form, hits=shown, notes=notes, tiers=[*Tier], asked=bool(found))
+
+
+def _shown(hit: Hit, line: int, query: str) -> dict[str, Any]:
+    """Give a hit with what people read of it: where it stands, its words in pieces, the reasons line by line."""
+    text = hit.chunk.text if len(hit.chunk.text) <= _PASSAGE_CHARS else f"{hit.chunk.text[:_PASSAGE_CHARS]} …"
+    source = f"{hit.chunk.source}:{line}" if line else hit.chunk.source
+    return {"hit": hit, "source": source, "pieces": _pieces(text, query), "reasons": [*reasons_lines(hit)]}
+
+
+def _pieces(text: str, query: str) -> list[str]:
+    """Cut a text where it says the words of a query: every second piece is one of them."""
+    words = [word for word in re.findall(r"\w+", query.lower()) if word not in STOP_WORDS][:_MOST_WORDS]
+    return re.split(rf"\b({'|'.join(map(re.escape, words))})", text, flags=re.IGNORECASE) if words else [text]
+
+
+_REFERENCE = re.compile(r"(op \d+|S\d+|K\d+|M\d+|[\w-]+\.md:\d+)")
+
+
+class PromptForm(Form, ContextQuery):
+    """What the context is for, as the form sends it."""
+
+
+@router.get("/prompt")
+def prompt(request: Request, caller: Asker, form: Annotated[PromptForm, Query()]) -> Response:
+    """Build a context, and say of each item why it is there, was shortened or stayed out."""
+    build = caller.offered("get_orchestrator_context")
+    found = build(form.for_operation, form.max_tokens, query=form.query)
+    parts = []
+    for room in found.rooms:
+        items = [each for each in found.placements if each.part is room.part]
+        parts.append((room, items, room.border_tokens + sum(each.tokens for each in items)))
+    return render(request, "prompt.html", form=form, found=found, parts_shown=parts, reference=_reference)
+
+
+def _reference(item: Placement) -> str | None:
+    """Name what `expand` follows to the originals of an item."""
+    named = _REFERENCE.search(item.key.replace("summary ", "S")) or _REFERENCE.search(item.source)
+    return named[1] if named else None
