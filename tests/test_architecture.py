@@ -22,7 +22,7 @@ PACKAGE = CHECKOUT / "orchestra_mem"
 # besides itself.
 LAYERS: dict[str, tuple[str, str]] = {
     "foundation": (
-        "choices design_names errors types ports search_types work_types catalog_types categorization_types "
+        "choices design_names errors types ports search_types work_types catalog_types "
         "model_types job_types hooks signals",
         "",
     ),

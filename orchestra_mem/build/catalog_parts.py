@@ -17,9 +17,9 @@ from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.catalog_reading import CatalogSelector
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 
 if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
@@ -73,7 +73,7 @@ def open_catalog(
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
         from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
-        from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
+        from orchestra_mem.tiers.catalog_learning import OrchestrationObservations
 
         return CategorizationService(
             model, settings=settings.categorization, observations=OrchestrationObservations(catalog, log),

@@ -16,7 +16,7 @@ from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.catalog_reading import CatalogSelector
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:

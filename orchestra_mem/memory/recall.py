@@ -18,7 +18,7 @@ from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Hit
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
 
