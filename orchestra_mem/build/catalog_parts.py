@@ -13,11 +13,10 @@ from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.settings import CatalogSettings, Settings
-from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_reading import CatalogSelector
+from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogSelector
+from orchestra_mem.tiers.edited_documents import CatalogDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_ending import SessionPlace
 

@@ -29,8 +29,7 @@ from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_j
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.tiers.audit import AuditTrail, described
-from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
+from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogReader, Select, described
 from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
