@@ -50,8 +50,8 @@ def open_catalog(
     audit = AuditTrail(SqlAuditLog(database), clock, redacted, database.can_write_now)
     selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
-        store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
-        select=selector.get_relevant, settings=wanted,
+        store, audit, access, selector, counter=counter, clock=clock, redacted=redacted,
+        superseded=_taken_place_of, settings=wanted,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(

@@ -169,18 +169,17 @@ def _short(value: object) -> str:
     return str(value) if plain else f"digest {hashlib.sha256(repr(value).encode()).hexdigest()[:8]}"
 
 
-Select: TypeAlias = "Callable[[str, str, int | None], Injection]"
-
-
 class CatalogReader:
     """Gives items to who may see them, and keeps account of it; see `MemoryCatalog`."""
 
-    def __init__(self, store: CatalogStore, audit: AuditTrail, access: Access, *, clock: Clock, select: Select) -> None:
+    def __init__(
+        self, store: CatalogStore, audit: AuditTrail, access: Access, selector: CatalogSelector, *, clock: Clock
+    ) -> None:
         self._store = store
         self.audit = audit
         self.access = access
         self._clock = clock
-        self._select = select
+        self._selector = selector
 
     def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
         """Give an item by its id, or by its number as `M12`, whatever its status.
@@ -239,7 +238,7 @@ class CatalogReader:
     def get_relevant(self, ci: str, context: Mapping[str, object] | str, max_tokens: int | None = None) -> Injection:
         """Select what matters for a message; `context` is that, or a mapping that has it as `message`."""
         message = context if isinstance(context, str) else str(context.get("message", ""))
-        return self._select(ci, message, max_tokens)
+        return self._selector.get_relevant(ci, message, max_tokens)
 
     def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
         """Give the live items of an agent as a catalog document of the source design, oldest first."""
