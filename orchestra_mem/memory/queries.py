@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -153,11 +153,9 @@ class SearchCalls:
             parts.search.open().note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
             logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
-            from orchestra_mem.memory.recall import Recall
-
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
-            return Recall.best_lines(query, lines, max_results)
+            return _best_lines(query, lines)[:max_results]
         return [f"[{hit.chunk.source}{', perhaps' * hit.perhaps}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def facts(
@@ -253,3 +251,10 @@ class SearchCalls:
             "retrieval": self._retriever.get_stats() if self._retriever else None,
             "responses": self._responses.get_stats() if self._responses else None,
         }
+
+
+def _best_lines(query: str, lines: Sequence[str]) -> list[str]:
+    """The lines that hold words of a query, upper and lower case alike, those with most of them first."""
+    words = set(query.casefold().split())
+    scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
+    return sorted(filter(scores.get, scores), key=lambda line: -scores[line])
