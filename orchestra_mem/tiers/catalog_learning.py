@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from orchestra_mem.catalog_types import (
     GLOBAL,
@@ -33,10 +34,11 @@ _MAX_TEXT_CHARS = 1_000_000
 _SINCE = 1  # for `Echoes`: all that was given to a model came before what is learnt now
 
 
+@dataclass(eq=False)
 class CatalogLearner:
     """Keeps exchanges until they have been learnt from.
 
-    Args:
+    Attributes:
         catalog: takes what is found.
         store: keeps the exchanges.
         clock: gives the present time.
@@ -44,25 +46,17 @@ class CatalogLearner:
         patterns: the user's own, by type; see `read_patterns`.
     """
 
-    def __init__(
-        self,
-        catalog: MemoryCatalog,
-        store: CatalogStore,
-        *,
-        clock: Clock,
-        redacted: Callable[[str], str],
-        patterns: Mapping[str, str],
-    ) -> None:
-        self._catalog = catalog
-        self._store = store
-        self._clock = clock
-        self._redacted = redacted
-        self._patterns = patterns
-        self._echoes: defaultdict[str, Echoes] = defaultdict(Echoes)
-        self._lock = threading.Lock()
-        # Whether an exchange may wait, as far as this process knows: one that was killed may have left some.
-        self.waits = True
-        self.faults: Sequence[str] = ()
+    catalog: MemoryCatalog
+    store: CatalogStore
+    _: KW_ONLY
+    clock: Clock
+    redacted: Callable[[str], str]
+    patterns: Mapping[str, str]
+    # Whether an exchange may wait, as far as this process knows: one that was killed may have left some.
+    waits: bool = field(default=True, init=False)
+    faults: Sequence[str] = field(default=(), init=False)
+    _echoes: defaultdict[str, Echoes] = field(default_factory=lambda: defaultdict(Echoes), init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def note_given(self, agent: str, texts: Sequence[str]) -> None:
         """Take note of what was put into a message: an answer of this agent that only repeats it is nothing new."""
@@ -78,14 +72,14 @@ class CatalogLearner:
         if not agent.strip():
             raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
         check_name(agent.strip())
-        message, answer = self._redacted(message[:_MAX_TEXT_CHARS]), self._redacted(answer[:_MAX_TEXT_CHARS])
-        self._store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self._clock()))
+        message, answer = self.redacted(message[:_MAX_TEXT_CHARS]), self.redacted(answer[:_MAX_TEXT_CHARS])
+        self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self.clock()))
         self.waits = True
 
     @property
     def waiting_count(self) -> int:
         """How many exchanges wait, those of other processes too."""
-        return len(self._store.exchanges())
+        return len(self.store.exchanges())
 
     def work(self, most: int | None = None) -> int:
         """Learn from the exchanges that wait, of `most` at once where it is given; how many items that found.
@@ -97,7 +91,7 @@ class CatalogLearner:
         """
         found = 0
         with self._lock:
-            waiting = self._store.exchanges(most or None)
+            waiting = self.store.exchanges(most or None)
             for exchange in waiting:
                 try:
                     found += self._learn(exchange)
@@ -105,7 +99,7 @@ class CatalogLearner:
                     raise
                 except Exception as error:  # whatever it is: the others are learnt from all the same
                     logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
-                    self._store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
+                    self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
             self.waits = bool(most) and len(waiting) == most
         return found
 
@@ -113,23 +107,23 @@ class CatalogLearner:
         # Here, as NumPy is heavy: to import the package must stay quick.
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
-        patterns, self.faults = read_patterns(self._patterns)
+        patterns, self.faults = read_patterns(self.patterns)
         # A person who says what was given has said it again; a model only repeats it.
         message, answer = map(without_recalled, messages_of(exchange))
         said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]
         drafts = find_items(exchange, said, patterns)
         # All that takes long before the transaction: a record would wait for it.
-        prepared = [self._catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
-        with self._store.changing():
-            if not self._store.exchange_done(exchange):  # another process has learnt from it meanwhile
+        prepared = [self.catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
+        with self.store.changing():
+            if not self.store.exchange_done(exchange):  # another process has learnt from it meanwhile
                 return 0
             for each in prepared:
-                self._catalog.commit(each)
+                self.catalog.commit(each)
         return len(prepared)
 
     def problems(self) -> list[str]:
         """Say what could not be learnt from, and which of the user's patterns are of no use."""
-        failed = self._store.exchanges_failed()
+        failed = self.store.exchanges_failed()
         told = [f"{len(failed)} exchanges could not be learnt from; the last: {failed[-1].error}"] if failed else []
         return [*told, *self.faults]
 

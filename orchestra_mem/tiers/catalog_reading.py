@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -52,25 +52,23 @@ _MAX_DETAIL_CHARS = 500
 _TOLD_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
 
 
+@dataclass(eq=False)
 class AuditTrail:
     """Writes what changes at once, in the change's own transaction, and what is read in batches.
 
-    Args:
+    Attributes:
         log: keeps the entries.
         clock: gives the present time.
         redacted: takes secrets out of a text.
         can_write_now: tells whether a write would be done at once.
     """
 
-    def __init__(
-        self, log: AuditLog, clock: Clock, redacted: Callable[[str], str], can_write_now: Callable[[], bool]
-    ) -> None:
-        self._log = log
-        self._clock = clock
-        self._redacted = redacted
-        self._can_write_now = can_write_now
-        self._waiting: list[AuditEntry] = []
-        self._lock = threading.Lock()
+    log: AuditLog
+    clock: Clock
+    redacted: Callable[[str], str]
+    can_write_now: Callable[[], bool]
+    _waiting: list[AuditEntry] = field(default_factory=list, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def read(self, agent: str, call: str, items: tuple[str, ...] = (), *, tokens: int = 0, detail: str = "") -> None:
         """Note what an agent was given, or that nothing was."""
@@ -80,7 +78,7 @@ class AuditTrail:
             self._waiting.append(entry)
             del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
             due = len(self._waiting) >= _BATCH
-        if due and self._can_write_now():
+        if due and self.can_write_now():
             self.flush()
 
     @contextmanager
@@ -96,14 +94,14 @@ class AuditTrail:
 
     def changed(self, agent: str, call: str, items: tuple[str, ...], detail: str) -> None:
         """Note a change, in the transaction that makes it."""
-        self._log.add([self._entry(agent, call, AccessOutcome.CHANGED, items, 0, detail)])
+        self.log.add([self._entry(agent, call, AccessOutcome.CHANGED, items, 0, detail)])
 
     def _entry(
         self, agent: str, call: str, outcome: AccessOutcome, items: tuple[str, ...], tokens: int, detail: str
     ) -> AuditEntry:
-        detail = self._redacted(detail)[:_MAX_DETAIL_CHARS]
+        detail = self.redacted(detail)[:_MAX_DETAIL_CHARS]
         return AuditEntry(
-            time=self._clock(), agent=agent, call=call, outcome=outcome, items=items, tokens=tokens, detail=detail
+            time=self.clock(), agent=agent, call=call, outcome=outcome, items=items, tokens=tokens, detail=detail
         )
 
     def flush(self) -> None:
@@ -112,7 +110,7 @@ class AuditTrail:
             waiting, self._waiting = self._waiting, []
         try:
             if waiting:
-                self._log.add(waiting)
+                self.log.add(waiting)
         except StorageError as error:
             logger.debug("the audit trail could not be written: %s", error)
             with self._lock:
@@ -120,9 +118,9 @@ class AuditTrail:
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]:
         """Return the newest entries that pass a filter, newest first; without those that cannot be written now."""
-        if self._can_write_now():
+        if self.can_write_now():
             self.flush()
-        return self._log.entries(where)
+        return self.log.entries(where)
 
     def injections(
         self, agent: str | None = None, since: datetime | None = None, *, unused: int = 10, share: float = 0.25
@@ -135,7 +133,7 @@ class AuditTrail:
             unused: an item that was given so often without being used bears the warning `unused`.
             share: one that took this share of all tokens, and was given so often, bears the warning `share`.
         """
-        if self._can_write_now():
+        if self.can_write_now():
             self.flush()
 
         def warnings(each: InjectedItem) -> Iterator[str]:
@@ -144,13 +142,13 @@ class AuditTrail:
             if each.token_share >= share and each.times >= unused:
                 yield "share"
 
-        found = self._log.injections(agent, since)
+        found = self.log.injections(agent, since)
         return [replace(each, warnings=tuple(warnings(each))) for each in found]
 
     def forget(self, before: datetime) -> int:
         """Remove what is older than a time; how many entries that is."""
         self.flush()
-        return self._log.forget(before)
+        return self.log.forget(before)
 
 
 def described(before: MemoryItem, after: MemoryItem) -> str:
@@ -257,32 +255,24 @@ _CONSIDERED = 1_000
 _EXPLAINED = 5
 
 
+@dataclass(eq=False)
 class CatalogSelector:
     """Answers which items an agent should see with a message. Safe to share between threads.
 
-    Args:
+    Attributes:
         store, access, audit, counter, clock: as for `MemoryCatalog`.
         settings: the budget where none is given, and how relevant an item must be.
     """
 
-    def __init__(
-        self,
-        store: CatalogStore,
-        access: Access,
-        audit: AuditTrail,
-        *,
-        counter: TokenCounter,
-        clock: Clock,
-        settings: CatalogSettings,
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._audit = audit
-        self._counter = counter
-        self._clock = clock
-        self._settings = settings
-        self._agents: OrderedDict[str, _Known] = OrderedDict()
-        self._lock = threading.Lock()
+    store: CatalogStore
+    access: Access
+    audit: AuditTrail
+    _: KW_ONLY
+    counter: TokenCounter
+    clock: Clock
+    settings: CatalogSettings
+    _agents: OrderedDict[str, _Known] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def get_relevant(
         self, ci: str, message: str, max_tokens: int | None = None, *, call: str = "get_relevant"
@@ -302,21 +292,21 @@ class CatalogSelector:
         from orchestra_mem.core.catalog.packing import lay_out, pack
         from orchestra_mem.core.catalog.scoring import relevance_of
 
-        most = self._settings.max_injection_tokens
+        most = self.settings.max_injection_tokens
         budget = most if max_tokens is None else min(max_tokens, most)
         if budget < 0:
             raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
         figures, parts, candidates = self._ranked(ci, message)
         chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
         numbers = figures.number.tolist()
-        items = {item.number: item for item in self._store.by_number([numbers[place] for place, _ in chosen])}
+        items = {item.number: item for item in self.store.by_number([numbers[place] for place, _ in chosen])}
         selected = [
             SelectedItem(item=items[numbers[place]], relevance=relevance_of(parts[:, place]), whole=whole)
             for place, whole in chosen
             if numbers[place] in items
         ]
-        text, tokens, shown = lay_out(selected, ci, self._clock(), budget, self._counter)
-        self._audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
+        text, tokens, shown = lay_out(selected, ci, self.clock(), budget, self.counter)
+        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
         return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
     def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
@@ -325,17 +315,17 @@ class CatalogSelector:
 
         from orchestra_mem.core.catalog.scoring import Figures, microseconds, score
 
-        allowed = self._access.readable(agent)
-        agents = self._store.agents() if allowed is None else sorted(allowed)
+        allowed = self.access.readable(agent)
+        agents = self.store.agents() if allowed is None else sorted(allowed)
         keys = message_keys(message)
         known = [self._known(whose) for whose in agents]
         groups = [figures for _, figures, _ in known]
         matched = [tags.matched(keys, figures.number) for _, figures, tags in known]
         own = [np.full(len(figures.number), whose == agent) for whose, figures in zip(agents, groups, strict=True)]
-        figures, now = Figures.joined(groups), microseconds(self._clock())
+        figures, now = Figures.joined(groups), microseconds(self.clock())
         parts = score(figures, np.concatenate(matched), np.concatenate(own), now)
         total = np.minimum(parts.sum(axis=0), 1.0)
-        wanted = np.flatnonzero((total >= self._settings.min_relevance) & (figures.expires > now))
+        wanted = np.flatnonzero((total >= self.settings.min_relevance) & (figures.expires > now))
         best = wanted
         if len(wanted) > _CONSIDERED:
             best = wanted[np.argpartition(-total[wanted], _CONSIDERED)[:_CONSIDERED]]
@@ -346,7 +336,7 @@ class CatalogSelector:
         """The figures and tags of an agent's live items, brought up to its last change."""
         with self._lock:
             known = self._agents.get(agent)
-        last = self._store.last_change(agent)
+        last = self.store.last_change(agent)
         if known is None or known[0] != last:
             known = self._read(agent, last, known)
         with self._lock:
@@ -361,10 +351,10 @@ class CatalogSelector:
 
         from orchestra_mem.core.catalog.scoring import Figures, TagTable
 
-        columns = np.array(self._store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
+        columns = np.array(self.store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
         changed = columns[:, 0]
         new = Figures(*columns[columns[:, 6] == 1].T[[0, 1, 2, 3, 4, 5, 7]])
-        tags = TagTable.of(self._store.tags(agent, changed.tolist() if known else None))
+        tags = TagTable.of(self.store.tags(agent, changed.tolist() if known else None))
         if known is not None:
             _, before, tags_before = known
             kept = before.at(np.flatnonzero(~np.isin(before.number, changed)))
