@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_450,
+    "orchestra_mem": 54_390,
     "orchestra_mem/core": 12_700,
     "orchestra_mem/core/context": 1_180,
     "orchestra_mem/core/documents": 3_520,
@@ -54,9 +54,9 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 3_890,
-    "orchestra_mem/tiers": 5_080,
+    "orchestra_mem/tiers": 4_990,
     "orchestra_mem/adapters": 11_210,
-    "orchestra_mem/memory": 3_260,
+    "orchestra_mem/memory": 3_250,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_880,
