@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._models import find_model
 from orchestra_mem import CategorizationService
-from orchestra_mem.categorization_types import RULE_BASED, Category
+from orchestra_mem.catalog_types import RULE_BASED, Category
 from orchestra_mem.settings import CategorizationSettings
 
 # By the source design; the model's own time has no target here, as it is the processor's.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.types import Author
 
 GLOBAL = "global"
@@ -343,3 +344,49 @@ class Injection:
     def loaded(self) -> bool:
         """Whether the catalog could be asked."""
         return not self.problem
+
+
+RULE_BASED = "rule-based"
+"""The `source` of a categorization that rules made."""
+
+
+class Category(StrEnum):
+    """What an orchestration came to, as the source design has it."""
+
+    DECISION = "decision"
+    BUGFIX = "bugfix"
+    FEATURE = "feature"
+    PATTERN_USAGE = "pattern-usage"
+    DISCOVERY = "discovery"
+    REFACTOR = "refactor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categorization(ReadByKey):
+    """What was learnt from an orchestration.
+
+    `importance` is 1 to 10. `agent_insights` says what each agent contributed. `source` is the model's name, or
+    `RULE_BASED`.
+    """
+
+    type: Category
+    observation: str
+    concepts: tuple[str, ...]
+    importance: int
+    agent_insights: Mapping[str, str]
+    recommendations: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategorizedOrchestration(ReadByKey):
+    """What came of one orchestration of a batch: a `result`, or an `error`."""
+
+    orchestration_id: int | str | None
+    result: Categorization | None = None
+    error: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a result."""
+        return self.result is not None

@@ -18,8 +18,7 @@ from orchestra_mem import (
     VectorStore,
     open_memory,
 )
-from orchestra_mem.catalog_types import ItemType
-from orchestra_mem.categorization_types import Category
+from orchestra_mem.catalog_types import Category, ItemType
 from orchestra_mem.core.catalog.categorisation import RULES
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings

@@ -11,8 +11,7 @@ import pytest
 import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
-from orchestra_mem.memory.history import HistoryCalls
-from orchestra_mem.memory.queries import SearchCalls
+from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
 from tests.builders import cases
 from tests.processes import python
 

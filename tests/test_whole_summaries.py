@@ -16,7 +16,7 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import JobState
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import HangingModel, ScriptedModel
-from orchestra_mem.tiers.session_summary import with_lines
+from orchestra_mem.tiers.session_ending import with_lines
 from orchestra_mem.types import Summary
 from tests.conftest import Clock
 from tests.memories import flushed

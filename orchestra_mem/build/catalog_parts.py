@@ -13,13 +13,12 @@ from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts, Foreground
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.settings import CatalogSettings, Settings
-from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogSelector
+from orchestra_mem.tiers.edited_documents import CatalogDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 
 if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
@@ -51,8 +50,8 @@ def open_catalog(
     audit = AuditTrail(SqlAuditLog(database), clock, redacted, database.can_write_now)
     selector = CatalogSelector(store, access, audit, counter=counter, clock=clock, settings=wanted)
     catalog = MemoryCatalog(
-        store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
-        select=selector.get_relevant, settings=wanted,
+        store, audit, access, selector, counter=counter, clock=clock, redacted=redacted,
+        superseded=_taken_place_of, settings=wanted,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
     shown = CatalogDocuments(
@@ -73,7 +72,7 @@ def open_catalog(
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
         from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
-        from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
+        from orchestra_mem.tiers.catalog_learning import OrchestrationObservations
 
         return CategorizationService(
             model, settings=settings.categorization, observations=OrchestrationObservations(catalog, log),

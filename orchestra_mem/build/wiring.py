@@ -1,9 +1,13 @@
-"""Join the parts of a memory: each adapter behind its port, each setting where it is heeded."""
+"""Join the parts of a memory: each adapter behind its port, each setting where it is heeded.
+
+The shared log is a memory like any other, in the home, whose settings leave it the decision log alone.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
-from orchestra_mem.adapters.config_files import template_files
+from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings, template_files
 from orchestra_mem.adapters.database import (
     SqlCatalogStore,
     SqlDraftStore,
@@ -25,11 +29,11 @@ from orchestra_mem.adapters.database import (
     project_key,
 )
 from orchestra_mem.adapters.files import why_read_only
+from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.place import Place
-from orchestra_mem.build.shared_log import prepare_shared_log, shared_document
 from orchestra_mem.build.storage import open_database, open_store
 from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
@@ -44,18 +48,19 @@ from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.settings import Settings
+from orchestra_mem.settings import Settings, StorageSettings
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
@@ -65,6 +70,48 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
     from orchestra_mem.tiers.authorship import Authorship
+
+# Nothing of it is prompted, so no window bounds it: all that is shared stands in its document.
+_SETTINGS: dict[str, object] = {
+    "project.name": "Shared decisions",
+    "project.shared": False,
+    "orchestrator.memory_dir": ".",
+    "orchestrator.session_dir": ".obra/sessions",
+    "orchestrator.context_window.max_tokens": 16_777_216,
+    "orchestrator.episodic_compression_threshold": 8_000_000,
+    "documents.only_decisions": True,
+    "documents.decisions_in_full": 100_000,
+    "documents.decisions_in_brief": 0,
+    "context.shared_share": 0.0,
+    "compression.auto": False,
+}
+_HEAD = "# The decisions that projects share: a memory like any other, but that only decision_log.md stands in it.\n"
+
+
+def shared_document(environ: Mapping[str, str]) -> Path | None:
+    """Name the document of the shared log, whether it is there or not; None where there is no home."""
+    home = home_folder(environ)
+    return home and home / "shared" / f"{DocumentName.DECISION_LOG}.md"
+
+
+def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
+    """Make the folder of the shared log, with its settings in it, so that every command can be used there.
+
+    `storage` are those of the project that shares: how sure it wants its writes to be, and how long it waits.
+
+    Raises:
+        ConfigError: somebody has changed these so that they cannot be used.
+        StorageError: the folder cannot be written to.
+    """
+    path = folder / CONFIG_PATH
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            lines = (f"{key}: {json.dumps(value)}\n" for key, value in _SETTINGS.items())
+            path.write_text(_HEAD + "".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise storage_error(error, "making the shared log in", folder) from error
+    return load_settings(folder, {}, {**_SETTINGS, "storage": storage.model_dump(mode="json") | {"url": ""}})
 
 
 class Wiring:

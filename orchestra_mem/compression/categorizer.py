@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 
-from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.categorization_types import Categorization, CategorizedOrchestration
+from orchestra_mem.catalog_types import Categorization, CategorizedOrchestration, MemoryItem
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.catalog.categorisation import (
@@ -26,7 +25,7 @@ from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidItemError, ModelError, OrchestraMemError
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
-from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
+from orchestra_mem.tiers.catalog_learning import OrchestrationObservations
 from orchestra_mem.types import Json, Operation
 
 logger = logging.getLogger(__name__)

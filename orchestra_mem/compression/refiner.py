@@ -14,9 +14,9 @@ from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.episodic import section_material
 from orchestra_mem.tiers.session_compaction import read_source, told_now
-from orchestra_mem.tiers.session_summary import NOTED, with_lines
-from orchestra_mem.tiers.short_forms import section_material
+from orchestra_mem.tiers.session_ending import NOTED, with_lines
 from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
 
 HIGHER, DOCUMENT = "summaries", "document"

@@ -15,8 +15,8 @@ from orchestra_mem.errors import AccessDeniedError, NotFoundError
 from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.errors import OrchestraMemError
-from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
-from orchestra_mem.tiers.catalog_selection import CatalogSelector
+from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogSelector
+from orchestra_mem.tiers.edited_documents import CatalogDocuments
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:

@@ -1,10 +1,13 @@
-"""What may enter a context, as items: sections of documents, entries of a session, operations, what projects share."""
+"""What a context is made from: the memory as it is at one moment, and the items that may enter.
+
+A snapshot is made once, and handed down to whatever answers a caller.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
@@ -14,8 +17,38 @@ from orchestra_mem.core.documents.episodic import brief
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
+from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.shared_decisions import Told
-from orchestra_mem.types import DocumentName
+from orchestra_mem.types import DocumentName, Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The memory at one moment.
+
+    `entries` are those of working memory. `documents` tells for each document, by the name that people know it by,
+    whether it has changed. `version` differs after every change of the memory; None where a document was saved so
+    lately that it is not sure. `is_whole` is false where it is what some agents may see.
+    """
+
+    session: Session | None
+    entries: tuple[Entry, ...]
+    documents: Mapping[str, object]
+    version: Hashable
+    is_whole: bool = True
+
+    @property
+    def session_id(self) -> str | None:
+        """The session under way."""
+        return self.session.id if self.session else None
+
+    def within(self, where: SearchFilter) -> Snapshot:
+        """Leave out what a strict search does not look at: others' operations, the session document, the documents."""
+        if not where.strict or where.readable is None:
+            return self
+        entries = tuple(entry for entry in self.entries if entry.operation.agent in where.readable)
+        return replace(self, session=None, entries=entries, documents={}, is_whole=False)
+
 
 # What an operation that holds a decision, a rule, a role or an open item goes before: any other.
 _FACTS_FIRST = 1e12

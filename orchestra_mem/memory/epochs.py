@@ -24,6 +24,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
+    Snapshot,
     document_items,
     named_apart,
     operation_item,
@@ -31,7 +32,6 @@ from orchestra_mem.memory.context_items import (
     shared_items,
     shown_text,
 )
-from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager

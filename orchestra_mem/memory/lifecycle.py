@@ -17,12 +17,12 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
+from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft, new_session
-from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
-from orchestra_mem.tiers.session_summary import closing_sections
+from orchestra_mem.tiers.session_ending import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError, ServerAwayError
 from orchestra_mem.memory.agents import AgentCalls
-from orchestra_mem.memory.history import HistoryCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
-from orchestra_mem.memory.queries import SearchCalls
+from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter

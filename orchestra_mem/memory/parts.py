@@ -14,7 +14,7 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import ClosedError
-from orchestra_mem.memory.snapshot import Snapshot
+from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager

@@ -1,21 +1,31 @@
-"""What a memory answers questions with: search, the retriever, the response cache, each opened at its first use.
+"""The calls of a memory that ask: of its history, and questions that search, retriever and response cache answer.
 
-All of it is derived or can be missing: recording and contexts go on without.
+Search is derived or can be missing: it is opened at its first use, and recording and contexts go on without.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import (
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+    Summary,
+)
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled
@@ -23,6 +33,79 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.retriever import ContextRetriever, Moment
     from orchestra_mem.retrieval.search import Answer
+
+
+class HistoryCalls:
+    """The calls of a memory that concern its history; `OrchestratorContextManager` has them."""
+
+    _parts: MemoryParts
+    _lock: MemoryLock
+    _life: Lifecycle
+
+    def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
+        """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
+        with self._life.settled():
+            found = self._parts.working.get_operations(operation_type, limit)
+        if len(found) >= limit:
+            return found
+        return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
+
+    def operations(self, where: OperationFilter | None = None) -> list[Operation]:
+        """Return operations of all sessions from the event log, oldest first."""
+        self._lock.check()
+        return self._parts.log.operations(where or OperationFilter())
+
+    def count_operations(self, where: OperationFilter | None = None) -> int:
+        """Count the operations that pass a filter, whatever its limit."""
+        self._lock.check()
+        return self._parts.log.count(where)
+
+    def window_history(self, limit: int = MAX_POINTS) -> list[UsagePoint]:
+        """Return how full the window was after the newest operations and refreshes, oldest first, and is now.
+
+        Of whatever process recorded, and after any restart.
+        """
+        self._lock.check()
+        points = past_usage(*self._parts.log.window_usage(limit))
+        used, last = self._parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
+        if used != last:  # as the model's server told, or as this process counts what it has begun with
+            now = UsagePoint(
+                sequence=len(points) + 1, time=self._parts.clock(), before_tokens=last, used_tokens=used,
+                event=UsageEvent.REPORTED,
+            )  # fmt: skip
+            points.append(now)
+        return points
+
+    def sessions(self) -> list[Session]:
+        """Return all sessions, oldest first."""
+        self._lock.check()
+        return self._parts.log.sessions()
+
+    def session_agents(self, session: str) -> list[str]:
+        """Return the agents that did something in a session, by their names."""
+        self._lock.check()
+        return self._parts.log.agents(session)
+
+    def session_document(self, session: str) -> str:
+        """Return the document of a session, under way or ended, as it can be shown; empty where it has been removed.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        self._lock.check()
+        return self._parts.session.readable_text(self._parts.log.session(session))
+
+    def summaries(self, session: str) -> list[Summary]:
+        """Return the summaries of a session's operations, and those of summaries, in the order of what they cover."""
+        self._lock.check()
+        return self._parts.ledger.summaries(session)
+
+    def session_summary(self, session: str) -> Summary | None:
+        """Return what an ended session came to; None where it goes on, or was shorter than its summary."""
+        self._lock.check()
+        found = [each for each in self._parts.ledger.whole_summaries(session) if not each.document]
+        return found[-1] if found else None
+
 
 logger = logging.getLogger(__name__)
 
@@ -70,11 +153,9 @@ class SearchCalls:
             parts.search.open().note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
             logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
-            from orchestra_mem.memory.recall import Recall
-
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
-            return Recall.best_lines(query, lines, max_results)
+            return _best_lines(query, lines)[:max_results]
         return [f"[{hit.chunk.source}{', perhaps' * hit.perhaps}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def facts(
@@ -170,3 +251,10 @@ class SearchCalls:
             "retrieval": self._retriever.get_stats() if self._retriever else None,
             "responses": self._responses.get_stats() if self._responses else None,
         }
+
+
+def _best_lines(query: str, lines: Sequence[str]) -> list[str]:
+    """The lines that hold words of a query, upper and lower case alike, those with most of them first."""
+    words = set(query.casefold().split())
+    scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
+    return sorted(filter(scores.get, scores), key=lambda line: -scores[line])

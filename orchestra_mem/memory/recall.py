@@ -18,7 +18,7 @@ from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Hit
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
 
@@ -232,10 +232,3 @@ class Recall:
         else:
             source = "\n".join(plain_text(operation) for operation in self._covered(summary))
         return missing_identifiers(source, summary.text)
-
-    @staticmethod
-    def best_lines(query: str, lines: Sequence[str], max_results: int) -> list[str]:
-        """Return the lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
-        words = set(query.casefold().split())
-        scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
-        return sorted(filter(scores.get, scores), key=lambda line: -scores[line])[: max(0, max_results)]

@@ -15,7 +15,7 @@ from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundE
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.retrieval.recommendations import Recommendations
 from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
-from orchestra_mem.tiers.catalog_observations import ORCHESTRATION, reference
+from orchestra_mem.tiers.catalog_learning import ORCHESTRATION, reference
 from orchestra_mem.types import Json, MustKeep, Operation
 
 # The design's names for the modes, beside ours.

@@ -37,7 +37,7 @@ from orchestra_mem.errors import EmbedderError, OrchestraMemError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_place import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPlace
 from orchestra_mem.types import AS_GIVEN, STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 

@@ -29,8 +29,7 @@ from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_j
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
 from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.tiers.audit import AuditTrail, described
-from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
+from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogReader, CatalogSelector, described
 from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
@@ -47,12 +46,12 @@ class MemoryCatalog(CatalogReader):
         store: keeps the items.
         audit: keeps account of all that is read and changed.
         access: says who may see and change what.
+        selector: chooses what matters for a message.
         counter: counts tokens.
         clock: gives the present time.
         settings: how many items an agent may have, how long one is kept, and how long a summary is.
         redacted: takes secrets out of a text.
         superseded: names the earlier items that a new one takes the place of.
-        select: chooses what matters for a message; see `CatalogSelector.get_relevant`.
 
     `purged` is told which items have been removed for good, so that no text of theirs stays elsewhere; `said_anew` of
     each that is new or has another text, in the transaction that stores it.
@@ -63,15 +62,15 @@ class MemoryCatalog(CatalogReader):
         store: CatalogStore,
         audit: AuditTrail,
         access: Access,
+        selector: CatalogSelector,
         *,
         counter: TokenCounter,
         clock: Clock,
         settings: CatalogSettings,
         redacted: Callable[[str], str],
         superseded: Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[MemoryItem]],
-        select: Select,
     ) -> None:
-        super().__init__(store, audit, access, clock=clock, select=select)
+        super().__init__(store, audit, access, selector, clock=clock)
         self._counter = counter
         self._settings = settings
         self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None

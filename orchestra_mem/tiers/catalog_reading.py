@@ -1,40 +1,185 @@
-"""Reading the catalog: what an agent may see of it, and what matters for a message."""
+"""Reading the catalog: what an agent may see, what matters for a message, and the account of who looked and changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import replace
-from typing import TypeAlias
+import hashlib
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.catalog_types import (
+    AccessOutcome,
+    AuditEntry,
+    AuditFilter,
+    AuditLog,
     CatalogStatistics,
     CatalogStore,
+    InjectedItem,
     Injection,
     ItemFilter,
     ItemStatus,
     MemoryItem,
+    SelectedItem,
 )
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import catalog_json
-from orchestra_mem.core.catalog.tags import tag_key
-from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import Clock
-from orchestra_mem.tiers.audit import AuditTrail
+from orchestra_mem.core.catalog.tags import message_keys, tag_key
+from orchestra_mem.errors import AccessDeniedError, NotFoundError, StorageError
+from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.types import Json
 
-Select: TypeAlias = "Callable[[str, str, int | None], Injection]"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from orchestra_mem.core.catalog.scoring import Figures, TagTable
+    from orchestra_mem.settings import CatalogSettings
+
+    _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
+
+logger = logging.getLogger(__name__)
+
+# Entries of reads wait for so many of them, or for the next change: a read never waits for the disk.
+_BATCH = 64
+_MOST_WAITING = 10_000
+_MAX_DETAIL_CHARS = 500
+_TOLD_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
+
+
+@dataclass(eq=False)
+class AuditTrail:
+    """Writes what changes at once, in the change's own transaction, and what is read in batches.
+
+    Attributes:
+        log: keeps the entries.
+        clock: gives the present time.
+        redacted: takes secrets out of a text.
+        can_write_now: tells whether a write would be done at once.
+    """
+
+    log: AuditLog
+    clock: Clock
+    redacted: Callable[[str], str]
+    can_write_now: Callable[[], bool]
+    _waiting: list[AuditEntry] = field(default_factory=list, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def read(self, agent: str, call: str, items: tuple[str, ...] = (), *, tokens: int = 0, detail: str = "") -> None:
+        """Note what an agent was given, or that nothing was."""
+        outcome = AccessOutcome.GIVEN if items else AccessOutcome.EMPTY
+        entry = self._entry(agent, call, outcome, items, tokens, detail)
+        with self._lock:
+            self._waiting.append(entry)
+            del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
+            due = len(self._waiting) >= _BATCH
+        if due:
+            self._flush_now()
+
+    @contextmanager
+    def checking(self, agent: str, call: str) -> Iterator[None]:
+        """Note it where an agent is refused within this."""
+        try:
+            yield
+        except AccessDeniedError as error:
+            with self._lock:
+                self._waiting.append(self._entry(agent, call, AccessOutcome.REFUSED, (), 0, str(error)))
+            self.flush()
+            raise
+
+    def changed(self, agent: str, call: str, items: tuple[str, ...], detail: str) -> None:
+        """Note a change, in the transaction that makes it."""
+        self.log.add([self._entry(agent, call, AccessOutcome.CHANGED, items, 0, detail)])
+
+    def _entry(
+        self, agent: str, call: str, outcome: AccessOutcome, items: tuple[str, ...], tokens: int, detail: str
+    ) -> AuditEntry:
+        detail = self.redacted(detail)[:_MAX_DETAIL_CHARS]
+        return AuditEntry(
+            time=self.clock(), agent=agent, call=call, outcome=outcome, items=items, tokens=tokens, detail=detail
+        )
+
+    def flush(self) -> None:
+        """Write what waits; where the disk refuses it waits on."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        try:
+            if waiting:
+                self.log.add(waiting)
+        except StorageError as error:
+            logger.debug("the audit trail could not be written: %s", error)
+            with self._lock:
+                self._waiting[:0] = waiting
+
+    def _flush_now(self) -> None:
+        if self._waiting and self.can_write_now():
+            self.flush()
+
+    def entries(self, where: AuditFilter) -> list[AuditEntry]:
+        """Return the newest entries that pass a filter, newest first; without those that cannot be written now."""
+        self._flush_now()
+        return self.log.entries(where)
+
+    def injections(
+        self, agent: str | None = None, since: datetime | None = None, *, unused: int = 10, share: float = 0.25
+    ) -> list[InjectedItem]:
+        """Count how often each item was put into the messages of each agent, those most often first.
+
+        Args:
+            agent: only of this one.
+            since: only from then on.
+            unused: an item that was given so often without being used bears the warning `unused`.
+            share: one that took this share of all tokens, and was given so often, bears the warning `share`.
+        """
+        self._flush_now()
+
+        def warnings(each: InjectedItem) -> Iterator[str]:
+            if each.unused >= unused:
+                yield "unused"
+            if each.token_share >= share and each.times >= unused:
+                yield "share"
+
+        found = self.log.injections(agent, since)
+        return [replace(each, warnings=tuple(warnings(each))) for each in found]
+
+    def forget(self, before: datetime) -> int:
+        """Remove what is older than a time; how many entries that is."""
+        self.flush()
+        return self.log.forget(before)
+
+
+def described(before: MemoryItem, after: MemoryItem) -> str:
+    """Say what a change was, field by field."""
+    values = [(field, getattr(before, field), getattr(after, field)) for field in _TOLD_FIELDS]
+    return "; ".join(f"{field}: {_short(was)} -> {_short(now)}" for field, was, now in values if was != now)
+
+
+def _short(value: object) -> str:
+    """A value that says nothing of what an item says; of texts a digest, so that a purge leaves no word behind."""
+    if value in (None, "", (), []):
+        return "none"
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    plain = isinstance(value, int | StrEnum)
+    return str(value) if plain else f"digest {hashlib.sha256(repr(value).encode()).hexdigest()[:8]}"
 
 
 class CatalogReader:
     """Gives items to who may see them, and keeps account of it; see `MemoryCatalog`."""
 
-    def __init__(self, store: CatalogStore, audit: AuditTrail, access: Access, *, clock: Clock, select: Select) -> None:
+    def __init__(
+        self, store: CatalogStore, audit: AuditTrail, access: Access, selector: CatalogSelector, *, clock: Clock
+    ) -> None:
         self._store = store
         self.audit = audit
         self.access = access
         self._clock = clock
-        self._select = select
+        self._selector = selector
 
     def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
         """Give an item by its id, or by its number as `M12`, whatever its status.
@@ -93,7 +238,7 @@ class CatalogReader:
     def get_relevant(self, ci: str, context: Mapping[str, object] | str, max_tokens: int | None = None) -> Injection:
         """Select what matters for a message; `context` is that, or a mapping that has it as `message`."""
         message = context if isinstance(context, str) else str(context.get("message", ""))
-        return self._select(ci, message, max_tokens)
+        return self._selector.get_relevant(ci, message, max_tokens)
 
     def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
         """Give the live items of an agent as a catalog document of the source design, oldest first."""
@@ -103,3 +248,122 @@ class CatalogReader:
     def _check_write(self, agent: str, call: str, *whose: str) -> None:
         with self.audit.checking(agent, call):
             self.access.check_write(agent, whose)
+
+
+# Of so many agents the figures are kept; those of 10,000 items with their tags take a megabyte.
+_AGENTS_KEPT = 128
+# Of so many of the best is chosen what fits: a budget of 2,000 tokens holds a tenth of them at most.
+_CONSIDERED = 1_000
+_EXPLAINED = 5
+
+
+@dataclass(eq=False)
+class CatalogSelector:
+    """Answers which items an agent should see with a message. Safe to share between threads.
+
+    Attributes:
+        store, access, audit, counter, clock: as for `MemoryCatalog`.
+        settings: the budget where none is given, and how relevant an item must be.
+    """
+
+    store: CatalogStore
+    access: Access
+    audit: AuditTrail
+    _: KW_ONLY
+    counter: TokenCounter
+    clock: Clock
+    settings: CatalogSettings
+    _agents: OrderedDict[str, _Known] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def get_relevant(
+        self, ci: str, message: str, max_tokens: int | None = None, *, call: str = "get_relevant"
+    ) -> Injection:
+        """Select what an agent should see with a message, within a budget of tokens that is never exceeded.
+
+        Args:
+            ci: the agent; it is given its own items, those of all, and what it is granted.
+            message: what it is asked.
+            max_tokens: the budget; by default `catalog.max_injection_tokens`, and never more than that.
+            call: under which name the audit trail has it.
+
+        Raises:
+            ValueError: the budget is negative.
+        """
+        # Here, as NumPy is heavy: to import the package must stay quick.
+        from orchestra_mem.core.catalog.packing import lay_out, pack
+        from orchestra_mem.core.catalog.scoring import relevance_of
+
+        most = self.settings.max_injection_tokens
+        budget = most if max_tokens is None else min(max_tokens, most)
+        if budget < 0:
+            raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
+        figures, parts, candidates = self._ranked(ci, message)
+        chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
+        numbers = figures.number.tolist()
+        items = {item.number: item for item in self.store.by_number([numbers[place] for place, _ in chosen])}
+        selected = [
+            SelectedItem(item=items[numbers[place]], relevance=relevance_of(parts[:, place]), whole=whole)
+            for place, whole in chosen
+            if numbers[place] in items
+        ]
+        text, tokens, shown = lay_out(selected, ci, self.clock(), budget, self.counter)
+        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
+        return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
+
+    def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
+        """The figures of what an agent may see, best first, their scores' parts (4, n), and how many all are."""
+        import numpy as np
+
+        from orchestra_mem.core.catalog.scoring import Figures, microseconds, score
+
+        allowed = self.access.readable(agent)
+        agents = self.store.agents() if allowed is None else sorted(allowed)
+        keys = message_keys(message)
+        known = [self._known(whose) for whose in agents]
+        groups = [figures for _, figures, _ in known]
+        matched = [tags.matched(keys, figures.number) for _, figures, tags in known]
+        own = [np.full(len(figures.number), whose == agent) for whose, figures in zip(agents, groups, strict=True)]
+        figures, now = Figures.joined(groups), microseconds(self.clock())
+        parts = score(figures, np.concatenate(matched), np.concatenate(own), now)
+        total = np.minimum(parts.sum(axis=0), 1.0)
+        wanted = np.flatnonzero((total >= self.settings.min_relevance) & (figures.expires > now))
+        best = wanted
+        if len(wanted) > _CONSIDERED:
+            best = wanted[np.argpartition(-total[wanted], _CONSIDERED)[:_CONSIDERED]]
+        order = best[np.lexsort((-figures.number[best], -figures.timestamp[best], -total[best]))]
+        return figures.at(order), parts[:, order], len(wanted)
+
+    def _known(self, agent: str) -> _Known:
+        """The figures and tags of an agent's live items, brought up to its last change."""
+        with self._lock:
+            known = self._agents.get(agent)
+        last = self.store.last_change(agent)
+        if known is None or known[0] != last:
+            known = self._read(agent, last, known)
+        with self._lock:
+            self._agents[agent] = known
+            self._agents.move_to_end(agent)
+            while len(self._agents) > _AGENTS_KEPT:
+                self._agents.popitem(last=False)
+        return known
+
+    def _read(self, agent: str, last: int, known: _Known | None) -> _Known:
+        import numpy as np
+
+        from orchestra_mem.core.catalog.scoring import Figures, TagTable
+
+        columns = np.array(self.store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
+        changed = columns[:, 0]
+        new = Figures(*columns[columns[:, 6] == 1].T[[0, 1, 2, 3, 4, 5, 7]])
+        tags = TagTable.of(self.store.tags(agent, changed.tolist() if known else None))
+        if known is not None:
+            _, before, tags_before = known
+            kept = before.at(np.flatnonzero(~np.isin(before.number, changed)))
+            joined = Figures.joined([kept, new])
+            new, tags = joined.at(np.argsort(joined.number)), tags_before.changed(changed, tags)
+        return last, new, tags
+
+
+def _told(shown: tuple[SelectedItem, ...]) -> str:
+    return ", ".join(f"{each.item.id} {each.relevance.score:.2f}" for each in shown[:_EXPLAINED])

@@ -31,8 +31,7 @@ from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.document_writer import WRITE_TRIES
-from orchestra_mem.tiers.session_place import SessionPlace
-from orchestra_mem.tiers.session_summary import note_closing, summarise_session
+from orchestra_mem.tiers.session_ending import SessionPlace, note_closing, summarise_session
 from orchestra_mem.types import (
     DocumentFault,
     FileState,

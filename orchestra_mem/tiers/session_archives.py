@@ -13,7 +13,7 @@ from orchestra_mem.core.documents.session_document import finished
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger
-from orchestra_mem.tiers.audit import AuditTrail
+from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 

@@ -73,7 +73,7 @@ class WorkPlan:
             remarks[number] = (*remarks.get(number, ()), notice.text)
         state = newest[-1].id, self._shown, remarks
         if self._seen is None or self._seen[0] != state:
-            from orchestra_mem.tiers.work_overview import Overview
+            from orchestra_mem.tiers.work_plan_sync import Overview
 
             self._seen = state, Overview(self.tracker, self._shown, remarks).view()
         return self._seen[1]
@@ -169,7 +169,7 @@ class WorkPlan:
 
         One whose line was taken out counts as open: the line may come back from a text that never had its number.
         """
-        from orchestra_mem.tiers.work_edits import TAKEN_OUT
+        from orchestra_mem.tiers.work_plan_sync import TAKEN_OUT
 
         events = self.tracker.events(limit=_LOOKED_BACK)
         taken_out = {event.item: event.reason == TAKEN_OUT for event in events if event.field == "status"}
@@ -194,7 +194,7 @@ class WorkPlan:
             self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
         from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
-        from orchestra_mem.tiers.work_edits import WorkEditor
+        from orchestra_mem.tiers.work_plan_sync import WorkEditor
 
         edits = plan_edits(text.before, text.said, self._known)
         self._shown = _numbers(text.said)

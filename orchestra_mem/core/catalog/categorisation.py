@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from orchestra_mem.categorization_types import RULE_BASED, Categorization, Category
+from orchestra_mem.catalog_types import RULE_BASED, Categorization, Category
 from orchestra_mem.core.catalog.item_drafts import MAX_CONTENT_CHARS, Name, faults_of
 from orchestra_mem.core.prompts import fenced, object_schema
 from orchestra_mem.core.text import squeeze, stem, words
