@@ -19,8 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import load_settings, with_values
-from orchestra_mem.adapters.database.copying import copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
+from orchestra_mem.adapters.database.whole_database import copy_to_file
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling

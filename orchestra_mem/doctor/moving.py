@@ -8,8 +8,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.adapters.database.copying import Copied, copy_database
-from orchestra_mem.adapters.database.moved import empty_where_left, mark_moved, moved_words, take_mark_away
+from orchestra_mem.adapters.database.project_key import empty_where_left, mark_moved, moved_words, take_mark_away
+from orchestra_mem.adapters.database.whole_database import Copied, copy_database
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.errors import StorageError
@@ -86,6 +86,6 @@ def _words(home: Path, old: Settings, new: Settings) -> str:
 def _place(home: Path, settings: Settings) -> str:
     if (path := database_file(home, settings)) is not None:
         return f"{path} of {socket.gethostname()}"
-    from orchestra_mem.adapters.database.postgres import told_name
+    from orchestra_mem.adapters.database.postgres_dialect import told_name
 
     return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"

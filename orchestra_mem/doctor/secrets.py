@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
-from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
+from orchestra_mem.adapters.database.whole_database import rewrite, stored_texts
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import open_database, open_store

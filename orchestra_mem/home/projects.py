@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestra_mem.home.recurring import Recurring
     from orchestra_mem.home.side_by_side import ProjectsAnswer
     from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.retrieval.recommendations import Recommendations
+    from orchestra_mem.retrieval.passages import Recommendations
     from orchestra_mem.retrieval.search import Answer
 
 TIMEOUT_S = 10.0

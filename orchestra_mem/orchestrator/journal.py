@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
-from orchestra_mem.core.work.changes import told_changes
+from orchestra_mem.core.work.transitions import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
