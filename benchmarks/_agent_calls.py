@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from orchestra_mem import ItemFilter, OperationFilter, OrchestratorContextManager
 from orchestra_mem.catalog_types import CHUNK_PATTERN, ItemStatus, ItemType
-from orchestra_mem.core.catalog.item_json import read_draft
+from orchestra_mem.core.catalog.item_drafts import read_draft
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory

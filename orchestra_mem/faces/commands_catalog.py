@@ -133,7 +133,7 @@ def add(
         content=_text(text), type=item_type, ci_source=of, priority=priority,
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
-    from orchestra_mem.core.catalog.item_json import read_draft
+    from orchestra_mem.core.catalog.item_drafts import read_draft
 
     with _usage_faults():
         draft = read_draft(given, datetime.now(UTC))

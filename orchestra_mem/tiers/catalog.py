@@ -34,7 +34,7 @@ from orchestra_mem.tiers.catalog_reading import CatalogReader, Select
 from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.catalog.item_json import ItemDraft
+    from orchestra_mem.core.catalog.item_drafts import ItemDraft
     from orchestra_mem.settings import CatalogSettings
 
 _STRENGTHENED = 1  # by each second saying
@@ -97,7 +97,7 @@ class MemoryCatalog(CatalogReader):
             AccessDeniedError: this agent may not write there.
             StorageError: it could not be stored.
         """
-        from orchestra_mem.core.catalog.item_json import read_draft  # here, as pydantic is heavy
+        from orchestra_mem.core.catalog.item_drafts import read_draft  # here, as pydantic is heavy
 
         record = item_json(item) if isinstance(item, MemoryItem) else item
         return self.put(read_draft(record, self._clock()), agent=agent, author=author)
@@ -251,7 +251,7 @@ class MemoryCatalog(CatalogReader):
         return False
 
     def _changed(self, before: MemoryItem, changes: Mapping[str, object], author: Author) -> MemoryItem:
-        from orchestra_mem.core.catalog.item_json import read_draft
+        from orchestra_mem.core.catalog.item_drafts import read_draft
 
         kept = {name: value for name, value in item_json(before).items() if name in _KEPT}
         if "content" in changes:  # they are made anew, unless they are given
@@ -346,7 +346,7 @@ class MemoryCatalog(CatalogReader):
         Raises:
             InvalidItemError: with every fault.
         """
-        from orchestra_mem.core.catalog.item_json import read_catalog
+        from orchestra_mem.core.catalog.item_drafts import read_catalog
 
         whose, drafts = read_catalog(document, self._clock())
         self._check_write(agent, "import", *(draft.ci_source or whose for draft in drafts))

@@ -33,7 +33,7 @@ class OrchestrationObservations:
         Raises:
             StorageError: it could not be stored.
         """
-        from orchestra_mem.core.catalog.item_json import ItemDraft  # here, as pydantic is heavy
+        from orchestra_mem.core.catalog.item_drafts import ItemDraft  # here, as pydantic is heavy
 
         strict = self._catalog.access.strict
         draft = ItemDraft(

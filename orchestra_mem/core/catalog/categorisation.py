@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from orchestra_mem.categorization_types import RULE_BASED, Categorization, Category
-from orchestra_mem.core.catalog.item_json import MAX_CONTENT_CHARS, Name, faults_of
+from orchestra_mem.core.catalog.item_drafts import MAX_CONTENT_CHARS, Name, faults_of
 from orchestra_mem.core.prompts import fenced, object_schema
 from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.errors import InvalidItemError, ModelError

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from orchestra_mem.catalog_types import Exchange, ItemType, MemoryItem
-from orchestra_mem.core.catalog.item_json import ItemDraft, first_priority
+from orchestra_mem.core.catalog.item_drafts import ItemDraft
+from orchestra_mem.core.catalog.item_json import first_priority
 from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.text import split_sentences, squeeze

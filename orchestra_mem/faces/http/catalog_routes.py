@@ -16,7 +16,7 @@ from orchestra_mem.catalog_types import (
     ItemType,
     MemoryItem,
 )
-from orchestra_mem.core.catalog.item_json import ItemDraft
+from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError, NotFoundError
 from orchestra_mem.faces.http.answer_schemas import Shape
 from orchestra_mem.faces.http.callers import Asker, OwnMemory
