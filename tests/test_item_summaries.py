@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.catalog_types import AuditFilter
-from orchestra_mem.core.catalog.item_summaries import marked_summary
+from orchestra_mem.compression.refiner import marked_summary
 from orchestra_mem.core.catalog.tags import create_summary, word_count
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage

@@ -34,7 +34,7 @@ from benchmarks._dialogues import is_unread, load_dialogues
 from benchmarks._facts import NO_FACT, Pair, Record, load_pairs, load_records, meets, operation_of, operations_of
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
-from orchestra_mem.core.facts.features import COLUMNS, Sentence, column_of, features_of
+from orchestra_mem.core.facts.classifier import COLUMNS, Sentence, column_of, features_of
 from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
 from orchestra_mem.core.facts.superseding import HOLDING, pair_features, topic_of

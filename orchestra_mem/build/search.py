@@ -16,7 +16,7 @@ from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
-from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder
+from orchestra_mem.retrieval.index_worker import Guard, GuardedEmbedder
 from orchestra_mem.retrieval.indexer import Indexer, Memories
 from orchestra_mem.retrieval.search import MemorySearch
 from orchestra_mem.search_types import Embedder

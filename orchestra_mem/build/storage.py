@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
-from orchestra_mem.adapters.database.moved import moved_words
+from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability

@@ -308,9 +308,8 @@ class Wiring:
         # Here, as without a model few programs need them.
         from orchestra_mem.compression.compressor import MemoryCompressor
         from orchestra_mem.compression.fact_reader import FactReader
-        from orchestra_mem.compression.item_summarizer import ItemSummarizer
         from orchestra_mem.compression.jobs import BackgroundWork
-        from orchestra_mem.compression.refiner import SummaryRefiner
+        from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner
 
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         compressor = MemoryCompressor(

@@ -1,4 +1,7 @@
-"""Betters a summary of the ledger with a model; the draft waits for an epoch's border."""
+"""Better summaries with a model: those of the ledger, whose drafts wait for an epoch's border, and those of items.
+
+An item's summary is made of its own sentences, word for word, in its order, under the check that other summaries have.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,104 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
+from orchestra_mem.catalog_types import CatalogStore, ItemStatus, MemoryItem
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
-from orchestra_mem.compression.timeouts import never
+from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
+from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import Draft, Material
+from orchestra_mem.core.summaries.drafts import Draft, Material, check
+from orchestra_mem.core.summaries.extractive import Passage
+from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.episodic import section_material
 from orchestra_mem.tiers.session_compaction import read_source, told_now
 from orchestra_mem.tiers.session_ending import NOTED, with_lines
 from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
+
+
+def marked_summary(
+    material: Material, base: Draft, lines: Sequence[Passage], counter: TokenCounter, max_words: int
+) -> Draft | None:
+    """Make a summary of must-keeps, the lines that a model has marked, and the extract's sentences, as many as fit.
+
+    Args:
+        material: the item's text and its must-keeps: they come first, and are not lost where all of them fit.
+        base: the extract.
+        lines: checked ones, the most wanted first.
+        counter: counts tokens.
+        max_words: how long it may be.
+
+    Returns:
+        None where no line that is new to the extract fits, or the check rejects the summary.
+    """
+    whole, extract = squeeze(material.source_text), squeeze(base.text)
+    marked = [squeeze(line.text) for line in lines]
+    if word_count(" ".join(squeeze(fact.text) for fact in material.facts)) > max_words:
+        material = replace(material, facts=())
+    wanted = [*(squeeze(fact.text) for fact in material.facts), *marked, *map(squeeze, split_sentences(base.text))]
+    chosen: list[str] = []
+    for sentence in wanted:
+        more = [*(each for each in chosen if each not in sentence), sentence]
+        known = any(sentence in each for each in chosen)
+        if sentence in whole and not known and word_count(" ".join(more)) <= max_words:
+            chosen = more
+    if not any(line in chosen and line not in extract for line in marked):
+        return None
+    draft = check(material, " ".join(sorted(chosen, key=whole.find)), counter)
+    return draft if draft.passed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSummarizer:
+    """Has a model mark what an item's summary should say; what extraction made stands where that does not succeed."""
+
+    compressor: MemoryCompressor
+    catalog: MemoryCatalog
+    store: CatalogStore
+    counter: TokenCounter
+    max_words: int
+
+    def may_better(self, item: MemoryItem) -> bool:
+        """Tell whether an item is longer than its summary, and that is none that somebody gave or a model bettered."""
+        is_extract = item.summary_method == EXTRACTIVE and item.summary_tokens < item.tokens
+        return is_extract and item.status is ItemStatus.LIVE
+
+    def improve(self, number: int, *, cancelled: Callable[[], bool]) -> Compressed | None:
+        """Let the model better the summary of an item; None where it stays as it is.
+
+        Raises:
+            InterruptedGenerationError: `cancelled` said so, or the item was changed meanwhile.
+        """
+        item = next(filter(self.may_better, self.store.by_number([number])), None)
+        if item is None:
+            return None
+        material = _material(item)
+        base = Draft(text=item.summary, tokens=item.summary_tokens, source_tokens=item.tokens)
+        done = self.compressor.improve(
+            material,
+            base,
+            target_tokens=item.summary_tokens + self.max_words,
+            content="item",
+            subject=f"M{number}",
+            cancelled=cancelled,
+            merge=lambda lines: marked_summary(material, base, lines, self.counter, self.max_words),
+        )
+        if done.verdict.good and not self.catalog.better_summary(item, done.text, done.method):
+            raise InterruptedGenerationError  # nothing failed: the job waits, and looks at what the item says now
+        return done
+
+
+def _material(item: MemoryItem) -> Material:
+    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
+    from orchestra_mem.core.facts.extraction import find_in_text
+
+    paragraphs = [Passage(key=place, text=text) for place, text in enumerate(item.content.split("\n\n"), 1)]
+    facts = find_in_text(item.content, operation=item.number, timestamp=item.timestamp)
+    return Material.of_passages(paragraphs, item.tokens, facts)
+
 
 HIGHER, DOCUMENT = "summaries", "document"
 # Prose fills the size of a short form with extracts: so much larger may it be with a model's lines in it.

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.compressed import Compressed
     from orchestra_mem.compression.compressor import MemoryCompressor
-    from orchestra_mem.compression.item_summarizer import ItemSummarizer
     from orchestra_mem.compression.jobs import BackgroundWork
-    from orchestra_mem.compression.refiner import SummaryRefiner
+    from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.tiers.session_compaction import Refreshed
 

@@ -20,9 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import load_settings, with_values
-from orchestra_mem.adapters.database.copying import Copied, copy_database, copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.moved import empty_where_left, mark_moved, moved_words, take_mark_away
+from orchestra_mem.adapters.database.project_key import empty_where_left, mark_moved, moved_words, take_mark_away
+from orchestra_mem.adapters.database.whole_database import Copied, copy_database, copy_to_file
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
@@ -353,6 +353,6 @@ def _words(home: Path, old: Settings, new: Settings) -> str:
 def _place(home: Path, settings: Settings) -> str:
     if (path := database_file(home, settings)) is not None:
         return f"{path} of {socket.gethostname()}"
-    from orchestra_mem.adapters.database.postgres import told_name
+    from orchestra_mem.adapters.database.postgres_dialect import told_name
 
     return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"

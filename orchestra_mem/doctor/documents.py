@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
-from orchestra_mem.adapters.database.rewriting import rewrite, stored_texts
+from orchestra_mem.adapters.database.whole_database import rewrite, stored_texts
 from orchestra_mem.adapters.files import DocumentReader, FileDocumentStore, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME

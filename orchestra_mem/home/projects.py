@@ -16,7 +16,7 @@ from orchestra_mem.tiers.shared_decisions import NO_HOME
 if TYPE_CHECKING:
     from orchestra_mem.home.side_by_side import ProjectsAnswer, Recurring
     from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.retrieval.recommendations import Recommendations
+    from orchestra_mem.retrieval.passages import Recommendations
     from orchestra_mem.retrieval.search import Answer
 
 TIMEOUT_S = 10.0

@@ -18,7 +18,7 @@ from orchestra_mem.adapters.home import ListedProject, has_memory
 from orchestra_mem.build import wire
 from orchestra_mem.core.search.responses import difference
 from orchestra_mem.errors import AccessDeniedError, StorageError
-from orchestra_mem.retrieval.recommendations import Recommendation, Recommendations
+from orchestra_mem.retrieval.passages import Recommendation, Recommendations
 from orchestra_mem.retrieval.search import Answer
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import MustKeep

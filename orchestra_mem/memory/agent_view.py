@@ -21,7 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilt
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
-    from orchestra_mem.retrieval.recommendations import Recommendations
+    from orchestra_mem.retrieval.passages import Recommendations
     from orchestra_mem.retrieval.retriever import RetrievedContext
     from orchestra_mem.retrieval.search import Answer
 

@@ -13,7 +13,7 @@ from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.retrieval.recommendations import Recommendations
+from orchestra_mem.retrieval.passages import Recommendations
 from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
 from orchestra_mem.tiers.catalog_learning import ORCHESTRATION, reference
 from orchestra_mem.types import Json, MustKeep, Operation

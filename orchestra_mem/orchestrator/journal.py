@@ -11,7 +11,7 @@ from typing import Any
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
-from orchestra_mem.core.work.changes import told_changes
+from orchestra_mem.core.work.transitions import told_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager

@@ -14,8 +14,7 @@ from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.retrieval.passages import PassageRetriever
-from orchestra_mem.retrieval.recommendations import Recommendations, recommend
+from orchestra_mem.retrieval.passages import PassageRetriever, Recommendations, recommend
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings

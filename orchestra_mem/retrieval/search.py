@@ -22,8 +22,7 @@ from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.retrieval.guarded_embedder import Guard
-from orchestra_mem.retrieval.index_worker import IndexWorker
+from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
     EVERYTHING,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestra_mem.core.catalog.scoring import Figures, TagTable
+    from orchestra_mem.core.catalog.packing import Figures, TagTable
     from orchestra_mem.settings import CatalogSettings
 
     _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
@@ -291,8 +291,7 @@ class CatalogSelector:
             ValueError: the budget is negative.
         """
         # Here, as NumPy is heavy: to import the package must stay quick.
-        from orchestra_mem.core.catalog.packing import lay_out, pack
-        from orchestra_mem.core.catalog.scoring import relevance_of
+        from orchestra_mem.core.catalog.packing import lay_out, pack, relevance_of
 
         most = self.settings.max_injection_tokens
         budget = most if max_tokens is None else min(max_tokens, most)
@@ -315,7 +314,7 @@ class CatalogSelector:
         """The figures of what an agent may see, best first, their scores' parts (4, n), and how many all are."""
         import numpy as np
 
-        from orchestra_mem.core.catalog.scoring import Figures, microseconds, score
+        from orchestra_mem.core.catalog.packing import Figures, microseconds, score
 
         allowed = self.access.readable(agent)
         agents = self.store.agents() if allowed is None else sorted(allowed)
@@ -351,7 +350,7 @@ class CatalogSelector:
     def _read(self, agent: str, last: int, known: _Known | None) -> _Known:
         import numpy as np
 
-        from orchestra_mem.core.catalog.scoring import Figures, TagTable
+        from orchestra_mem.core.catalog.packing import Figures, TagTable
 
         columns = np.array(self.store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
         changed = columns[:, 0]

@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
-from orchestra_mem.core.work.changes import NOTE, NetChange, net_changes, taken_back
-from orchestra_mem.core.work.transitions import check_transition, with_status
+from orchestra_mem.core.work.transitions import NOTE, NetChange, check_transition, net_changes, taken_back, with_status
 from orchestra_mem.core.work.wording import (
     checked_priority,
     checked_rank,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.core.work.changes import CREATED, changed_fields
-from orchestra_mem.core.work.transitions import circle
+from orchestra_mem.core.work.transitions import CREATED, changed_fields, circle
 from orchestra_mem.core.work.wording import NAMED_AT_MOST, a, arrows, either, listed
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError
 from orchestra_mem.types import Author

@@ -11,8 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.alignment import reordered
-from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
-from orchestra_mem.core.work.transitions import check_transition, circle, with_status
+from orchestra_mem.core.work.transitions import (
+    changed_fields,
+    check_transition,
+    circle,
+    field_text,
+    net_changes,
+    taken_back,
+    with_field,
+    with_status,
+)
 from orchestra_mem.core.work.wording import (
     MAX_TITLE_CHARS,
     checked_priority,

@@ -16,7 +16,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
 from orchestra_mem.doctor.documents import inspect_index
 from orchestra_mem.hooks import hookimpl
-from orchestra_mem.retrieval.guarded_embedder import Guard
+from orchestra_mem.retrieval.index_worker import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server, serving

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from orchestra_mem.adapters.database import Database, SqlWorkStore
-from orchestra_mem.core.work.changes import CREATED, NOTE, field_text, net_changes, with_field
+from orchestra_mem.core.work.transitions import CREATED, NOTE, field_text, net_changes, with_field
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.rows import Table, limit_of, matching
-from orchestra_mem.adapters.database.statements import Stored
+from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.catalog_types import (
     MAX_ATTEMPTS,
     AuditEntry,

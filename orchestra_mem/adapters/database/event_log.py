@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 
-from orchestra_mem.adapters.database.rows import Table, limit_of, matching
-from orchestra_mem.adapters.database.statements import Stored
+from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh

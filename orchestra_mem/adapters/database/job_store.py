@@ -8,8 +8,7 @@ from datetime import datetime
 
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.ledger import SqlLedger, details_of
-from orchestra_mem.adapters.database.rows import Table, limit_of, matching
-from orchestra_mem.adapters.database.statements import SqlDatabase, Stored
+from orchestra_mem.adapters.database.statements import SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
 from orchestra_mem.types import Summary
 

@@ -12,8 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
-from orchestra_mem.adapters.database.rows import Table, limit_of, matching
-from orchestra_mem.adapters.database.statements import Stored
+from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import (
     MustKeep,

@@ -17,15 +17,27 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.postgres_dialect import TABLES, preparation, schema_statements
+from orchestra_mem.adapters.database.postgres_dialect import (
+    TABLES,
+    ServerConnection,
+    configure,
+    preparation,
+    schema_statements,
+    told_name,
+)
 from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
-from orchestra_mem.adapters.database.postgres_values import ServerConnection, configure
-from orchestra_mem.adapters.database.rows import Values, bound
-from orchestra_mem.adapters.database.statements import Connection, SqlDatabase, Written, columns_of, written
+from orchestra_mem.adapters.database.statements import (
+    Connection,
+    SqlDatabase,
+    Values,
+    Written,
+    bound,
+    columns_of,
+    written,
+)
 from orchestra_mem.errors import (
     ClosedError,
     LockTimeoutError,
@@ -365,22 +377,6 @@ _TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM
 # Each statement sees what was committed before it, whatever the server's own setting is.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
-
-
-def told_name(url: str) -> str:
-    """Return the server and the database, without user and password.
-
-    Raises:
-        StorageError: it is no address; why is not said, as that may show a password.
-    """
-    try:
-        given = conninfo_to_dict(url)
-    except psycopg.Error:
-        raise StorageError(
-            "storage.url is no address that PostgreSQL reads: see that special characters are written as %40 and so "
-            "on, and that its parameters are libpq's"
-        ) from None
-    return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
 
 
 def _check(connection: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:

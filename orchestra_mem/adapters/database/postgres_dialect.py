@@ -1,12 +1,20 @@
-"""Read SQLite's statements and schema as PostgreSQL's: what differs is little, and is all here."""
+"""Speak to a PostgreSQL server in SQLite's statements, schema and values: what differs is little, and is all here."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.string import StrDumperUnknown, TextLoader
 
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
+from orchestra_mem.errors import StorageError
 
 # What SQLite has as functions of its own.
 _PREPARATION: tuple[str, ...] = (
@@ -88,3 +96,75 @@ def as_postgres(query: str) -> str:
         return "%s" if match[0] == "?" else match[0].replace("%", "%%")
 
     return _PARTS.sub(placed, query)
+
+
+# PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
+_MARK = "\U00100000"
+
+
+class _TextDumper(StrDumperUnknown):
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace(_MARK, f"{_MARK}1").replace("\x00", f"{_MARK}0"))
+
+
+class _TextLoader(TextLoader):
+    def load(self, data: Buffer) -> str:
+        text = str(super().load(data))
+        return text.replace(f"{_MARK}0", "\x00").replace(f"{_MARK}1", _MARK) if _MARK in text else text
+
+
+class _TruthDumper(Dumper):
+    """Truth values stand where numbers do."""
+
+    oid = psycopg.adapters.types["int8"].oid
+
+    def dump(self, obj: bool) -> Buffer | None:
+        return b"1" if obj else b"0"
+
+
+class _WholeNumber(Loader):
+    """Sums of whole numbers are numerics there."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text else int(text)
+
+
+class ServerConnection:
+    """A connection that takes SQLite's statements and values."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, query: str, values: Any = (), /) -> psycopg.Cursor[Any]:
+        """Run a statement."""
+        return self._connection.execute(as_postgres(query), values)
+
+    def executemany(self, query: str, rows: Iterable[Any], /) -> None:
+        """Run a statement for each of several rows."""
+        self._connection.cursor().executemany(as_postgres(query), rows)
+
+
+def configure(connection: psycopg.Connection[Any]) -> None:
+    """Have a connection take and give values as SQLite does."""
+    adapters = connection.adapters
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(bool, _TruthDumper)
+    adapters.register_loader("text", _TextLoader)
+    adapters.register_loader("numeric", _WholeNumber)
+
+
+def told_name(url: str) -> str:
+    """Return the server and the database, without user and password.
+
+    Raises:
+        StorageError: it is no address; why is not said, as that may show a password.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise StorageError(
+            "storage.url is no address that PostgreSQL reads: see that special characters are written as %40 and so "
+            "on, and that its parameters are libpq's"
+        ) from None
+    return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.adapters.database.rows import Table
-from orchestra_mem.adapters.database.statements import Stored
+from orchestra_mem.adapters.database.statements import Stored, Table
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import SharedFile
 

@@ -10,8 +10,7 @@ from datetime import datetime
 from itertools import product
 from typing import TypeAlias
 
-from orchestra_mem.adapters.database.rows import Table, limit_of, matching
-from orchestra_mem.adapters.database.statements import Connection, Stored
+from orchestra_mem.adapters.database.statements import Connection, Stored, Table, limit_of, matching
 from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus

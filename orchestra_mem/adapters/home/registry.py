@@ -1,6 +1,8 @@
 """The registry of projects: one small file for each folder, replaced as a whole, so that nobody waits for anybody.
 
 What a file says comes from the project, so that one that is lost or broken is made anew when that is opened.
+
+The place of the home is told here too.
 """
 
 from __future__ import annotations
@@ -12,13 +14,35 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from orchestra_mem.errors import StorageError, storage_error
+
+HOME_VARIABLE = "ORCHESTRA_MEM_HOME"
+
+
+def home_folder(environ: Mapping[str, str]) -> Path | None:
+    """Name the home folder, whether it is there or not; None where the user wants none, or has no folder at all.
+
+    The variable `ORCHESTRA_MEM_HOME` names it, or is `off`; unset or empty, it is in the user's data folder.
+    Where it is no full path, `StorageError` says so.
+    """
+    given = environ.get(HOME_VARIABLE, "").strip()
+    if given == "off":
+        return None
+    if given:
+        if not (folder := Path(os.path.expanduser(given))).is_absolute():
+            raise StorageError(f"{HOME_VARIABLE} is {given}, another home in each folder: give a full path, or off")
+        return folder
+    import platformdirs  # takes milliseconds to load
+
+    found = platformdirs.user_data_path("orchestra-mem", appauthor=False)
+    return found if found.is_absolute() else None
+
 
 logger = logging.getLogger(__name__)
 

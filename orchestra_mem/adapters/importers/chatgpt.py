@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from orchestra_mem.adapters.importers.json_lines import time_or
-from orchestra_mem.adapters.importers.source_file import SourceFile, digest, kind_of, text_or
+from orchestra_mem.adapters.importers.source_file import SourceFile, digest, kind_of, text_or, time_or
 from orchestra_mem.core.histories import HistoryOperation
 from orchestra_mem.types import Json
 

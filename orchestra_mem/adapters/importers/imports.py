@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from orchestra_mem.adapters.importers.chatgpt import CONVERSATIONS, holds_conversations, read_export
-from orchestra_mem.adapters.importers.notes import RULE_FILES, read_note
 from orchestra_mem.adapters.importers.source_file import Reader, SourceFile
-from orchestra_mem.adapters.importers.transcripts import agent_of, read_transcript
+from orchestra_mem.adapters.importers.transcripts import RULE_FILES, agent_of, read_note, read_transcript
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.llama.ending import Held, Stop, running
-from orchestra_mem.adapters.llama.library import LoadedModel
+from orchestra_mem.adapters.llama.library import GgufVocabulary, LoadedModel
 from orchestra_mem.adapters.llama.trial import require_room
-from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
 from orchestra_mem.core.search.late_interaction import unit
 from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index import chunks as stored
 from orchestra_mem.adapters.search_index import keyword
-from orchestra_mem.adapters.search_index.columns import (
+from orchestra_mem.adapters.search_index.chunks import (
     NO_ITEM,
     RECORD,
     TIER_NUMBERS,

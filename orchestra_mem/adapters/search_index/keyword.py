@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.adapters.search_index.columns import Columns, damaged, encode
+from orchestra_mem.adapters.search_index.chunks import Columns, damaged, encode
 from orchestra_mem.search_types import Ids, IndexedText, Ranking
 
 COLUMN_WEIGHTS = {"title": 3, "heading": 2, "identifiers": 2, "body": 1}

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestra_mem.adapters.search_index import keyword
-from orchestra_mem.adapters.search_index.columns import Columns, clear_vectors, damaged
+from orchestra_mem.adapters.search_index.chunks import Columns, clear_vectors, damaged
 from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way, quick_check
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import (

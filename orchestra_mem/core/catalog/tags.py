@@ -49,8 +49,7 @@ def extract_keywords(text: str) -> tuple[str, ...]:
 def _rarity(key: str) -> float:
     """How telling a stem is, by how few of the sentences that taught the facts' classifier have it, in any language."""
     # Here, as NumPy is heavy: to import the package must stay quick.
-    from orchestra_mem.core.facts.classifier import load_table
-    from orchestra_mem.core.facts.features import column_of
+    from orchestra_mem.core.facts.classifier import column_of, load_table
 
     return float(load_table().rarity[column_of(key)]) - _COMMON
 

@@ -18,17 +18,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.context.filling import PartFill, count_piece, largest_fit, placed, shown_reason
 from orchestra_mem.core.context.items import (
     DEFAULT_SHARES,
     EPOCH_PARTS,
     STABLE_PARTS,
     Item,
     Part,
+    PartFill,
     PartRoom,
     Placement,
     border_line,
+    count_piece,
+    largest_fit,
     neutralise,
+    placed,
+    shown_reason,
 )
 from orchestra_mem.ports import TokenCounter
 

@@ -10,8 +10,17 @@ from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.continuity import TurnWindow
-from orchestra_mem.core.context.filling import PartFill, largest_fit, placed
-from orchestra_mem.core.context.items import Item, Part, PartRoom, Placement, border_line, operation_key
+from orchestra_mem.core.context.items import (
+    Item,
+    Part,
+    PartFill,
+    PartRoom,
+    Placement,
+    border_line,
+    largest_fit,
+    operation_key,
+    placed,
+)
 from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import to_object

@@ -5,20 +5,156 @@ of `weights`), and `classes` (the kinds, `none` first). Column 0 tells whether a
 kinds which kind it is if it is one; the two behind the classes tell whether it takes something back, and whether it
 says that something is mended. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias`
 weigh two facts, see `superseding`.
+
+Other linear models share the n-grams: which columns of the weights each sentence adds up.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.facts.features import Features, Sentence, features_of
 from orchestra_mem.types import MustKeepKind
+
+BITS = 18
+COLUMNS = 1 << BITS
+_CHARACTERS = (2, 3, 4)
+_MAX_CHARS = 400
+_BEGIN, _END = "\x02", "\x03"
+_BLANKS = re.compile(r"\s+")
+_DIGITS = re.compile(r"\d+")
+_MASKED = re.compile("x{2,}")  # a code span or a quotation, whatever its length
+
+# Odd, so that it has an inverse modulo 2**64: the hash of a word does not depend on where it stands.
+_BASE = 0x9E3779B97F4A7C15
+_BASE_INVERSE = pow(_BASE, -1, 1 << 64)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A sentence to be classified.
+
+    `circumstances` are what is known beside its words, as short labels (`voice=commit`); `heading` is the heading that
+    it stands under, "" where there is none.
+    """
+
+    text: str
+    circumstances: tuple[str, ...] = ()
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Sparse rows: `values` float32 in `columns` of `rows`, all of one length, rows ascending within each family."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.float32]
+    count: int
+
+
+@lru_cache(maxsize=8_192)
+def column_of(word: str) -> int:
+    """Return the column of a word taken by itself, as the rarity of words is stored."""
+    return crc32(word.encode("utf-8", "replace")) & (COLUMNS - 1)
+
+
+def features_of(sentences: Sequence[Sentence]) -> Features:
+    """Hash sentences into columns from 0 to `COLUMNS` - 1; each family of n-grams of a row has the Euclidean norm 1."""
+    texts = [_plain(sentence.text) for sentence in sentences]
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), dtype="<u4").astype(np.uint64)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    row_of = np.repeat(np.arange(len(texts)), lengths)
+    families = (_words(codes, row_of), _characters(codes, row_of), _circumstances(sentences))
+    parts = []
+    for rows, hashes in families:
+        per_row = np.bincount(rows, minlength=len(texts))
+        parts.append((rows, hashes, (1.0 / np.sqrt(np.maximum(per_row, 1)))[rows]))
+    rows, hashes, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    columns = ((hashes * _MIX) >> np.uint64(64 - BITS)).astype(np.int64)
+    return Features(rows, columns, values.astype(np.float32), len(texts))
+
+
+def _plain(text: str) -> str:
+    flat = _DIGITS.sub("0", _MASKED.sub("x", _BLANKS.sub(" ", text.replace("’", "'")).strip().lower()))
+    return f"{_BEGIN}{flat[:_MAX_CHARS]}{_END}"
+
+
+def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """N-grams of characters that do not reach beyond their text."""
+    rows, hashes = [], []
+    base = np.uint64(_BASE)
+    for size in _CHARACTERS:
+        if len(codes) < size:
+            continue
+        end = len(codes) - size + 1
+        found = np.full(end, size, dtype=np.uint64)
+        for offset in range(size):
+            found = found * base + codes[offset : offset + end]
+        inside = row_of[:end] == row_of[size - 1 :]
+        rows.append(row_of[:end][inside])
+        hashes.append(found[inside])
+    return np.concatenate(rows), np.concatenate(hashes)
+
+
+def _words(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Words and pairs of neighbouring words; what begins and ends a text counts as a word."""
+    alone = _stands_alone(codes)
+    letters = _is_letter(codes) & ~alone
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], letters.view(np.int8), [0]))))
+    starts, ends = edges[::2], edges[1::2]
+    marks = np.flatnonzero((codes == ord(_BEGIN)) | (codes == ord(_END)) | alone)
+    starts, ends = np.concatenate((starts, marks)), np.concatenate((ends, marks + 1))
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    powers = _powers(_BASE, len(codes))
+    sums = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(codes * powers, dtype=np.uint64)))
+    words = (sums[ends] - sums[starts]) * _powers(_BASE_INVERSE, len(codes) + 1)[starts]
+    rows = row_of[starts]
+    pairs = words[:-1] * np.uint64(_BASE) + words[1:]
+    beside = rows[:-1] == rows[1:]
+    return np.concatenate((rows, rows[:-1][beside])), np.concatenate((words, pairs[beside] + np.uint64(1)))
+
+
+def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    rows, hashes = [], []
+    for number, sentence in enumerate(sentences):
+        headings = _BLANKS.split(sentence.heading.lower().strip(" #:*_-")) if sentence.heading else ()
+        for label in (*sentence.circumstances, *(f"heading={word.strip(':,.')}" for word in headings)):
+            rows.append(number)
+            hashes.append(crc32(label.encode("utf-8", "replace")) + (1 << 40))
+    return np.array(rows, dtype=np.int64), np.array(hashes, dtype=np.uint64)
+
+
+def _stands_alone(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Find the characters that count as a word each: those of scripts that put no blanks between words."""
+    return ((codes >= 0x3040) & (codes < 0xA000)) | ((codes >= 0xF900) & (codes < 0xFB00))
+
+
+def _is_letter(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    table = np.zeros(0xC0, dtype=bool)
+    for letter in "abcdefghijklmnopqrstuvwxyz0123456789'_":
+        table[ord(letter)] = True
+    # above are letters of all scripts, but for general and CJK punctuation
+    high = (codes >= 0xC0) & ~((codes >= 0x2000) & (codes < 0x2070)) & ~((codes >= 0x3000) & (codes < 0x3040))
+    high &= ~((codes >= 0xFF00) & (codes < 0xFF21))
+    return table[np.minimum(codes, 0xBF).astype(np.int64)] & (codes < 0xC0) | high
+
+
+def _powers(base: int, count: int) -> NDArray[np.uint64]:
+    powers = np.full(count, base, dtype=np.uint64)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers)
+
 
 _BATCH = 256  # sentences; a few hundred bytes for each of their n-grams are in memory at once
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from orchestra_mem.core.facts.features import Sentence
+from orchestra_mem.core.facts.classifier import Sentence
 from orchestra_mem.core.facts.prose import Field, Voice, masked, reads_as_prose, without_code
 from orchestra_mem.core.facts.safety import heading_kind
 from orchestra_mem.core.text import split_sentences

@@ -16,8 +16,7 @@ from functools import lru_cache
 from math import exp, log, log1p
 from operator import mul, ne
 
-from orchestra_mem.core.facts.classifier import load_table, signs_of
-from orchestra_mem.core.facts.features import column_of
+from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 

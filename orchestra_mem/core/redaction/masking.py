@@ -1,6 +1,8 @@
 """Placeholders in the place of secrets, in texts and JSON-like values: `[redacted:github-token:3f9a]`.
 
 The digits are of a digest with the project's key: equal secrets of a project look equal, elsewhere they say nothing.
+
+One pass over a text finds which of the many anchors stand in it.
 """
 
 from __future__ import annotations
@@ -13,12 +15,53 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
 from orchestra_mem.choices import RedactionChoice
-from orchestra_mem.core.redaction.anchors import Anchor, Anchors, small_letters, standing
-from orchestra_mem.core.redaction.detectors import DETECTORS, WALL, Detector, find_bot_tokens, has_bot_token, pattern_of
+from orchestra_mem.core.redaction.detectors import (
+    DETECTORS,
+    PERSONAL,
+    WALL,
+    Detector,
+    detector_of_names,
+    find_bot_tokens,
+    has_bot_token,
+    pattern_of,
+)
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
-from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
+
+Anchor = tuple[str, bool]
+"""A text that forms hold, and whether it stands in small letters for any case."""
+
+
+class Anchors:
+    """Anchors, compiled for the pass."""
+
+    def __init__(self, anchors: Iterable[Anchor]) -> None:
+        anchors = sorted(anchors)
+        self._everywhere = [each for each in anchors if not each[0]]
+        self._anchors = anchors[len(self._everywhere) :]
+        small = [text.lower().encode() for text, _ in self._anchors]
+        self._automaton = BytesAhoCorasick(small, implementation=Implementation.DFA)
+
+    def standing_in(self, text: str) -> list[Anchor]:
+        """Give the anchors that stand in a text, each once."""
+        small = small_letters(text).encode("utf-8", "surrogatepass")
+        numbers = {number for number, _, _ in self._automaton.find_matches_as_indexes(small, overlapping=True)}
+        return self._everywhere + standing((self._anchors[number] for number in numbers), text)
+
+
+def standing(anchors: Iterable[Anchor], text: str) -> list[Anchor]:
+    """Look for a few anchors one after the other; give those that stand in a text."""
+    small = small_letters(text)
+    return [(anchor, folded) for anchor, folded in anchors if anchor in (small if folded else text)]
+
+
+def small_letters(text: str) -> str:
+    """Write a text in small letters, each in its place; `İ` is the one that would become two."""
+    return text.replace("İ", "i").lower()
+
 
 _BOT = "discord-token"
 GROUPS = {

@@ -18,16 +18,18 @@ from hypothesis import strategies as st
 from benchmarks._secrets import FORMATS, fill, json_web_token, lookalikes, private_key, secrets
 from benchmarks.redaction import tally_texts
 from orchestra_mem.choices import RedactionChoice
-from orchestra_mem.core.redaction.anchors import Anchors, small_letters, standing
 from orchestra_mem.core.redaction.detectors import DETECTORS
+from orchestra_mem.core.redaction.detectors import PERSONAL as PERSONAL_FORMS
 from orchestra_mem.core.redaction.masking import (
     GROUPS,
+    Anchors,
     RedactionSettings,
     faults,
     redact,
     redact_value,
+    small_letters,
+    standing,
 )
-from orchestra_mem.core.redaction.personal import PERSONAL as PERSONAL_FORMS
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
 

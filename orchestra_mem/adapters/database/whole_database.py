@@ -1,8 +1,9 @@
-"""Copy all that one database keeps into another, and make sure of it row by row."""
+"""Go through all that a database keeps: copy it into another, or put other texts in the place of its own."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.errors import StorageError
+from orchestra_mem.serialize import dump_json
+from orchestra_mem.types import Json
 
 _AT_ONCE = 1_000
 # What is a database's own: which documents are copies of those that it has, and that the memory was moved away.
@@ -104,3 +107,74 @@ def _digested(rows: Iterator[tuple[Any, ...]], digest: hashlib._Hash) -> Iterato
     for row in rows:
         digest.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
         yield row
+
+
+Change = Callable[[Json], Json]
+
+# What tells texts that an editor may still have open: packed, and made again with the next write.
+_PACKED = "documents_left"
+_TAGS = "memory_tags"
+
+
+class StoredText(NamedTuple):
+    """A text of a table's row, as JSON where the column holds that; `place` names it for people."""
+
+    table: str
+    key: str
+    column: str
+    row: int | str
+    value: Json
+    is_json: bool
+
+    @property
+    def place(self) -> str:
+        """The table, the row and the column."""
+        return f"{self.table} {self.row}, {self.column}"
+
+
+def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
+    """Give every text of every table, row by row."""
+    for table, columns in database.tables().items():
+        key = next((name for name in ("number", "id", "name") if name in columns), None)
+        texts = [name for name, is_text in columns.items() if is_text]
+        if key is None or not texts:
+            continue
+        names = ", ".join(f'"{name}"' for name in (key, *texts))
+        for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
+            for column, value in zip(texts, values, strict=True):
+                if value:
+                    found, is_json = _parsed(value)
+                    yield StoredText(table, key, column, row, found, is_json)
+
+
+def rewrite(database: SqlDatabase, change: Change) -> int:
+    """Put the changed texts in the place of all, in one transaction; how many that were. Nothing of the old stays.
+
+    What editors may have opened before is forgotten with it: it is packed, and only serves to merge what they save.
+    """
+    count = 0
+    with database.transaction("redact") as connection:
+        for text in list(stored_texts(database)):
+            changed = change(text.value)
+            if changed != text.value:
+                stored = dump_json(changed) if text.is_json else changed
+                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ?'
+                connection.execute(query, (stored, text.row))
+                count += 1
+        for (tag,) in connection.execute(f"SELECT DISTINCT tag FROM {_TAGS}").fetchall():
+            if change(tag) != tag:
+                connection.execute(f"DELETE FROM {_TAGS} WHERE tag = ?", (tag,))
+        if count:
+            connection.execute(f"DELETE FROM {_PACKED}")
+    if count:
+        database.compact()
+    return count
+
+
+def _parsed(value: str) -> tuple[Json, bool]:
+    if value[:1] in '{["':
+        try:
+            return json.loads(value), True
+        except (ValueError, RecursionError):
+            pass
+    return value, False
