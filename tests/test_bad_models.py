@@ -207,17 +207,6 @@ def test_an_answer_that_the_ledger_cannot_take_is_an_error_of_the_models(
         ModelWithTimeout(model, timeout_s=9).ask([], max_tokens=9, schema={}, cancelled=lambda: False)
 
 
-def test_a_model_that_does_not_heed_an_interruption_is_left_to_itself() -> None:
-    """The foreground goes on after the grace."""
-    model = HangingModel()
-    patient = ModelWithTimeout(model, timeout_s=60, grace_s=0.1)
-    start = time.monotonic()
-    with pytest.raises(InterruptedGenerationError):
-        patient.ask([], max_tokens=9, schema={}, cancelled=lambda: bool(model.prompts))
-    assert time.monotonic() - start < 5
-    model.release()
-
-
 def test_a_real_poor_model_does_no_harm(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:
     """SmolLM2 135M: whatever it says, must-keeps stand, nothing is invented, and each line of the extracts stays."""
     llm = {"model_path": str(smollm_gguf), "threads": 1, "context_tokens": 2_048}

@@ -138,12 +138,6 @@ def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContext
     assert f"project_state/Statistics (project_state.md:{number}): " in memory.explain()
 
 
-def test_a_section_that_says_there_is_nothing_takes_no_room(memory: OrchestratorContextManager) -> None:
-    """The document says "None" to people; a model is not told what there is not."""
-    assert "## Backlog\n\n- None" in document(memory, DocumentName.WORK_PLAN).read_text(encoding="utf-8")
-    assert "Backlog" not in memory.get_orchestrator_context("x").render()
-
-
 @pytest.mark.parametrize("edit", ["every second line goes", "all lines are turned round"])
 def test_context_does_not_wait_for_a_long_documents_comparison(tmp_path: Path, edit: str) -> None:
     """In a running epoch, where it is compared with what it was; such an edit is shown anew, not told line by line."""

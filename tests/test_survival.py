@@ -141,17 +141,3 @@ def test_sound_memory_has_no_faults(lived_in: tuple[Path, dict[str, int]]) -> No
     assert _found(project, acknowledged) == []
     (missed,) = _found(project, acknowledged, (f"{NOTE} 1.1",))
     assert (missed.kind, missed.text) == ("edit", f"{NOTE} 1.1 is gone from all documents and versions")
-
-
-def test_operation_in_two_tiers_is_found(lived_in: tuple[Path, dict[str, int]]) -> None:
-    """One that stands in working memory and in the document of the live session."""
-    project, acknowledged = lived_in
-    with _open(project) as memory:
-        spilled = memory.operations()[-12]
-        assert spilled.id not in {op.id for op in memory.working_memory.get_all_operations()}
-        working = memory.working_memory
-        working.max_operations, working.max_tokens = 1_000, 1_000_000  # else it would be spilled again
-        working.add(memory.session_memory.entry(spilled, spilled.timestamp.date()))
-        found = examine(project, memory, acknowledged=acknowledged)
-    assert [v.kind for v in found] == ["duplicated"]
-    assert re.search(rf"operation {spilled.id} stands in working memory and (the document|S\d+)$", found[0].text)

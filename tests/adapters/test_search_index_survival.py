@@ -197,30 +197,6 @@ def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
             assert index.count() == 1
 
 
-def test_another_analysis_begins_the_index_anew(tmp_path: Path) -> None:
-    """So that texts and queries are always cut up alike."""
-    _filled(tmp_path)
-    with closing(DiskSearchIndex(tmp_path, analyse, analysis_version="2")) as index:
-        assert index.count() == 0
-        assert index.problems == (
-            f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
-        )
-
-
-def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
-    """By another process, as `rebuild` does: they ask and fill the new one."""
-    _filled(tmp_path)
-    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse)
-    before = other.identity
-    index.rebuild()
-    assert (index.count(), other.count()) == (0, 0)
-    assert other.identity == index.identity != before
-    other.add([_chunk("k1")])
-    assert index.count() == 1
-    index.close()
-    other.close()
-
-
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
     """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
     with closing(DiskSearchIndex(tmp_path, analyse)) as writer:

@@ -146,13 +146,3 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
         assert (state.progress(1).done, state.progress(1).total) == (50, 50)
         titles = {item.title for item in state.items(WorkFilter(parent=1))}
         assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
-
-
-def test_a_long_text_is_kept_and_found(database: SqlDatabase) -> None:
-    """A megabyte of it; what a whole new one says is found instead of the old."""
-    state = _state(database)
-    item = state.create(WorkKind.TASK, "Report", description="alpha " * 170_000 + "omega")
-    assert [found.id for found in state.items(WorkFilter(text="OMEGA"))] == [item.id]
-    state.change(item.id, description="beta")
-    assert state.items(WorkFilter(text="omega")) == []
-    assert state.events(item.id)[-1].before == item.description

@@ -16,7 +16,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
-from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
+from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary
 
@@ -185,18 +185,6 @@ def talk(count: int, *, start: int = 1) -> list[Source]:
     ]
 
 
-def test_a_summary_has_the_size_asked_for_and_passes_the_check() -> None:
-    """At a fifth of its source, nothing invented, nothing missing."""
-    sources = talk(40)
-    tokens = sum(s.tokens for s in sources)
-    draft = summarised(sources, (), tokens // 5)
-    assert draft.passed
-    assert draft.tokens == COUNTER.count(draft.text) <= tokens // 5 * 1.2
-    assert draft.tokens >= tokens // 5 * 0.6
-    assert draft.source_tokens == tokens
-    assert draft.invented == ()
-
-
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
     """Below the summary, in their order, whether or not there is room for anything else."""
     sources = talk(20)
@@ -283,22 +271,6 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
         assert quoted_names(merged.text) <= quoted_names(said)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "names"),
-    [
-        ([], ""),
-        ([3], "Kept: K3.\n"),
-        ([4, 3], "Kept: K3–K4.\n"),
-        ([9, 3, 5, 4], "Kept: K3–K5, K9.\n"),
-        (list(range(1, 25, 2)), "Kept: K1, K3, K5, K7, K9, K11, K13, K15, K17, K19, K21, K23.\n"),
-        (list(range(1, 2_002, 2)), "Kept: 1,001 facts between K1 and K2001.\n"),
-    ],
-)
-def test_facts_are_named_by_ranges(numbers: list[int], names: str) -> None:
-    """Neighbours as a range; of very many only the count and the ends."""
-    assert name_facts(numbers) == names
-
-
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=80))
 def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], body: str) -> None:
     """Put together they are the summary again."""
@@ -370,12 +342,3 @@ def test_what_stands_between_two_summaries_is_not_swallowed_by_their_merging() -
     taken = merges(standing, LIMITS)
     assert taken is not None
     assert [s.id for s in taken] == [2, 3]
-
-
-def test_sizes_shrink_with_the_document() -> None:
-    """A small window has small segments and summaries, and target, floor and level stay below its threshold."""
-    for threshold in (500, 1_000, 2_560, 40_000, 1_000_000):
-        bounds = limits(threshold)
-        assert bounds.floor + bounds.summary < bounds.target < threshold
-        assert bounds.summary < bounds.segment
-        assert bounds.segment <= 2_000

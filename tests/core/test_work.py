@@ -11,21 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.alignment import reordered
-from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
-from orchestra_mem.core.work.transitions import check_transition, circle, with_status
-from orchestra_mem.core.work.wording import (
-    MAX_TITLE_CHARS,
-    checked_priority,
-    checked_rank,
-    kept_text,
-    kept_title,
-    listed,
-    search_text,
-    search_words,
-)
+from orchestra_mem.core.work.changes import changed_fields, field_text, with_field
+from orchestra_mem.core.work.transitions import circle, with_status
+from orchestra_mem.core.work.wording import MAX_TITLE_CHARS, checked_priority, checked_rank, kept_text, kept_title
 from orchestra_mem.errors import InvalidChangeError
-from orchestra_mem.types import Author
-from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.work_types import OPEN_STATUSES, WorkItem, WorkKind, WorkStatus
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
@@ -38,15 +28,6 @@ def _item(number: int = 11, status: WorkStatus = WorkStatus.PENDING, **given_fie
 
 
 # Transitions
-
-
-def test_what_is_blocked_is_unblocked_before_it_is_started_or_finished() -> None:
-    """The message says so."""
-    with pytest.raises(InvalidChangeError) as caught:
-        check_transition(_item(status=WorkStatus.BLOCKED), WorkStatus.IN_PROGRESS)
-    assert str(caught.value) == (
-        'Story #11 "Sign up" is blocked and cannot become in progress; it can be unblocked, deferred or cancelled'
-    )
 
 
 @pytest.mark.parametrize(
@@ -119,13 +100,6 @@ def test_new_ranks_ascend_and_as_few_as_can_be_are_given(ranks: list[float]) -> 
     assert len(new) == len(ranks) - _longest_ascending(ranks)
 
 
-def test_ranks_are_given_anew_where_no_number_is_left() -> None:
-    """Between two neighbours among the floating-point numbers there is none."""
-    low = 1.0
-    high = 1.0000000000000002
-    assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
-
-
 def test_moving_to_the_same_place_again_and_again_keeps_the_order() -> None:
     """Far more often than a floating-point number has digits."""
     order = {name: float(place) for place, name in enumerate("abcd")}
@@ -161,30 +135,6 @@ def test_events_lead_from_one_state_of_an_item_to_another_and_back(one: WorkItem
     assert forth == other
     assert back == one
     assert len(changes) == sum(getattr(one, each.name) != getattr(other, each.name) for each in fields(WorkItem))
-
-
-def _event(field: str, before: str | None, after: str | None, item: int = 11) -> WorkEvent:
-    return WorkEvent(id=0, item=item, time=NOON, author=Author.MACHINE, field=field, before=before, after=after)
-
-
-def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
-    """What came to nothing and notes are left out; what was begun last comes first."""
-    found = net_changes([
-        _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
-        _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
-    ])  # fmt: skip
-    told = [(change.item, change.field, change.before, change.after) for change in found]
-    assert told == [(12, "title", "x", "y"), (11, "title", "a", "c")]
-
-
-def test_what_was_created_is_cancelled_once() -> None:
-    """In whatever state it has come to that may be; what is done may not."""
-    changes = net_changes([_event("created", None, "Sign up"), _event("status", "pending", "in progress")])
-    cancelled = taken_back(_item(status=WorkStatus.BLOCKED), changes, LATER)
-    assert (cancelled.status, cancelled.finished) == (WorkStatus.CANCELLED, LATER)
-    assert taken_back(cancelled, changes, NOON) == cancelled
-    with pytest.raises(InvalidChangeError, match="is done and cannot become cancelled; it can be reopened or put back"):
-        taken_back(_item(status=WorkStatus.DONE), changes, LATER)
 
 
 # Words
@@ -223,22 +173,6 @@ def test_a_title_fits_in_a_line() -> None:
     assert str(caught.value) == (
         "a title of 102,400 characters is too long, 500 are allowed; put the rest into the description"
     )
-
-
-@pytest.mark.parametrize(
-    ("said", "sought"),
-    [("Straße", "STRASSE"), ("Cafe\u0301 öffnen", "CAFÉ"), ("Ünlü ΣΊΣΥΦΟΣ", "σίσυφος"), ("ログイン画面", "イン")],
-)
-def test_words_are_found_in_any_case_and_script(said: str, sought: str) -> None:
-    """However their accents are written."""
-    assert all(word in search_text(said, "") for word in search_words(sought))
-
-
-def test_of_many_items_the_first_are_named() -> None:
-    """And that there are others."""
-    assert listed([_item(1)]) == 'Story #1 "Sign up" (pending)'
-    assert listed([_item(1), _item(2)]) == 'Story #1 "Sign up" (pending) and Story #2 "Sign up" (pending)'
-    assert listed([_item(number) for number in range(1, 8)]).endswith('Story #5 "Sign up" (pending) and others')
 
 
 def test_priorities_and_ranks_are_checked() -> None:

@@ -371,29 +371,6 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
     assert shelf.text(STATE) == _counted(2, session).replace(*mine[0]).replace(*mine[1])
 
 
-def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> None:
-    """And the next write brings it up to date."""
-    failing = [""]
-
-    def point(name: str) -> None:
-        if name == failing[0]:
-            raise OSError(28, "No space left on device")
-
-    shelf = Shelf(tmp_path)
-    shelf.machine("one\n")
-    shelf.store._tell = point
-    for name in ("version.write.before", "document.write.after", "document.rename.before"):
-        failing[0] = name
-        with pytest.raises(StorageError, match="No space left on device"):
-            shelf.machine("two\n")
-        assert shelf.text() == "one\n"
-    failing[0] = ""
-    assert shelf.machine("two\n")
-    assert shelf.text() == "two\n"
-    assert list(tmp_path.glob("memory/.*")) == []
-    shelf.database.close()
-
-
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
     """It is merged anew; of each there is a version of what was replaced, before any was."""
     shelf = Shelf(tmp_path)

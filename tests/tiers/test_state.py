@@ -21,14 +21,7 @@ from orchestra_mem.core.work.changes import CREATED, NOTE, field_text, net_chang
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import (
-    PARENT_KINDS,
-    WorkFilter,
-    WorkItem,
-    WorkKind,
-    WorkProgress,
-    WorkStatus,
-)
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 from tests.builders import cases
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)

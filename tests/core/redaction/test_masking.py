@@ -18,15 +18,9 @@ from hypothesis import strategies as st
 from benchmarks._secrets import FORMATS, fill, json_web_token, lookalikes, private_key, secrets
 from benchmarks.redaction import tally_texts
 from orchestra_mem.choices import RedactionChoice
-from orchestra_mem.core.redaction.anchors import Anchors, small_letters, standing
+from orchestra_mem.core.redaction.anchors import Anchors, standing
 from orchestra_mem.core.redaction.detectors import DETECTORS
-from orchestra_mem.core.redaction.masking import (
-    GROUPS,
-    RedactionSettings,
-    faults,
-    redact,
-    redact_value,
-)
+from orchestra_mem.core.redaction.masking import GROUPS, RedactionSettings, faults, redact, redact_value
 from orchestra_mem.core.redaction.personal import PERSONAL as PERSONAL_FORMS
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
@@ -252,12 +246,6 @@ def test_json_stays_json(text: str, name: str, ascii_only: bool) -> None:
     assert read.keys() == clean.keys() == value.keys()
     assert read["list"][1:] == clean["list"][1:] == [1, None]
     assert clean["list"][0] == masked(text)
-
-
-def test_small_letters_stand_where_the_large_stood() -> None:
-    """The forms that heed no case are looked for in a copy of equal length, for every character that there is."""
-    letters = "".join(map(chr, range(0x110000)))
-    assert len(small_letters(letters)) == len(letters)
 
 
 ANCHORS = {(anchor, each.folded) for each in (*DETECTORS, *PERSONAL_FORMS) for anchor in each.anchors.split("|")}
