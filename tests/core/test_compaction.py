@@ -16,7 +16,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
-from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part
+from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary
 
@@ -269,6 +269,22 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
     for target in range(10, 130, 5):
         merged = draft_of(Material.of_summaries(children), target_tokens=target, counter=COUNTER)
         assert quoted_names(merged.text) <= quoted_names(said)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "names"),
+    [
+        ([], ""),
+        ([3], "Kept: K3.\n"),
+        ([4, 3], "Kept: K3–K4.\n"),
+        ([9, 3, 5, 4], "Kept: K3–K5, K9.\n"),
+        (list(range(1, 25, 2)), "Kept: K1, K3, K5, K7, K9, K11, K13, K15, K17, K19, K21, K23.\n"),
+        (list(range(1, 2_002, 2)), "Kept: 1,001 facts between K1 and K2001.\n"),
+    ],
+)
+def test_facts_are_named_by_ranges(numbers: list[int], names: str) -> None:
+    """Neighbours as a range; of very many only the count and the ends."""
+    assert name_facts(numbers) == names
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=80))

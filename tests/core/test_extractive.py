@@ -119,6 +119,13 @@ def test_rarity_does_not_win_over_language() -> None:
     assert "qz" not in text
 
 
+def test_a_part_of_an_over_long_word_is_not_taken() -> None:
+    """No identifier that the source lacks: a word cut by the length of a sentence is left out."""
+    long_path = "/".join(["folder"] * 200)
+    found = extract([Passage(key=1, text=f"{long_path} holds the recordings of the orchestra")], budget=500)
+    assert _is_subsequence(words(_said_by(found)), words(f"{long_path} holds the recordings of the orchestra"))
+
+
 QUOTING = st.lists(
     st.sampled_from(['"', "'", "`", "“", "”", "«", "»", "’", " ", "a", "b.", "word", ":", ")", "\U0001f4ca "]),
     min_size=1,

@@ -120,6 +120,15 @@ def test_threads_lose_no_usage_and_cross_once() -> None:
     assert sorted(c.threshold for c in seen) == sorted(Threshold)
 
 
+@pytest.mark.parametrize("thresholds", [(0.0, 0.8, 0.9), (0.8, 0.7, 0.9), (0.7, 0.8, 0.8), (0.7, 0.8, 1.01)])
+def test_thresholds_must_ascend_within_the_window(thresholds: tuple[float, float, float]) -> None:
+    """Thresholds that do not ascend from over 0 to at most 1 are refused with their values."""
+    with pytest.raises(
+        ValueError, match=rf"warning {thresholds[0]}, refresh {thresholds[1]}, critical {thresholds[2]}"
+    ):
+        ContextWindowTracker(100, *thresholds)
+
+
 def test_sizes_that_make_no_sense_are_refused() -> None:
     """No window and negative usage are errors that name the value, and change nothing."""
     with pytest.raises(ValueError, match="max_tokens is 0"):

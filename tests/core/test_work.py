@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.work.changes import changed_fields, field_text, with_field
 from orchestra_mem.core.work.transitions import circle, with_status
-from orchestra_mem.core.work.wording import MAX_TITLE_CHARS, checked_priority, checked_rank, kept_text, kept_title
+from orchestra_mem.core.work.wording import (
+    MAX_TITLE_CHARS,
+    checked_priority,
+    checked_rank,
+    kept_text,
+    kept_title,
+)
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import OPEN_STATUSES, WorkItem, WorkKind, WorkStatus
 
@@ -98,6 +104,13 @@ def test_new_ranks_ascend_and_as_few_as_can_be_are_given(ranks: list[float]) -> 
     after = [new.get(position, rank) for position, rank in enumerate(ranks)]
     assert all(low < high for low, high in pairwise(after))
     assert len(new) == len(ranks) - _longest_ascending(ranks)
+
+
+def test_ranks_are_given_anew_where_no_number_is_left() -> None:
+    """Between two neighbours among the floating-point numbers there is none."""
+    low = 1.0
+    high = 1.0000000000000002
+    assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
 
 
 def test_moving_to_the_same_place_again_and_again_keeps_the_order() -> None:

@@ -278,6 +278,16 @@ def test_what_is_taken_out_of_a_restored_text_stays_away(memory: OrchestratorCon
         assert text.count(said) == 1, text
 
 
+@pytest.mark.parametrize("text", ["a\nb\n", "a\r\nb\r\n", "a\nb"])
+def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None:
+    """Where both wrote at one place, in the document's line ends, with or without a last one."""
+    person = text.replace("b", "mine")
+    left = text.replace("b", "theirs")
+    found = brought_forward(text, left, person)
+    assert found.split() == ["a", "mine", "theirs"]
+    assert ("\r" in found) == ("\r" in text)
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 @pytest.mark.parametrize("now", ["", "We decided to use oak, oiled twice."])
 def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_in_brief_by_now(

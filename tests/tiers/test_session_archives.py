@@ -128,6 +128,20 @@ def test_what_became_of_facts_later_makes_no_line_a_persons(tmp_path: Path, cloc
     assert _there(archives) == [False, False, True]
 
 
+def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> None:
+    """And an archive that somebody has taken away already is forgotten without a fault."""
+    archives = _three_sessions(tmp_path, clock)
+    archives[0].unlink()
+    archives[0].mkdir()
+    archives[1].unlink()
+    with _opened(tmp_path, clock, keep_days=1) as memory:
+        done = memory.clean_up()
+        assert (done.archives, done.archives_kept) == ((archives[1].name,), (archives[0].name,))
+        (entry,) = memory.audit(AuditFilter(call="remove_archive"))
+        assert entry.detail == f"{archives[1].name}, which was gone already"
+    assert archives[0].is_dir()
+
+
 def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
     """Its archives say the former name."""
     folder = tmp_path / "before"
