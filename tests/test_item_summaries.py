@@ -26,7 +26,7 @@ from orchestra_mem.testing import FaithfulModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import problems_of
 from tests.processes import python
-from tests.test_bad_models import BAD, _model
+from tests.test_bad_models import BAD, TELLING, _model
 
 CONFIG = {"compression": {"auto": False}}
 TALK = (
@@ -92,7 +92,7 @@ def test_what_is_given_of_an_item_in_short_is_the_better_summary(good: Orchestra
     assert TOLD in good.relevant("hinges", agent="ada", max_tokens=90).text
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", TELLING)
 def test_a_bad_model_leaves_the_extract(case: str, tmp_path: Path, clock: Clock) -> None:
     """Whatever it says or does."""
     with _open(tmp_path, clock, _model(case), llm={"timeout_s": 1}) as memory:

@@ -75,7 +75,7 @@ def test_cutting_long_text_changes_no_count() -> None:
     assert TIKTOKEN.count(one_line) == len(encode(one_line))
 
 
-@pytest.mark.parametrize("unit", ["a", " ", " \n", "漢", "🙂", "A1"])
+@pytest.mark.parametrize("unit", ["a", " \n", "漢"])
 @pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
 def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter, unit: str) -> None:
     """A million characters of anything, a letter behind them."""

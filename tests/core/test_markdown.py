@@ -165,7 +165,7 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize("line", cases("lines_to_repeat"))
-def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
+def test_a_long_text_is_cut_in_linear_time(line: str) -> None:
     """Twice the text takes about twice as long."""
 
     def cut(size: int) -> None:
@@ -173,4 +173,4 @@ def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
         assert join_blocks(split_blocks(text)) == text
         assert front_matter_fault(text) is not None or line != "text\n"
 
-    assert_linear(cut, 1_000_000)
+    assert_linear(cut, 300_000)
