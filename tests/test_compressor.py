@@ -16,7 +16,6 @@ from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
-from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import split_sentences
@@ -207,26 +206,6 @@ def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     asked = [prompt[-1].text for prompt in model.prompts]
     assert len(asked) <= len(set(asked)) + 1
     assert first <= set(asked)
-
-
-def test_an_interrupted_session_goes_on_where_it_was() -> None:
-    """Likewise, though an answer before the interruption was rejected; where its window is too small that is told."""
-    said: list[str] = []
-
-    def answer(messages: Sequence[Message]) -> str:
-        said.append(messages[-1].text)
-        return "no JSON" if len(said) <= 2 else json.dumps({key: [] for key in SESSION_KEYS})
-
-    made, material = compressor(ScriptedModel(answer)), _material(work(120))
-    with pytest.raises(InterruptedGenerationError):
-        made.session_notes(material, "", room_tokens=900, cancelled=lambda: len(said) >= 5)
-    first = said[2:4]
-    made.session_notes(material, "", room_tokens=900)
-    assert len(said) > 6
-    assert all(said.count(record) == 1 for record in first)
-    small = compressor(ScriptedModel("", context_tokens=300))
-    _, talk, verdict = small.session_notes(material, "", room_tokens=900)
-    assert (verdict, talk.fault) == (TrialVerdict.REJECTED, "the window of scripted is too small for a sentence")
 
 
 def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then() -> None:

@@ -98,6 +98,15 @@ def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
+def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
+    """Each is there once; one that is put again keeps the better place."""
+    for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
+        assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
+    taken = [job.subject for job in iter(lambda: take(queue), None)]
+    assert taken == ["S3", "S1", "S2"]
+    assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
+
+
 def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
     """What is more pressing gets in, what is not stays out."""
     assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
@@ -150,6 +159,18 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
     assert queue.due(LATER)
     taken = [job.subject for job in iter(lambda: take(queue), None)]
     assert taken == ["S1", "S2"]
+
+
+def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> None:
+    """At once, and it costs no attempt."""
+    queue.put("S1", priority=0, now=LATER, most=9)
+    assert take(queue) is not None
+    queue.resign("another")
+    assert take(queue) is None
+    queue.resign("me")
+    job = take(queue)
+    assert job is not None
+    assert job.attempts == 0
 
 
 # The worker

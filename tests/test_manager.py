@@ -283,25 +283,6 @@ def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, 
         assert_whole(two)
 
 
-def test_a_flush_by_one_ends_the_session_for_the_other(tmp_path: Path, clock: Clock) -> None:
-    """The other begins a new one with its next operation."""
-    with (
-        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
-        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
-    ):
-        record(one, 5)
-        record(two, 5, 6)
-        assert one.flush_session() is not None
-        assert two.get_stats()["working_memory"]["operation_count"] == 0  # type: ignore[index, call-overload]
-        assert two.flush_session() is None
-        record(two, 5, 11)
-        record(one, 1, 16)
-        assert [s.status for s in one.sessions()] == [SessionStatus.ARCHIVED, SessionStatus.ACTIVE]
-        assert_whole(one)
-        two.get_stats()
-        assert_whole(two)
-
-
 def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path, clock: Clock) -> None:
     """The operation is in the archive that the flush made; no live document of the ended session comes back."""
     flusher: list[OrchestratorContextManager] = []

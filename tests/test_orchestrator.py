@@ -282,18 +282,6 @@ def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> Non
     assert len(orchestrator.memory.query_recent_operations(limit=50)) == 12
 
 
-def test_long_sessions_refresh_and_go_on(tmp_path: Path) -> None:
-    """A hundred commands in a small window: refreshes happen, nothing is lost, and it still knows what "it" is."""
-    config = {"orchestrator": {"context_window": {"max_tokens": 8_192}}}
-    with open_memory(tmp_path, config=config, clock=_CLOCK) as memory, Orchestrator(memory) as orchestrator:
-        for number in range(1, 61):
-            _done(orchestrator, f"create a task called Part {number} of the long way", "start it")
-        assert memory.context_tracker.refresh_count > 0
-        assert len(memory.operations()) == 120
-        assert orchestrator.tracker.item(60).status is WorkStatus.IN_PROGRESS
-        assert "#60" in _done(orchestrator, "what did we just do?")
-
-
 # With a model
 
 

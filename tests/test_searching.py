@@ -113,18 +113,6 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     assert f"op {number}" in _sources(memory, "saffron")
 
 
-def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
-    """Ranks and scores of both searches, and shares and priors that make its score."""
-    for hit in memory.search("why did we choose bcrypt?").hits:
-        score = sum(value for _, value in hit.reasons.shares)
-        for _, prior in hit.reasons.priors:
-            score *= prior
-        assert score == pytest.approx(hit.score, rel=1e-4)
-    best = memory.search("bcrypt").hits[0].reasons
-    assert best.keyword_rank is not None
-    assert best.keyword_score > 0
-
-
 def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:
     """Nothing hides the nearest where nothing is certain; nothing stands above what is likely; no guess is recalled."""
     with open_memory(tmp_path) as memory:

@@ -193,6 +193,17 @@ def test_what_a_model_calls_a_failure_is_one_where_its_words_say_so(tmp_path: Pa
         assert "**Issues**: 2\n" in done.text, "extraction found a part of it"
 
 
+def test_lines_come_to_the_end_of_their_lists() -> None:
+    """In the place of "None" where there was nothing; a list that is not there is passed over."""
+    closing = "**Issues**: None\n\n**Accomplishments**:\n- A.\n\n**Issues Encountered**:\n- None\n"
+    new = {"key_accomplishments": ["B."], "issues_encountered": ["C\nd."], "recommended_next_steps": ["E."]}
+    assert with_lines(closing, {**new, "also_noted": ["F."]}) == (
+        "**Issues**: 1\n\n**Accomplishments**:\n- A.\n- B.\n\n**Issues Encountered**:\n- C d.\n\n"
+        "**Also Noted**:\n- F.\n"
+    )
+    assert with_lines(closing, {}) == closing
+
+
 # Sections of documents
 
 

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
-from orchestra_mem.errors import DatabaseDamagedError, LockTimeoutError, NotFoundError, SchemaTooNewError, StorageError
+from orchestra_mem.errors import (
+    DatabaseDamagedError,
+    LockTimeoutError,
+    NotFoundError,
+    SchemaTooNewError,
+    StorageError,
+)
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import (
     Json,
@@ -85,6 +91,32 @@ def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
 
 
 # The event log
+
+
+def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
+    """`since` and `through` are inclusive, `until` and `after` are not; of more than `limit` the newest come."""
+    for n in range(6):
+        _record(log, _draft(n, kind="ab"[n % 2], agent="xy"[n // 3], time=NOON + n * SECOND))
+
+    def found(**conditions: object) -> list[int]:
+        return [op.id for op in log.operations(OperationFilter(**conditions))]  # type: ignore[arg-type]
+
+    assert found() == [1, 2, 3, 4, 5, 6]
+    assert found(type="a", agent="x") == [1, 3]
+    assert found(since=NOON + SECOND, until=NOON + 3 * SECOND) == [2, 3]
+    assert found(after=2, through=5) == [3, 4, 5]
+    assert found(limit=2) == [5, 6]
+    assert found(limit=0) == []
+    assert found(session="other") == []
+    assert found(limit=2, offset=3) == [2, 3]
+    assert found(offset=6) == []
+    assert found(except_types=("a", "c"), agent="y") == [4, 6]
+    assert log.count(OperationFilter(type="a", limit=1, offset=1)) == 3
+    assert (log.agents("1-session"), log.agents("other")) == (["x", "y"], [])
+    assert log.type_counts("1-session") == {"a": (3, 21), "b": (3, 21)}
+    for key in ("chat 1 a", "chat 10 b", "chat 1 \U0010fffd", "chat 2 a", "chat 1"):
+        _record(log, _draft(key=key))
+    assert (found(idempotency_prefix="chat 1 "), found(idempotency_prefix="chat 1 ", through=8)) == ([7, 9], [7])
 
 
 def test_session_is_found_by_an_unambiguous_beginning(log: SqlEventLog) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -219,29 +218,6 @@ def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
     assert (tmp_path / "lock").exists()
     with store.lock():
         pass
-
-
-def test_lock_may_be_taken_again_by_its_holder_and_by_no_other_thread(tmp_path: Path) -> None:
-    """A thread that holds it goes on; another one waits, and is told when it waits too long."""
-    store = _store(tmp_path, lock_timeout_s=0.1)
-    problems: list[str] = []
-
-    def other() -> None:
-        try:
-            with store.lock():
-                problems.append("entered")
-        except LockTimeoutError as error:
-            problems.append(str(error))
-
-    with store.lock(), store.lock():
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-    assert problems == [f"another thread has held {tmp_path / 'lock'} for 0.1 s"]
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert problems[1:] == ["entered"]
 
 
 @pytest.mark.parametrize("point", ["write.after", "fsync.after", "rename.before"])

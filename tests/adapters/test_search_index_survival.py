@@ -251,23 +251,3 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     assert index.count() == 120
     assert inspect(tmp_path, thorough=True).fault is None
     index.close()
-
-
-@pytest.mark.parametrize("name", ["", "search.db", "search.db-wal", "search.db-shm", "index.lock"])
-def test_what_stands_in_the_way_is_named(tmp_path: Path, name: str) -> None:
-    """A folder where a file should be, or a file where the folder should be: the words say which, and it stays."""
-    folder = tmp_path / "index"
-    if name:
-        _filled(folder)
-        (folder / name).unlink(missing_ok=True)
-        (folder / name / "of somebody").mkdir(parents=True)
-    else:
-        folder.write_text("of somebody")
-    with pytest.raises(StorageError) as caught:
-        DiskSearchIndex(folder, analyse)
-    place = folder / name if name else folder
-    what = "no file" if name else "no folder"
-    assert str(caught.value).startswith(f"{place} is {what}; remove it: ")
-    found = inspect(folder)
-    assert (found.database, found.fault) == (place, f"is {what}; remove it")
-    assert place.exists()

@@ -24,7 +24,7 @@ from orchestra_mem.core.context.items import (
     operation_key,
 )
 from orchestra_mem.ports import TokenCounter
-from tests.builders import Counter, cases
+from tests.builders import Counter
 
 
 def _hashed(text: str) -> int:
@@ -139,14 +139,6 @@ def test_the_pieces_account_for_every_token(begun: list[Item], budget: int) -> N
     assert pieces == epoch.tokens == len(epoch.render())
 
 
-def test_an_inexact_sum_is_filled_close_to_the_budget() -> None:
-    """A counter that misses the law by a token a piece still gets a context of over 90 % of its budget."""
-    counter = Counter("rounded", lambda text: -(-len(text) // 3) + text.count("\n") // 7)
-    begun = [of(part, f"{part} {n}", "word " * 30) for part in STABLE_PARTS for n in range(60)]
-    epoch = begin_epoch(begun, number=1, budget_tokens=5_000, counter=counter, shares=dict.fromkeys(STABLE_PARTS, 0.25))
-    assert 4_500 < epoch.tokens <= 5_000
-
-
 # Order and frame
 
 
@@ -173,12 +165,6 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
     assert len(borders) == len(set(borders))
     assert set(borders) <= {f'<memory part="{part.value}">' for part in EPOCH_PARTS}
     assert not re.search(r"<\|\w+\|>", rendered)
-
-
-@pytest.mark.parametrize(("text", "neutral"), cases("neutralising_adds_a_backslash_and_nothing_else"))
-def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str) -> None:
-    """Only what looks like a border or a control token changes, and it can be read off again."""
-    assert neutralise(text) == neutral
 
 
 @given(st.lists(st.sampled_from([*"<\\/|>[ \n", "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))

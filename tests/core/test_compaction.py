@@ -227,14 +227,6 @@ def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
     assert not verdict.passed
 
 
-@pytest.mark.parametrize(("tokens", "passed"), [(5, False), (6, True)])
-def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) -> None:
-    """Equal is not shorter."""
-    text = "one two three four five"
-    assert COUNTER.count(text) == 5
-    assert check(material(text, tokens), text, COUNTER).passed is passed
-
-
 def test_a_higher_summary_names_its_facts_by_number() -> None:
     """They stand in full for one level: the line that tells kind, number and state is told no more."""
     first = summarised(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], 250)
@@ -343,13 +335,6 @@ def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
     steps = limits(threshold).level * 1.5
     assert sizes[2_000] - sizes[200] <= steps * 2
     assert sizes[2_000] <= limits(threshold).level * 2 * math.log2(2_000)
-
-
-def test_nothing_is_merged_while_every_level_is_within_its_share() -> None:
-    """One summary is never merged alone."""
-    assert merges([], LIMITS) is None
-    assert merges([summary(1, 1, 10, tokens=99_999)], LIMITS) is None
-    assert merges([summary(1, 1, 10), summary(2, 11, 20)], LIMITS) is None
 
 
 def test_what_stands_between_two_summaries_is_not_swallowed_by_their_merging() -> None:

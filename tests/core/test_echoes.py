@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.search.echoes import Echoes
+from orchestra_mem.types import Json
 
 SENTENCE = "We decided to hash passwords with bcrypt."
 
@@ -15,6 +16,13 @@ def noted(*passages: str, after: int = 5) -> Echoes:
     echoes = Echoes()
     echoes.note(passages, after=after)
     return echoes
+
+
+def test_names_and_short_sentences_stay() -> None:
+    """A title finds what is done to a thing; five words are said again by chance."""
+    echoes = noted(SENTENCE, "The build is green again.")
+    value: Json = {"task": SENTENCE, "title": [SENTENCE], "said": "The build is green again.", "n": 3, "none": None}
+    assert echoes.without(value, 6) == value
 
 
 def test_the_oldest_are_forgotten() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.agreement import merged
-from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits
+from orchestra_mem.core.documents.plan_edits import plan_edits
 from orchestra_mem.core.documents.plan_lines import (
     item_line,
     parse_row,
@@ -23,7 +22,6 @@ from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
-from tests.memories import edited
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN = """# Work Plan
@@ -102,23 +100,6 @@ def test_what_people_write(row: str, number: int, title: str, ticked: bool, stru
     assert (line.number, line.title, line.ticked, line.struck) == (number, title, ticked, struck)
 
 
-@pytest.mark.parametrize("row", cases("what_is_no_line_of_work"))
-def test_what_is_no_line_of_work(row: str) -> None:
-    """A list item without a box is a note, one with the number of a fact that fact."""
-    assert parse_row(row) is None
-
-
-def _edits(*changes: tuple[str, str], text: str = PLAN) -> dict[int, LineEdit]:
-    return {edit.number: edit for edit in plan_edits(text, edited(text, *changes)).changed}
-
-
-@pytest.mark.parametrize(("old", "new", "number", "field", "value"), cases("a_change_of_a_line_says_one_thing"))
-def test_a_change_of_a_line_says_one_thing(old: str, new: str, number: int, field: str, value: Any) -> None:
-    """And nothing of the others."""
-    found, value = _edits((old, new)), tuple(map(tuple, value)) if isinstance(value, list) else value
-    assert found == {number: LineEdit(number=number, was=found[number].was, **{field: value})}
-
-
 def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     """Whatever its brackets say."""
     row = "- [ ] #13 Dark mode (task, deferred)\n"
@@ -129,23 +110,6 @@ def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     assert [(edit.number, edit.status) for edit in deferred.changed] == [(12, WorkStatus.DEFERRED)]
     assert not taken_up.removed
     assert not deferred.removed
-
-
-def test_a_line_that_is_gone_was_taken_out() -> None:
-    """Not where it stands elsewhere, or its whole section is gone."""
-    row = "  - [ ] #10 Login form (story)\n"
-    assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
-    elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
-    assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
-    section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
-    assert plan_edits(PLAN, PLAN.replace(section, "")) == PlanEdits()
-
-
-@pytest.mark.parametrize("row", cases("a_line_that_cannot_be_read_says_so_much"))
-def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
-    """It is neither taken out nor new: whoever wrote it is told."""
-    edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))
-    assert (edits.unread, edits.changed, edits.added, edits.removed) == ((10,), (), (), ())
 
 
 def _machine(text: str) -> str:

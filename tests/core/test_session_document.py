@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.session_document import (
     summary_block,
 )
 from orchestra_mem.types import Json, Session, SessionStatus, Summary
-from tests.builders import a_summary, an_operation, cases
+from tests.builders import a_summary, an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
@@ -103,13 +103,6 @@ def test_a_projects_name_is_one_line_of_text(project: str, shown: str) -> None:
 def test_any_text_is_a_document_and_stays_the_same(text: str) -> None:
     """Parsing never fails, and gives every byte back."""
     assert SessionDocument.parse(text).text() == text
-
-
-@pytest.mark.parametrize(("title", "operation", "summary"), cases("a_block_is_the_machines_by_its_heading"))
-def test_a_block_is_the_machines_by_the_frame_of_its_heading(title: str, operation: int, summary: int) -> None:
-    """Time in front and number behind, or number in front and level behind: whatever is changed or added otherwise."""
-    part = SessionDocument.parse(f"### {title}\n\nWords.\n").parts[0]
-    assert (part.operation, part.summary) == (operation, summary)
 
 
 def test_a_summary_tells_what_it_covers() -> None:
@@ -197,16 +190,6 @@ def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[s
     assert shown == sorted(shown)
     if not standing:
         assert changed == text
-
-
-def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
-    """The status changes in front matter and head; entries stay; the closing sections come last, once."""
-    closing = "## Session Summary\n\n**Total Operations**: 2\n"
-    text = finished(document(1, 2), closing)
-    head = new_document(SESSION, "demo").replace("status: active", "status: archived")
-    head = head.replace("**Status**: Active", "**Status**: Ended")
-    assert text == f"{head}{entry(1)}{entry(2)}{closing}"
-    assert finished(text, closing) == text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.alignment import reordered
-from orchestra_mem.core.work.changes import changed_fields, field_text, with_field
+from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, with_field
 from orchestra_mem.core.work.transitions import circle, with_status
 from orchestra_mem.core.work.wording import (
     MAX_TITLE_CHARS,
@@ -21,7 +21,8 @@ from orchestra_mem.core.work.wording import (
     kept_title,
 )
 from orchestra_mem.errors import InvalidChangeError
-from orchestra_mem.work_types import OPEN_STATUSES, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.types import Author
+from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkItem, WorkKind, WorkStatus
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
@@ -113,17 +114,6 @@ def test_ranks_are_given_anew_where_no_number_is_left() -> None:
     assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
 
 
-def test_moving_to_the_same_place_again_and_again_keeps_the_order() -> None:
-    """Far more often than a floating-point number has digits."""
-    order = {name: float(place) for place, name in enumerate("abcd")}
-    wanted = list("abcd")
-    for _ in range(300):
-        wanted.insert(1, wanted.pop())
-        new = reordered([order[name] for name in wanted])
-        order |= {wanted[position]: rank for position, rank in new.items()}
-        assert sorted(order, key=order.__getitem__) == wanted
-
-
 # Changes as text
 
 TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
@@ -150,6 +140,20 @@ def test_events_lead_from_one_state_of_an_item_to_another_and_back(one: WorkItem
     assert len(changes) == sum(getattr(one, each.name) != getattr(other, each.name) for each in fields(WorkItem))
 
 
+def _event(field: str, before: str | None, after: str | None, item: int = 11) -> WorkEvent:
+    return WorkEvent(id=0, item=item, time=NOON, author=Author.MACHINE, field=field, before=before, after=after)
+
+
+def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
+    """What came to nothing and notes are left out; what was begun last comes first."""
+    found = net_changes([
+        _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
+        _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
+    ])  # fmt: skip
+    told = [(change.item, change.field, change.before, change.after) for change in found]
+    assert told == [(12, "title", "x", "y"), (11, "title", "a", "c")]
+
+
 # Words
 
 
@@ -168,14 +172,6 @@ def test_kept_texts_can_be_stored_shown_and_kept_again(text: str) -> None:
         title = kept_title(text)
         assert title == kept_title(title)
         assert len(title.splitlines()) == 1
-
-
-@pytest.mark.parametrize("title", ["", " \t\n", "\x1b\0", "\u200b \u202e\ufeff"])
-def test_a_title_says_something(title: str) -> None:
-    """The message shows what was given."""
-    with pytest.raises(InvalidChangeError) as caught:
-        kept_title(title)
-    assert str(caught.value) == f"{title!r} is no title; give it at least one visible character"
 
 
 def test_a_title_fits_in_a_line() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import ServerError
+from orchestra_mem.faces.http.guard import Rates
 from orchestra_mem.faces.http.tokens import AccessTokens, load_tokens
 from orchestra_mem.work_types import WorkKind
 from tests.builders import cases
@@ -257,6 +258,19 @@ def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
         assert [served.bare.get("/").status_code for _ in range(3)] == [401, 401, 429]
 
 
+def test_rates_are_counted_over_time() -> None:
+    """Twice as many at once, then so many a second, and thousands of senders take no more room."""
+    now = [0.0]
+    rates = Rates(2, clock=lambda: now[0])
+    assert [rates.wait_s("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    now[0] = 0.6
+    assert [rates.wait_s("a") > 0, rates.wait_s("a") > 0] == [False, True]
+    assert rates.wait_s("a") > 0
+    for number in range(20_000):
+        rates.wait_s(str(number))
+    assert rates.wait_s("a") == 0  # it is not known any longer
+
+
 def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     """504, in words; the next request is answered as ever."""
     with serving(tmp_path, timeout_s=0.1) as served:
@@ -331,6 +345,21 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
 
 
 # AccessTokens
+
+
+def test_agents_tokens_carry_their_names() -> None:
+    """Any name; of another memory's token they are another."""
+    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 80):
+        token = TOKENS.of_agent(f" {name} ")
+        assert token.isascii()
+        assert TOKENS.holder(token) == name
+        assert AccessTokens("another-token-0123456789").holder(token) is None
+    assert TOKENS.holder(TOKENS.own) == ""
+    assert [TOKENS.holder(bad) for bad in ("", "agent", "agent.=.x", "agent.\udcff.x", "x" * 100_000)] == [None] * 5
+    for name in ("", " ", "global", "*", "a\nb"):
+        with pytest.raises(ServerError, match="no agent can be called"):
+            TOKENS.of_agent(name)
+    assert TOKENS.own not in repr(TOKENS)
 
 
 def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) -> None:
