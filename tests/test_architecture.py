@@ -383,13 +383,6 @@ def _import(name: str) -> str:
          "tiers/working.py:2: tiers -> adapters: tiers.working imports adapters.files"),
         ({"adapters/files.py": "from . import watcher\n", "adapters/watcher.py": ""},
          "adapters/files.py:1: adapter adapters.files imports adapter adapters.watcher"),
-        ({"adapters/db/log.py": "from ..files import x\n", "adapters/files.py": ""},
-         "db/log.py:1: adapter adapters.db.log imports adapter adapters.files"),
-        ({"memory/manager.py": _import("build"), "build.py": ""},
-         "memory/manager.py:1: memory -> build: memory.manager imports build"),
-        ({"build.py": _import("doctor"), "doctor.py": ""}, "orchestra_mem/build.py:1: build -> doctor: "
-         "build imports doctor"),
-        ({"core/x.py": "from orchestra_mem import Manager\n"}, "core/x.py:1: core.x imports the package root"),
         ({"tiers/x.py": "from .. import Manager\n"}, "tiers/x.py:1: tiers.x imports the package root"),
         ({"errors.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .core import x\n",
           "core/x.py": ""}, "orchestra_mem/errors.py:3: foundation -> core: errors imports core.x"),

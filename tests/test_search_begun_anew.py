@@ -35,8 +35,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("point", "passes"),
     [
-        ("add.commit.before", 1), ("add.commit.after", 1), ("add.commit.after", 8), ("mark.commit.after", 3),
-        ("vectors.write.before", 2),
+        ("add.commit.before", 1), ("add.commit.after", 8), ("mark.commit.after", 3), ("vectors.write.before", 2),
     ],
 )  # fmt: skip
 def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
