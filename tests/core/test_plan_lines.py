@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.agreement import merged
-from orchestra_mem.core.documents.plan_edits import plan_edits
+from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits
 from orchestra_mem.core.documents.plan_lines import (
     item_line,
     parse_row,
@@ -110,6 +110,16 @@ def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     assert [(edit.number, edit.status) for edit in deferred.changed] == [(12, WorkStatus.DEFERRED)]
     assert not taken_up.removed
     assert not deferred.removed
+
+
+def test_a_line_that_is_gone_was_taken_out() -> None:
+    """Not where it stands elsewhere, or its whole section is gone."""
+    row = "  - [ ] #10 Login form (story)\n"
+    assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
+    elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
+    assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
+    section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
+    assert plan_edits(PLAN, PLAN.replace(section, "")) == PlanEdits()
 
 
 def _machine(text: str) -> str:
