@@ -24,7 +24,7 @@ from orchestra_mem.core.context.items import (
     operation_key,
 )
 from orchestra_mem.ports import TokenCounter
-from tests.builders import Counter
+from tests.builders import Counter, cases
 
 
 def _hashed(text: str) -> int:
@@ -165,6 +165,12 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
     assert len(borders) == len(set(borders))
     assert set(borders) <= {f'<memory part="{part.value}">' for part in EPOCH_PARTS}
     assert not re.search(r"<\|\w+\|>", rendered)
+
+
+@pytest.mark.parametrize(("text", "neutral"), cases("neutralising_adds_a_backslash_and_nothing_else"))
+def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str) -> None:
+    """Only what looks like a border or a control token changes, and it can be read off again."""
+    assert neutralise(text) == neutral
 
 
 @given(st.lists(st.sampled_from([*"<\\/|>[ \n", "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))
@@ -319,3 +325,6 @@ def test_extending_counts_the_new_items_alone() -> None:
         epoch = longer
     assert counter.asked == 50
     assert epoch.tokens == len(epoch.render())
+
+
+# Bad input

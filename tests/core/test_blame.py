@@ -96,6 +96,14 @@ def test_a_line_that_moved_to_another_section_keeps_its_origin() -> None:
     assert by_line(blame, text)[-2:] == [("- b", Writer.MACHINE), ("- d", Writer.PERSON)]
 
 
+def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
+    """Where both are left over, the one close by is more likely the same."""
+    old = "x\n# A\n- one\n# B\n- two\n- x\n# C\n- three\n"
+    first = new_blame(old, lambda line, title: AGENT if title == "B" else MACHINE)
+    text = "x\n# A\n- one\n# B\n- two\n# C\n- three\n- x\n"
+    assert carry(first, old, text, person)[-1] == AGENT
+
+
 def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
     """The rest of the document is not; a text does not tell what stood in it before."""
     first, without = "- a\n- b\n- c\n", "- a\n- c\n"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.calibration import Calibration
 
 REPORTS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20_000)), max_size=120)
@@ -46,6 +47,23 @@ def test_it_keeps_its_bounds(reports: list[tuple[int, int]]) -> None:
         assert 0.6 <= calibration.factor <= 1.25
         assert calibration.apply(0) == 0
         assert 600 <= calibration.apply(1_000) <= 1_250
+
+
+@pytest.mark.parametrize(("ratio", "tokens"), [(0.0, 1_000), (0.1, 1_000), (9.0, 1_000), (0.7, 20)])
+def test_what_cannot_be_about_the_same_text_is_passed_over(ratio: float, tokens: int) -> None:
+    """No usage at all, far too little, an answer's thinking with it, or a text too short to tell."""
+    assert learned(ratio, reports=50, tokens=tokens).words() == ""
+
+
+def test_counts_from_before_a_correction_are_forgotten() -> None:
+    """A text that was counted before is counted by what has been learned since."""
+    calibration = Calibration()
+    counter = open_counter("estimate", calibration=calibration)
+    text = "The estimate errs on the high side. " * 20
+    before = counter.count(text)
+    for _ in range(20):
+        calibration.report(calibration.apply(1_000), 700)
+    assert counter.count(text) == pytest.approx(before * 0.7, abs=1)
 
 
 def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -227,6 +227,14 @@ def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
     assert not verdict.passed
 
 
+@pytest.mark.parametrize(("tokens", "passed"), [(5, False), (6, True)])
+def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) -> None:
+    """Equal is not shorter."""
+    text = "one two three four five"
+    assert COUNTER.count(text) == 5
+    assert check(material(text, tokens), text, COUNTER).passed is passed
+
+
 def test_a_higher_summary_names_its_facts_by_number() -> None:
     """They stand in full for one level: the line that tells kind, number and state is told no more."""
     first = summarised(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], 250)

@@ -174,6 +174,14 @@ def test_kept_texts_can_be_stored_shown_and_kept_again(text: str) -> None:
         assert len(title.splitlines()) == 1
 
 
+@pytest.mark.parametrize("title", ["", " \t\n", "\x1b\0", "\u200b \u202e\ufeff"])
+def test_a_title_says_something(title: str) -> None:
+    """The message shows what was given."""
+    with pytest.raises(InvalidChangeError) as caught:
+        kept_title(title)
+    assert str(caught.value) == f"{title!r} is no title; give it at least one visible character"
+
+
 def test_a_title_fits_in_a_line() -> None:
     """The rest belongs elsewhere; the message says where."""
     assert kept_title("x" * MAX_TITLE_CHARS) == "x" * 500
