@@ -84,3 +84,11 @@ def test_it_explains_itself() -> None:
         "  + op 2: 6 of 6 tokens; in full\n"
         "  + op 3: 6 of 6 tokens; in full\n"
     )
+
+
+def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
+    """Where counts do not add up, both figures are told."""
+    lines = context(letters(3)).explain().splitlines()
+    whole = context(letters(3))
+    assert lines[-1].startswith("The pieces count ")
+    assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")

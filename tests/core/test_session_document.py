@@ -192,6 +192,16 @@ def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[s
         assert changed == text
 
 
+def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
+    """The status changes in front matter and head; entries stay; the closing sections come last, once."""
+    closing = "## Session Summary\n\n**Total Operations**: 2\n"
+    text = finished(document(1, 2), closing)
+    head = new_document(SESSION, "demo").replace("status: active", "status: archived")
+    head = head.replace("**Status**: Active", "**Status**: Ended")
+    assert text == f"{head}{entry(1)}{entry(2)}{closing}"
+    assert finished(text, closing) == text
+
+
 @pytest.mark.parametrize(
     "text", ["status: active\n**Status**: Active\n", "## Mine\nstatus: active\n**Status**: Active\n"]
 )
