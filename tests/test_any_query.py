@@ -78,11 +78,3 @@ def test_writing_of_all_kinds_is_found(searchers: dict[str, Searcher], kind: str
     """By a part of it, whether or not there are blanks between words."""
     (first, *_) = searchers[kind].search(query, Situation(now=NOW))
     assert first.chunk.text == SAID[language]
-
-
-@pytest.mark.parametrize("query", ["#12", "src/flow.py", "record_operation", "PR-4711", "ValueError"])
-def test_an_exact_name_comes_first(searchers: dict[str, Searcher], query: str) -> None:
-    """Whatever else is asked with it."""
-    for asked in (query, f"why did we move the database to a new server, {query}?"):
-        (first, *_) = searchers["with vectors"].search(asked, Situation(now=NOW))
-        assert first.chunk.text == SAID["code"], asked

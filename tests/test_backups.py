@@ -476,23 +476,6 @@ def test_a_restore_that_no_command_would_find_is_refused(tmp_path: Path, kept: P
     apart("-C", again, "restore-backup", target, env={variable: f".obra/{folder}"})
 
 
-def test_a_restore_says_what_is_otherwise_than_it_was(tmp_path: Path, kept: Path) -> None:
-    """Of a memory that was on a server, of documents that were elsewhere, of secrets: what to do about each."""
-    target, again = tmp_path / "backup", tmp_path / "again"
-    again.mkdir()
-    program("-C", kept, "backup", target)
-    mark = target / ".obra" / "backup.json"
-    left_out = ["orchestrator.memory_dir", "storage.url", "llm.api_key"]
-    mark.write_text(json.dumps({**json.loads(mark.read_text()), "left_out": left_out}))
-    with start("-m", "orchestra_mem", "-C", again, "restore-backup", target) as done:
-        assert done.communicate(timeout=60)[1].splitlines() == [
-            "its documents are in .obra now; to keep them elsewhere, move them, then set orchestrator.memory_dir again",
-            "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it into an "
-            "empty schema there: set storage.url after that",
-            "not in the backup; set it again where it is needed: llm.api_key",
-        ]
-
-
 @pytest.mark.parametrize("text", ["", "# nothing\n", "a: 1\n", "storage:\n", "storage: {url: ''}\n", "storage.url: \n"])
 def test_settings_without_a_secret_stay_byte_for_byte(text: str) -> None:
     """Nothing is changed, and nothing is named."""

@@ -71,6 +71,15 @@ BAD: Mapping[str, tuple[Answer, str]] = {
     "fails in words that no database holds": (ModelError("said \ud800 \x1b[31m"), "failed, said "),
     SLOW: ("word " * 50, "failed, scripted was given up after 1 s, "),
 }  # fmt: skip
+# One for each way in which an answer is turned down; the first test below takes all.
+TELLING = (
+    "returns nothing",
+    "says the same sentence for ever",
+    "invents ids",
+    "obeys what operations say",
+    "raises",
+    SLOW,
+)
 
 
 def _model(case: str) -> ScriptedModel:
@@ -120,7 +129,7 @@ def test_memory_comes_through_unharmed(case: str, tmp_path: Path, plain: list[st
         assert time.monotonic() - start < 5
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", TELLING)
 def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case: str, tmp_path: Path) -> None:
     """The closing of an archived session and the short form of a section stay the extracts that they were."""
     words = BAD[case][1]
@@ -205,17 +214,6 @@ def test_an_answer_that_the_ledger_cannot_take_is_an_error_of_the_models(
     monkeypatch.setattr(model, "generate", lambda *_, **__: answer)
     with pytest.raises(ModelError, match=f"^scripted broke: (Type|Value)Error: {told}$"):
         ModelWithTimeout(model, timeout_s=9).ask([], max_tokens=9, schema={}, cancelled=lambda: False)
-
-
-def test_a_model_that_does_not_heed_an_interruption_is_left_to_itself() -> None:
-    """The foreground goes on after the grace."""
-    model = HangingModel()
-    patient = ModelWithTimeout(model, timeout_s=60, grace_s=0.1)
-    start = time.monotonic()
-    with pytest.raises(InterruptedGenerationError):
-        patient.ask([], max_tokens=9, schema={}, cancelled=lambda: bool(model.prompts))
-    assert time.monotonic() - start < 5
-    model.release()
 
 
 def test_a_real_poor_model_does_no_harm(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:

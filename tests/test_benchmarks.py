@@ -8,19 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, parse, percentile, run
-from benchmarks._operations import START, Generator, Work, again, recorded_commits
-from benchmarks._queueing import Costs, Outcome, agents, in_a_row, knee
-from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.documents.entries import make_entry
-from orchestra_mem.types import Operation
+from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, percentile, run
+from benchmarks._queueing import Costs, Outcome, agents, knee
 
 SCRIPTS = Path(__file__).parents[1] / "benchmarks"
 TARGETS: dict[str, Target] = {"wait_p99_ms": ("<=", 1.0), "kept": (">=", 0.99)}
@@ -114,29 +109,7 @@ def test_json_file_has_the_shape_that_all_scripts_share(tmp_path: Path) -> None:
     assert written["targets"] == {"wait_p99_ms": ["<=", 1.0], "kept": [">=", 0.99]}
 
 
-# The table
-
-
-def test_table_shows_targets_first_with_verdict_and_n() -> None:
-    """Value, target, verdict, over how many calls, and what it is."""
-    lines = measured(1.25, 0.995).table().splitlines()
-    assert [line.split() for line in lines] == [
-        ["figure", "value", "target", "n", "what"],
-        ["wait_p99_ms", "1.25", "<=", "1", "MISSED", "5,000", "all", "calls"],
-        ["kept", "0.995", ">=", "0.99", "ok"],
-        ["cases", "12", "12"],
-    ]
-
-
 # Options
-
-
-def test_options_of_all_scripts() -> None:
-    """A full run on the recordings beside the checkout, unless told otherwise."""
-    assert parse("sample", []) == Options(quick=False, json=None, data=DEFAULT_DATA)
-    given = parse("sample", ["--quick", "--json", "out.json", "--data", "recordings"])
-    assert given == Options(quick=True, json=Path("out.json"), data=Path("recordings"))
-    assert SCRIPTS.parents[1] / "shared" / "data" == DEFAULT_DATA
 
 
 @pytest.mark.parametrize("script", ["latency.py", "growth.py", "prefix.py", "edits.py"])
@@ -162,57 +135,6 @@ def test_so_many_percent_are_not_above_a_percentile(samples: list[float], percen
     assert sum(sample < found for sample in samples) <= needed + 1e-9
 
 
-def test_percentiles_of_runs_are_the_median_run() -> None:
-    """One run on a busy machine does not decide; the maximum hides nothing, and runs without samples do not count."""
-    report = Report("sample", {})
-    report.percentiles_of_runs("wait", [[1.0, 2.0], [3.0, 4.0], [50.0, 900.0], []], (50, 99.9), note="x")
-    assert {key: figure.value for key, figure in report.figures.items()} == {
-        "wait_p50_ms": 3.0,
-        "wait_p99_9_ms": 4.0,
-        "wait_max_ms": 900.0,
-    }
-    assert {figure.n for figure in report.figures.values()} == {6}
-
-
-# What is measured on
-
-
-def entry_tokens(work: Work) -> int:
-    """Count an operation's entry as the session document shows it."""
-    operation = Operation(
-        id=7, session="s", type=work.type, data=work.data, timestamp=START, tokens=0, entry_tokens=0, agent=work.agent
-    )
-    return open_counter().count(make_entry(operation, started=START.date(), max_chars=4_000).text)
-
-
-def test_made_up_work_is_varied_and_of_real_size() -> None:
-    """Several types; nine of ten entries have 50 to 400 tokens, some outputs are far longer; next to none repeat."""
-    works = list(islice(Generator(1).works(), 2_000))
-    sizes = sorted(map(entry_tokens, works))
-    assert {work.type for work in works} == {
-        "nl_command", "plan", "tool_call", "decision", "message", "review", "task_report",
-    }  # fmt: skip
-    assert sum(50 <= size <= 400 for size in sizes) >= 0.9 * len(sizes)
-    assert sum(len(str(work.data)) > 4_000 for work in works) >= 0.01 * len(works)
-    assert len({str(work.data) for work in works}) >= 0.99 * len(works)
-
-
-def test_a_seed_gives_the_same_work_again() -> None:
-    """Two runs measure the same; another seed gives other work."""
-    assert list(islice(Generator(1).works(), 50)) == list(islice(Generator(1).works(), 50))
-    assert list(islice(Generator(1).works(), 50)) != list(islice(Generator(2).works(), 50))
-
-
-def test_recorded_commits_come_with_their_pauses(tmp_path: Path) -> None:
-    """Each line is an operation; the second comes as long after the first as it did; rounds are told apart."""
-    lines = [{"hash": "a1", "date": "2024-05-01T10:00:00+02:00"}, {"hash": "b2", "date": "2024-05-01T09:00:00+00:00"}]
-    path = tmp_path / "git.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert [(work.data, work.seconds) for work in recorded_commits(path)] == [(lines[0], 0.0), (lines[1], 3600.0)]
-    rounds = islice(again(lambda: recorded_commits(path)), 3)
-    assert [work.data for work in rounds] == [*lines, {**lines[0], "round": 2}]
-
-
 # The simulation of queues
 
 
@@ -223,17 +145,6 @@ def test_a_queue_of_random_arrivals_waits_as_the_formula_of_pollaczek_and_khinch
     assert statistics.fmean(got.record_ms) == pytest.approx(15, rel=0.03)
     assert got.lock_used == pytest.approx(0.5, rel=0.03)
     assert got.cores_used == pytest.approx(0.1 / 8, rel=0.03)
-
-
-def test_processes_in_a_row_get_what_the_lock_and_the_cores_give() -> None:
-    """One alone takes its own time; many get the lock in turn, or else share the cores."""
-    locked = Costs(held=1.0, waits=3.0, records=[5.0])
-    assert set(in_a_row(locked, processes=1, cores=2, records=50).record_ms) == {5.0}
-    assert in_a_row(locked, processes=8, cores=8, records=2_000).record_ms[-1] == pytest.approx(8 * 4.0)
-    busy = Costs(held=0.5, waits=0.0, records=[4.0])
-    assert statistics.median(in_a_row(busy, processes=8, cores=2, records=2_000).record_ms) == pytest.approx(
-        16, rel=0.2
-    )
 
 
 def test_the_knee_is_found() -> None:

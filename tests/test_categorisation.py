@@ -145,14 +145,6 @@ def test_an_answer_that_can_be_mended_is_mended(caplog: pytest.LogCaptureFixture
     assert _service(_says(concepts="all", importance=-3)).categorize_orchestration(FIX).concepts == ()
 
 
-def test_a_second_try_may_succeed() -> None:
-    """The first answer is cut off; the second counts, and so does the time of both."""
-    answers = iter(['{"type": "bug', json.dumps(SAID)])
-    service = _service(ScriptedModel(lambda messages: next(answers)))
-    assert service.categorize_orchestration(FIX).source == "scripted"
-    assert (service.get_stats()["successful"], service.get_stats()["failed"]) == (1, 0)
-
-
 @pytest.mark.parametrize("kind", ["hanging", "slow", "endless"])
 def test_api_timeout_during_batch_processing(kind: str) -> None:
     """A model that never ends holds nobody up: all ten come out, by rules."""

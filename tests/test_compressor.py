@@ -16,11 +16,8 @@ from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
-from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
-from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.summaries.model_lines import improved
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict
@@ -136,49 +133,6 @@ def good() -> ScriptedModel:
     return ScriptedModel(printed, name="good")
 
 
-def test_what_a_good_model_finds_stands_beside_what_extraction_chose() -> None:
-    """In the size that it left, each of its lines as it was; what more the model found is told."""
-    material, base = drafted(work(8), 120)
-    done = compressor(good()).improve(material, base, target_tokens=200, content="step")
-    assert (done.method, done.verdict) == ("extractive + good", TrialVerdict.ACCEPTED)
-    assert base.tokens < done.tokens <= 200
-    lines = done.text.splitlines()
-    assert [line for line in lines if line in base.text.splitlines()] == base.text.splitlines()
-    assert "- tests/test_8_8.py::test_row_8 PASSED 64 ms" in lines
-    assert done.talk.first == done.talk.asked > 0
-
-
-def test_a_line_that_only_tells_a_time_is_no_news() -> None:
-    """The day stands above it, and a model that copies stamps must not fill a summary with them."""
-    text = "Date: 2019-08-15T10:31:29+01:00. Ginger grows beside lab_1 walls, as birds sing in spring."
-    material = replace(_material([operation(1, {"text": text})]), facts=(), kept="")
-    base = Draft(text="2025-01-15:\n- lab_1\n", tokens=3, source_tokens=3)
-    said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
-    lines = [Passage(key=1, text=each, speaker="", when="2025-01-15") for each in said]
-    done = improved(material, base, lines, target_tokens=12, counter=WORDS)
-    assert done is not None
-    assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
-
-
-def test_lines_stand_under_their_day() -> None:
-    """In the order of time, under a heading of their own where the extract has none for that day."""
-    said = {1: "Ginger grows beside lab_1", 2000: "Basil sways near lab_2000", 4000: "Thyme smells over lab_4000"}
-    operations = [operation(n, {"text": f"{text} walls, as birds sing in spring."}) for n, text in said.items()]
-    material = replace(_material(operations), facts=(), kept="")
-    days = [f"{op.timestamp:%Y-%m-%d}" for op in operations]
-    base = Draft(text=f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", tokens=6, source_tokens=6)
-    lines = [
-        Passage(key=op.id, text=said[op.id], speaker="", when=day) for op, day in zip(operations, days, strict=True)
-    ]
-    done = improved(material, base, lines, target_tokens=26, counter=WORDS)
-    assert done is not None
-    expected = [
-        f"{days[0]}:", "- lab_1", "- Ginger grows beside lab_1", f"{days[1]}:", "- Basil sways near lab_2000",
-        f"{days[2]}:", "- lab_4000", "- Thyme smells over lab_4000",
-    ]  # fmt: skip
-    assert done.text.splitlines() == expected
-
-
 @settings(max_examples=25)
 @given(
     st.lists(
@@ -254,26 +208,6 @@ def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     assert first <= set(asked)
 
 
-def test_an_interrupted_session_goes_on_where_it_was() -> None:
-    """Likewise, though an answer before the interruption was rejected; where its window is too small that is told."""
-    said: list[str] = []
-
-    def answer(messages: Sequence[Message]) -> str:
-        said.append(messages[-1].text)
-        return "no JSON" if len(said) <= 2 else json.dumps({key: [] for key in SESSION_KEYS})
-
-    made, material = compressor(ScriptedModel(answer)), _material(work(120))
-    with pytest.raises(InterruptedGenerationError):
-        made.session_notes(material, "", room_tokens=900, cancelled=lambda: len(said) >= 5)
-    first = said[2:4]
-    made.session_notes(material, "", room_tokens=900)
-    assert len(said) > 6
-    assert all(said.count(record) == 1 for record in first)
-    small = compressor(ScriptedModel("", context_tokens=300))
-    _, talk, verdict = small.session_notes(material, "", room_tokens=900)
-    assert (verdict, talk.fault) == (TrialVerdict.REJECTED, "the window of scripted is too small for a sentence")
-
-
 def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then() -> None:
     """After six rejected summaries of a kind, one of eight; other kinds are tried as ever."""
     trials = Trials()
@@ -307,19 +241,6 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     assert tried(good(), "note") is TrialVerdict.SKIPPED
 
 
-def test_what_leaves_a_model_nothing_to_do_is_told_without_asking() -> None:
-    """The extract fills the size, or the window is too small for a sentence: nothing is cut to fit."""
-    model = good()
-    material, base = drafted(work(3), 90)
-    done = compressor(model).improve(material, base, target_tokens=base.tokens + 15, content="step")
-    assert (done.verdict, done.fault, model.prompts) == (TrialVerdict.SKIPPED, "the extract fills the size", [])
-    model = ScriptedModel('{"lines": []}', context_tokens=300)
-    material, base = drafted(work(3), 40)
-    done = compressor(model).improve(material, base, target_tokens=90, content="step")
-    assert (done.method, done.fault) == (EXTRACTIVE, "the window of scripted is too small for a sentence")
-    assert model.prompts == []
-
-
 def test_a_text_is_summarised_level_by_level() -> None:
     """Each at most half of the one before; the first is the text."""
     text = "\n\n".join(str(op.data["text"]) for op in work(8) if isinstance(op.data, dict) and "text" in op.data)
@@ -347,27 +268,3 @@ def test_a_document_keeps_headings_pins_and_must_keeps() -> None:
     assert "Part 3:\n" in done.text or "Part 0:\n" in done.text
     assert done.tokens < done.source_tokens
     assert compressor().compress_document("# A\n\nShort.\n", 90).text == "# A\n\nShort.\n"
-
-
-def test_a_session_summary_gains_what_the_model_finds_and_keeps_what_it_had() -> None:
-    """Under the keys of the source design; a line that the operations do not bear out is left out."""
-    answer = {
-        "key_accomplishments": ["moved the call in src/part_1/rows.py behind the loop", "everything was finished"],
-        "decisions_made": [],
-        "issues_encountered": [
-            "It reads the last row of table_1 twice because the cursor of part 1 is opened too early"
-        ],
-        "recommended_next_steps": [],
-    }
-    extracted: dict[str, Json] = {
-        "total_operations": 2,
-        "key_accomplishments": ["Shipped 1.0."],
-        "decisions_made": ["A"],
-    }
-    trials = Trials()
-    done = compressor(ScriptedModel(json.dumps(answer)), trials).summarize_session(extracted, work(1))
-    assert done["key_accomplishments"] == ["Shipped 1.0.", "moved the call in src/part_1/rows.py behind the loop"]
-    assert done["issues_encountered"] == [answer["issues_encountered"][0]]
-    assert (done["decisions_made"], done["total_operations"]) == (["A"], 2)
-    assert [(trial.content, trial.verdict) for trial in trials.all] == [("session", TrialVerdict.ACCEPTED)]
-    assert compressor().summarize_session(extracted, work(1)) == extracted

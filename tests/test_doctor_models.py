@@ -15,13 +15,6 @@ def _found(project: Path, llm: dict[str, object], counter: str = "auto") -> list
     return list(check_model(project, load_settings(project, {}, {"llm": llm, "tokens": {"counter": counter}})))
 
 
-def test_no_model_is_no_fault(tmp_path: Path) -> None:
-    """Everything works without."""
-    assert _found(tmp_path, {}) == [
-        Finding(part="model", health=Health.SOUND, words="none is set: summaries are made by extraction")
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("llama")
 def test_a_model_is_asked_and_measured(tmp_path: Path, smollm_gguf: Path) -> None:
@@ -34,17 +27,3 @@ def test_a_model_is_asked_and_measured(tmp_path: Path, smollm_gguf: Path) -> Non
     rates = re.fullmatch(r"(\d+) tokens a second for prompts and (\d+) for answers; ready after \d+\.\d s", speed.words)
     assert rates
     assert int(rates[1]) > 0 < int(rates[2])
-
-
-@pytest.mark.parametrize("counter", ["auto", "gguf"])
-def test_a_model_that_is_not_there_is_told(tmp_path: Path, counter: str) -> None:
-    """As a fault, with what happens until it is."""
-    pytest.importorskip("llama_cpp", reason="needs the extra llama")
-    assert _found(tmp_path, {"model_path": "small.gguf"}, counter) == [
-        Finding(
-            part="model", health=Health.FAULT,
-            words=f"there is no file {tmp_path / 'small.gguf'}; llm.model_path names a model's GGUF",
-            advice="until then summaries are made by extraction, and tokens are not counted with the model's "
-            "vocabulary",
-        )
-    ]  # fmt: skip

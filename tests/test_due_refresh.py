@@ -65,15 +65,6 @@ def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, re
         assert tracker.refresh_count == 1
 
 
-def test_the_context_after_it_is_of_a_new_epoch(memory: OrchestratorContextManager) -> None:
-    """As if the last record had refreshed itself."""
-    before = memory.get_orchestrator_context("first").epoch
-    fill(memory)
-    context = memory.get_orchestrator_context("next")
-    assert context.epoch > before
-    assert context.tokens <= memory.context_tracker.used_tokens() < DUE
-
-
 @pytest.mark.parametrize("end", ["close", "flush_session", "refresh"])
 def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end: str) -> None:
     """Closing does it, and what refreshes anyway does it no second time."""
@@ -128,23 +119,6 @@ def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Pa
     assert len(refreshes) <= 8  # each of them alone would have done as many
     assert all(DUE > tokens >= context.tokens for tokens, context in zip(used, contexts, strict=True))
     assert all("keep part 159" in context.render() for context in contexts)
-
-
-def test_who_has_flushed_refreshes_when_the_model_reports_a_full_window(memory: OrchestratorContextManager) -> None:
-    """Its own flush is taken for nobody else's refresh."""
-    memory.record_operation("note", {"text": "We decided to keep it."})
-    memory.flush_session()
-    refreshes: list[Refreshed] = []
-
-    def told(sender: object, refreshed: Refreshed) -> None:
-        refreshes.append(refreshed)
-
-    memory.events.refreshed.connect(told)
-    memory.record_operation("note", {"text": "We decided to bake it."})
-    memory.context_tracker.set_usage(DUE + 500)
-    memory.record_operation("note", {"text": "We decided to sell it."})
-    memory.get_orchestrator_context("next")
-    assert len(refreshes) == 1
 
 
 def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -78,17 +78,6 @@ def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks
     assert standing(memory) == [1, 2, 3, 4]
 
 
-def test_what_others_have_spilled_is_not_counted_when_their_operations_come(tmp_path: Path) -> None:
-    """What spills does not depend on when a process sees what another has done."""
-    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as other:
-        record(one, 6)
-        other.refresh()
-        record(other, 3, first=7)
-        one.get_stats()
-        assert not one._parts.working.overflows
-        assert [operation.id for operation in one.working_memory.get_all_operations()] == [4, 5, 6, 7, 8, 9]
-
-
 def test_ctrl_c_in_working_memory_doubles_nothing(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,30 +149,3 @@ def test_a_spill_that_fails_is_told_and_made_up_for(
     assert memory.get_stats()["problems"] == []
     assert len(standing(memory)) > 40
     assert standing(memory) == list(range(1, len(standing(memory)) + 1))
-
-
-def test_of_several_that_record_the_one_that_spilled_last_spills(tmp_path: Path) -> None:
-    """The others need not read what it has written; where it records no more, another goes on."""
-    spilled: list[str] = []
-    with ExitStack() as stack:
-
-        def opened(name: str) -> OrchestratorContextManager:
-            def note(point: str) -> None:
-                if point == "spill.append.after":
-                    spilled.append(name)
-
-            return stack.enter_context(open_memory(tmp_path, config=CONFIG, write_point=note))
-
-        memories = {name: opened(name) for name in ("one", "two", "three")}
-
-        def who(names: list[str]) -> set[str]:
-            spilled.clear()
-            for number in range(60):
-                record(memories[names[number % len(names)]], 1, number)
-            return set(spilled)
-
-        (first,) = who([*memories])
-        assert who([*memories]) == {first}
-        others = [name for name in memories if name != first]
-        assert len(who(others)) == 1
-        assert len(standing(memories[first])) >= 180 - 3 * 6

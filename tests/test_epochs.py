@@ -54,29 +54,6 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
             assert "Step 17" in context.render()
 
 
-@pytest.mark.parametrize("name", list(DocumentName))
-def test_a_persons_edit_of_a_document_is_told_behind_the_border(
-    memory: OrchestratorContextManager, name: DocumentName
-) -> None:
-    """As a note in the order of time; the prefix keeps its bytes, and the next epoch shows the document as it is."""
-    record(memory, 15)
-    before = memory.get_orchestrator_context("x")
-    edit(document(memory, name), "- None\n", "- Ask Grace about the zebra.\n")
-    context = memory.get_orchestrator_context("x")
-    assert context.epoch == before.epoch
-    assert context.prefix == before.prefix
-    assert context.render() == before.render() + (
-        f"- Note: {name.value}.md was changed (- is no longer so, + is so now):\n"
-        "> -- None\n> +- Ask Grace about the zebra.\n"
-    )
-    assert memory.get_orchestrator_context("x").render() == context.render()
-    memory.refresh()
-    after = memory.get_orchestrator_context("x")
-    assert after.epoch > context.epoch
-    assert "- Ask Grace about the zebra." in after.prefix
-    assert "was changed" not in after.timeline
-
-
 def test_a_large_edit_begins_a_new_epoch(memory: OrchestratorContextManager) -> None:
     """Telling it line by line would cost more than showing it."""
     record(memory, 15)
@@ -136,12 +113,6 @@ def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContext
     lines = document(memory, DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
     number = lines.index("## Statistics") + 1
     assert f"project_state/Statistics (project_state.md:{number}): " in memory.explain()
-
-
-def test_a_section_that_says_there_is_nothing_takes_no_room(memory: OrchestratorContextManager) -> None:
-    """The document says "None" to people; a model is not told what there is not."""
-    assert "## Backlog\n\n- None" in document(memory, DocumentName.WORK_PLAN).read_text(encoding="utf-8")
-    assert "Backlog" not in memory.get_orchestrator_context("x").render()
 
 
 @pytest.mark.parametrize("edit", ["every second line goes", "all lines are turned round"])

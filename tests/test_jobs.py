@@ -15,15 +15,14 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.database import Database, SqlDraftStore, SqlJobQueue
 from orchestra_mem.build import wiring as memory_module
-from orchestra_mem.compression import jobs as jobs_module
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
-from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, StorageFullError, StorageReadOnlyError
-from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, TrialVerdict
+from orchestra_mem.errors import LockTimeoutError, ModelError, StorageFullError, StorageReadOnlyError
+from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.model_types import Message
-from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
+from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import START, Clock
 from tests.memories import live, standing, text_of
 from tests.timing import until
@@ -221,65 +220,6 @@ def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, er
     assert queue.jobs() == []
 
 
-def test_a_lease_that_cannot_be_renewed_ends_no_generation(
-    queue: SqlJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a disk that is full for a moment."""
-    clock.now = LATER
-    asked = []
-
-    def refuse(job: Job, *, until: object) -> None:
-        asked.append(job)
-        raise StorageReadOnlyError("the disk is read-only")
-
-    def improve(job: Job, cancelled: Callable[[], bool]) -> None:
-        queue.renew = refuse  # type: ignore[method-assign]
-        assert not cancelled()
-
-    monkeypatch.setattr(jobs_module, "_LEASE_S", -1.0)
-    work = BackgroundWork(queue, improve, clock=clock, owner="me")
-    work.offer("S1", 10)
-    work.step()
-    assert asked
-    assert queue.jobs() == []
-
-
-def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqlJobQueue, clock: Clock) -> None:
-    """The model may be had then, or be another one; what took a process with it is left alone."""
-    clock.now = LATER
-    done: list[str] = []
-    for summary, error in ((1, "refused"), (2, STALLED)):
-        queue.put(f"S{summary}", priority=10, now=LATER, most=9)
-        job = take(queue)
-        assert job is not None
-        queue.fail(job, error, due=None)
-    work = BackgroundWork(queue, lambda job, cancelled: done.append(job.subject), clock=clock, owner="me")
-    work._wake.set()
-    work.start()
-    until(lambda: len(queue.jobs()) == 1)
-    work.close()
-    assert done == ["S1"]
-    assert [(job.subject, job.state) for job in queue.jobs()] == [("S2", JobState.FAILED)]
-
-
-def test_a_locked_memory_is_told_in_a_sentence(
-    queue: SqlJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """And no trace with it, as nothing unforeseen has happened; the next look may do better."""
-
-    def refuse(*_: object, **__: object) -> bool:
-        raise LockTimeoutError("the database is locked")
-
-    monkeypatch.setattr(queue, "jobs", refuse)
-    work = BackgroundWork(queue, lambda *_: None, owner="one", clock=clock)
-    work.start()
-    until(lambda: caplog.records)
-    work.close()
-    assert [(each.getMessage(), bool(each.exc_info)) for each in caplog.records] == [
-        ("background work pauses: the database is locked", False)
-    ]
-
-
 def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> None:
     """It holds nothing up, and nobody is told of it; nor of one that was given up before."""
     model = ScriptedModel(first_line)
@@ -343,55 +283,6 @@ def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Cl
     assert work.step() == 0.5
     assert other.step() == 5.0, "another leads"
     assert len(seen) == 4
-
-
-def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: SqlJobQueue, clock: Clock) -> None:
-    """As a lease runs out where nobody works; however long it lasts, and no longer than the memory is open."""
-    clock.now = LATER
-    seen: list[bool] = []
-    mine = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
-
-    def improve(job: Job, cancelled: Callable[[], bool]) -> None:
-        mine.step()  # as its own thread does all the time
-        seen.append(cancelled())
-
-    other = BackgroundWork(queue, improve, clock=clock, owner="other")
-    other.offer("S1", 10)
-    foreground = mine.foreground()
-    foreground.__enter__()
-    other.step()
-    assert seen == [True]
-    for _ in range(3):
-        clock.now += timedelta(minutes=4)
-        queue.lead("other", now=clock(), until=clock() + timedelta(minutes=1))
-        mine.step()
-        assert queue.announced("other", clock() + timedelta(minutes=4))
-    mine.close()
-    assert not queue.announced("other", clock())
-    foreground.__exit__(None, None, None)
-
-
-def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: SqlJobQueue, clock: Clock) -> None:
-    """Whoever began it; where the queue cannot be written the model is to be had all the same."""
-    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
-    other = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="other")
-    work.offer("S1", 10)
-    work.step()
-    first, second = other.foreground(), other.foreground()
-    for enter in (first, second):
-        enter.__enter__()
-    first.__exit__(None, None, None)
-    assert queue.announced("me", clock())
-    second.__exit__(None, None, None)
-    assert not queue.announced("me", clock())
-
-    def refuse(owner: str, *, until: object) -> None:
-        raise StorageReadOnlyError("the disk is read-only")
-
-    queue.announce = refuse  # type: ignore[method-assign]
-    with other.foreground():
-        assert other.step() == 0.0
-    assert other.step() == 5.0
 
 
 def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_path: Path, clock: Clock) -> None:
@@ -458,15 +349,6 @@ def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
         assert model.prompts == []
 
 
-@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", "", "K7"])
-def test_what_names_no_summary_is_refused_in_words(memory: OrchestratorContextManager, reference: str) -> None:
-    """Whatever was typed."""
-    with pytest.raises(NotFoundError, match=rf"^{reference!r} names no summary: give S12 or 12$"):
-        memory.compression.redo(reference)
-    with pytest.raises(NotFoundError, match="there is no summary S999"):
-        memory.compression.redo(999)
-
-
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
     """Then it goes on, and ends; the one who asks meanwhile waits for no more than that."""
     model = FaithfulModel(tokens_per_s=50)
@@ -484,20 +366,6 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
                 assert len(model.prompts) == asked
         stories = memory.compression.stories
         until(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
-
-
-def test_without_a_model_nothing_waits_and_nothing_runs(tmp_path: Path, clock: Clock) -> None:
-    """The default: the foreground costs nothing, and there is no thread."""
-    with open_memory(tmp_path, config=AUTO, clock=clock) as memory:
-        record_and_refresh(memory, clock)
-        stories = memory.compression.stories(memory.losses())
-        assert stories
-        assert not any(story.job or story.draft or story.trial for story in stories)
-        with memory.foreground():
-            pass
-        assert memory.get_stats()["problems"] == []
-        with pytest.raises(ModelError, match=r"^no model is set: give llm.model_path or llm.base_url$"):
-            memory.compression.redo("S1")
 
 
 def test_a_program_may_do_the_work_at_times_of_its_own(tmp_path: Path, clock: Clock) -> None:
@@ -593,26 +461,6 @@ def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clo
         assert draft.base.strip() not in text_of(memory).replace(draft.text.strip(), "")
         memory.refresh()
         assert memory.compression.stories(memory.losses())[number - 1].draft is None
-
-
-def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_path: Path, clock: Clock) -> None:
-    """The extract first; a draft that is ready after the end goes into the archived document at the next border."""
-    hanging = HangingModel()
-    with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
-        record_and_refresh(memory, clock)
-        until(lambda: len(hanging.prompts) > 0)
-        start = time.monotonic()
-        path = memory.flush_session()
-        assert time.monotonic() - start < 5
-        assert path is not None
-        hanging.release()
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
-        number = improve_all(memory)[0]
-        clock.now += timedelta(days=1)
-        record_and_refresh(memory, clock, 2, first=50)
-        better = next(each for each in memory.losses() if each.id == number)
-        assert better.verdict == "accepted"
-        assert better.text.strip() in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("missing", [False, True])

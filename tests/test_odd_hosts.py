@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.hooks import Hooks, hookimpl
+from orchestra_mem.hooks import hookimpl
 from orchestra_mem.orchestrator import Attempt, Orchestrator, Outcome, TaskResult
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
@@ -126,32 +126,6 @@ def test_a_line_is_only_replaced_by_a_text(orchestrator: Orchestrator, said: Any
     orchestrator.hooks.add(Plugin())
     reply = orchestrator.execute("start #1")
     assert (reply.line, reply.outcome) == ("start #1", Outcome.DONE)
-
-
-def test_plugins_come_and_go_within_a_call() -> None:
-    """One that is added within is called from the next on, one that is removed no more."""
-    hooks, called = Hooks(), []
-
-    class Plugin:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        @hookimpl
-        def post_message(self, text: str, answer: str) -> None:
-            called.append(self.name)
-            if self.name == "first":
-                self.name = "second"
-                hooks.add(Plugin("new"))
-                hooks.remove(old)
-
-    old = Plugin("old")
-    for each in (old, Plugin("other"), Plugin("first")):
-        hooks.add(each)
-    hooks.call("post_message", text="", answer="")
-    assert called == ["first", "other"]
-    hooks.call("post_message", text="", answer="")
-    assert called == ["first", "other", "new", "second", "other"]
-    assert not hooks.failures
 
 
 def test_a_clock_without_a_time_zone_is_refused_at_once(tmp_path: Path) -> None:

@@ -132,22 +132,6 @@ def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, 
     assert [orchestrator.tracker.item(number) for number in (1, 2, 3)] == before
 
 
-def test_an_empty_line_is_none(orchestrator: Orchestrator) -> None:
-    """Nothing is said and nothing recorded."""
-    assert orchestrator.execute("  \t").text == ""
-    assert orchestrator.memory.query_recent_operations() == []
-
-
-def test_a_line_of_100_kb_is_taken(orchestrator: Orchestrator) -> None:
-    """It is recorded in full and answered within moments."""
-    line = "note: " + "many words " * 9_500
-    reply = orchestrator.execute(line)
-    assert reply.outcome in (Outcome.DONE, Outcome.NOT_UNDERSTOOD)
-    operation = orchestrator.memory.query_recent_operations(limit=1)[0]
-    assert isinstance(operation.data, dict)
-    assert operation.data["user_input"] == line
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text(max_size=80))
 def test_any_line_is_answered(orchestrator: Orchestrator, line: str) -> None:
@@ -296,18 +280,6 @@ def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> Non
         thread.join()
     assert len(orchestrator.tracker.items()) == 12
     assert len(orchestrator.memory.query_recent_operations(limit=50)) == 12
-
-
-def test_long_sessions_refresh_and_go_on(tmp_path: Path) -> None:
-    """A hundred commands in a small window: refreshes happen, nothing is lost, and it still knows what "it" is."""
-    config = {"orchestrator": {"context_window": {"max_tokens": 8_192}}}
-    with open_memory(tmp_path, config=config, clock=_CLOCK) as memory, Orchestrator(memory) as orchestrator:
-        for number in range(1, 61):
-            _done(orchestrator, f"create a task called Part {number} of the long way", "start it")
-        assert memory.context_tracker.refresh_count > 0
-        assert len(memory.operations()) == 120
-        assert orchestrator.tracker.item(60).status is WorkStatus.IN_PROGRESS
-        assert "#60" in _done(orchestrator, "what did we just do?")
 
 
 # With a model

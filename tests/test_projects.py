@@ -190,18 +190,6 @@ def test_a_temporary_project_lists_itself_in_a_temporary_home_alone(
     assert [each["name"] for each in _files(temporary / "home")] == ["trial"]
 
 
-def test_without_a_home_nothing_is_listed_and_everything_else_works(make: Callable[..., Path]) -> None:
-    """By `off`; who asks for the list is told."""
-    project = make("bakery")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ORCHESTRA_MEM_HOME", "off")
-        shutil.rmtree(project / ".obra")
-        open_memory(project).close()
-        with pytest.raises(StorageError, match="there is no home: ORCHESTRA_MEM_HOME is off"):
-            Projects()
-    assert [each.present for each in Projects().list()] == [True]
-
-
 @pytest.mark.parametrize("kind", ["a file", "below a file", "a circle of links"])
 def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: Callable[..., Path], home: Path) -> None:
     """It opens, records and closes as ever; the list says what is wrong with the home."""

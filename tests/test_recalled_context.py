@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -40,14 +39,6 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert memory.get_orchestrator_context("step").render() == plain.render()
 
 
-def test_messages_and_dictionary_have_it_too(memory: OrchestratorContextManager) -> None:
-    """Joined, the messages are the context; the dictionary has the key where it was asked for."""
-    asked = memory.get_orchestrator_context("step", query="saffron gateway")
-    assert "".join(message["content"] for message in asked.as_messages()) == asked.render()
-    assert OLD in str(asked.as_dict()["recalled_memories"])
-    assert "recalled_memories" not in memory.get_orchestrator_context("step").as_dict()
-
-
 def test_explain_tells_why_each_was_recalled(memory: OrchestratorContextManager) -> None:
     """Ranks of the searches that found it, and how it is shown; no part of it without a query."""
     told = memory.explain("step", query="saffron gateway")
@@ -76,18 +67,3 @@ def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
         context = memory.get_orchestrator_context("x", query="saffron gateway")
         assert context.recalled == ""
         assert context.render() == memory.get_orchestrator_context("x").render()
-
-
-def test_where_search_cannot_be_loaded_the_context_is_as_without(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And says so."""
-    plain = memory.get_orchestrator_context("x").render()
-    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
-    asked = memory.get_orchestrator_context("x", query="saffron gateway")
-    assert asked.render() == plain
-    (note,) = asked.notes
-    assert note.startswith("nothing is recalled, search cannot be used: ")
-    assert "search cannot be loaded, numpy and faiss-cpu belong to it" in note
-    assert memory.retriever.retrieve_context("saffron gateway").notes == asked.notes
-    assert f"note: {asked.notes[0]}" in asked.explain()

@@ -164,17 +164,6 @@ def test_without_an_embedder_the_same_words_are_found(
     assert cache.get(SIMILAR) is None
 
 
-def test_near_misses_are_told_to_who_tunes_the_threshold(
-    memory: OrchestratorContextManager, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At debug, with the cosine and in what the questions differ."""
-    cache = memory.response_cache
-    cache.put("How do we deploy the app?", "By hand.", facts=[])
-    with caplog.at_level(logging.DEBUG, logger="orchestra_mem.retrieval.response_cache"):
-        assert cache.get("How is the app deployed?", facts=[]) is None
-    assert "near miss of the response cache: cosine 0.8" in caplog.text
-
-
 @pytest.mark.parametrize(("asked", "known"), cases("questions_that_turn_on_a_word"))
 def test_questions_that_turn_on_a_word_are_not_the_same(
     memory: OrchestratorContextManager, asked: str, known: str

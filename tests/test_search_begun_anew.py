@@ -15,37 +15,11 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import EVERYTHING, Chunk, SearchMode, Tier
+from orchestra_mem.search_types import SearchMode
 
 EMBEDDER = WordLlamaEmbedder()
 # More than are taken in at once.
 OPERATIONS = 1_300
-
-
-def _chunks(*texts: str) -> list[Chunk]:
-    return [
-        Chunk(key=text, tier=Tier.SESSION, source="op", text=text, kind="note", group="S1", position=at)
-        for at, text in enumerate(texts)
-    ]
-
-
-def test_marks_and_vectors_of_the_index_before_are_refused(tmp_path: Path) -> None:
-    """They would say of other chunks what is not so."""
-    with closing(DiskSearchIndex(tmp_path / "index", index_text)) as index:
-        old, ids = index.identity, index.add(_chunks("a red bicycle", "the tax office"))
-        vectors = EMBEDDER.embed(["a red bicycle", "the tax office"])
-        assert index.set_mark("through", "2", identity=old)
-        index.rebuild()
-        assert index.identity != old
-        new = index.add(_chunks("a heron on the roof", "tea in the hall"))
-        assert not index.set_mark("through", "2", identity=old)
-        index.add_vectors(EMBEDDER.model, ids, vectors, identity=old)
-        assert index.marks() == {}
-        assert len(index.without_vectors(EMBEDDER.model, 9)) == 2
-        assert index.set_mark("through", "2", identity=index.identity)
-        index.add_vectors(EMBEDDER.model, new, vectors, identity=index.identity)
-        assert index.marks() == {"through": "2"}
-        assert np.array_equal(index.dense(EMBEDDER.model, vectors[0], EVERYTHING, 1).ids, new[:1])
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +35,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("point", "passes"),
     [
-        ("add.commit.before", 1), ("add.commit.after", 1), ("add.commit.after", 8), ("mark.commit.after", 3),
-        ("vectors.write.before", 2),
+        ("add.commit.before", 1), ("add.commit.after", 8), ("mark.commit.after", 3), ("vectors.write.before", 2),
     ],
 )  # fmt: skip
 def test_an_index_deleted_in_the_middle_has_everything_at_the_end(

@@ -113,28 +113,6 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     assert f"op {number}" in _sources(memory, "saffron")
 
 
-def test_a_model_that_is_not_there_is_told(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """Words answer meanwhile."""
-    memory.close()
-    config = {**CONFIG, "search": {"embedder": "onnx", "model_path": str(tmp_path / "none")}}
-    with open_memory(tmp_path, config=config) as again:
-        found = again.search("bcrypt")
-        assert found.hits
-        assert any("model.onnx" in note for note in found.notes)
-
-
-def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
-    """Ranks and scores of both searches, and shares and priors that make its score."""
-    for hit in memory.search("why did we choose bcrypt?").hits:
-        score = sum(value for _, value in hit.reasons.shares)
-        for _, prior in hit.reasons.priors:
-            score *= prior
-        assert score == pytest.approx(hit.score, rel=1e-4)
-    best = memory.search("bcrypt").hits[0].reasons
-    assert best.keyword_rank is not None
-    assert best.keyword_score > 0
-
-
 def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:
     """Nothing hides the nearest where nothing is certain; nothing stands above what is likely; no guess is recalled."""
     with open_memory(tmp_path) as memory:
@@ -156,15 +134,6 @@ def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_pat
             assert not flags[0]
             assert flags[-1]
             assert all(0 <= hit.likelihood <= 1 for hit in hits)
-
-
-def test_two_processes_share_one_index(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """What one records, the other finds."""
-    assert _sources(memory, "bcrypt")
-    with open_memory(tmp_path, config=CONFIG) as other:
-        number = other.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
-        assert _sources(other, "saffron")[0] == f"op {number}"
-    assert _sources(memory, "saffron")[0] == f"op {number}"
 
 
 def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: Path, clock: Clock) -> None:

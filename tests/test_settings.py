@@ -233,15 +233,6 @@ def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     assert _faults(load, content) == [f".obra/config.yaml:{line}: {fault}"]
 
 
-@pytest.mark.parametrize("address", ["http://[::1", "http://", "http://host:99999", "ftp://host", "localhost:8080"])
-def test_address_of_no_server_is_named_with_its_line(load: Load, address: str) -> None:
-    """Nothing that cannot be called is in order."""
-    assert _faults(load, f"llm:\n  model_path: ''\n  base_url: '{address}'\n") == [
-        f".obra/config.yaml:3: llm.base_url: {address!r} is no address of a server: give one as http://127.0.0.1:8080 "
-        "or http://[::1]:8080, its port up to 65535"
-    ]
-
-
 def test_password_in_an_address_is_used_and_not_shown(load: Load) -> None:
     """A mistyped one and its fault included."""
     settings = load("llm: {base_url: 'http://alice:S3@CRET@[::1]:8080/v1', api_key: K3Y}\n")
@@ -337,15 +328,6 @@ def test_settings_that_are_impossible_together_are_a_fault_at_the_one_that_was_g
 ) -> None:
     """All values concerned are told with it."""
     assert _faults(load, content) == [f".obra/config.yaml:{fault}" for fault in faults]
-
-
-def test_of_several_sources_that_are_impossible_together_the_last_is_blamed(load: Load) -> None:
-    """A context that starts above the refresh threshold would refresh for ever."""
-    content = "orchestrator: {context_window: {warning_threshold: 0.4, refresh_threshold: 0.5}}\n"
-    assert _faults(load, content, overrides={"context": {"fill_at_start": 0.6}}) == [
-        "overrides: context.fill_at_start: context.fill_at_start 0.6 must be below refresh_threshold 0.5: "
-        "a refresh would call for the next"
-    ]
 
 
 @pytest.mark.parametrize("window", [1_024, 3_000, 8_192, 128_000])

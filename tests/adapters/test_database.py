@@ -6,7 +6,6 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import (
-    ClosedError,
     DatabaseDamagedError,
     LockTimeoutError,
     NotFoundError,
@@ -26,17 +24,12 @@ from orchestra_mem.errors import (
 )
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import (
-    Author,
     Json,
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
     Operation,
     OperationFilter,
     ReadDocument,
     Session,
     SessionStatus,
-    Summary,
     UnrecordedOperation,
     WrittenDocument,
 )
@@ -147,29 +140,6 @@ def _end(log: SqlEventLog, session: str) -> None:
 # The ledger
 
 
-def _summary(number: int, first: int, last: int, children: tuple[int, ...] = ()) -> Summary:
-    return Summary(
-        id=number, session="1-session", level=2 if children else 1, first_operation=first, last_operation=last,
-        operation_count=last - first + 1, children=children, text="Text.\n", method="extractive", tokens=3,
-        source_tokens=30, must_keeps=(1, 4), dropped=("#12",), put_back=("never",), since=NOON, until=NOON + SECOND,
-        created=NOON + 2 * SECOND,
-    )  # fmt: skip
-
-
-def test_summaries_are_stored_all_or_none(log: SqlEventLog, ledger: SqlLedger) -> None:
-    """One that cannot be stored takes the others of its call with it."""
-    _record(log, _draft())
-    ledger.add_summaries([_summary(1, 1, 1)])
-    with pytest.raises(StorageError, match=r"(?i)unique"):
-        ledger.add_summaries([_summary(2, 1, 1), _summary(1, 1, 1)])
-    assert [s.id for s in ledger.summaries()] == [1]
-
-
-def _fact(number: int, kind: MustKeepKind = MustKeepKind.DECISION, **more: object) -> MustKeep:
-    text = f"Fact {number}."
-    return MustKeep(id=number, kind=kind, text=text, operation=1, timestamp=NOON, **more)  # type: ignore[arg-type]
-
-
 def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> None:
     """What stood among the written texts moves to its own table."""
     path = tmp_path / "obra.db"
@@ -182,33 +152,6 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
         ledger = SqlLedger(database)
         assert ledger.last_read("work_plan") == ReadDocument(base="d", text='- [ ] #1 "Rye"\n')
         assert ledger.written("work_plan as read") == ledger.written("brought_back") == WrittenDocument()
-
-
-def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqlLedger, log: SqlEventLog) -> None:
-    """Added, reworded, taken out and superseded, all or none; the counts follow."""
-    _record(log, _draft("x"))
-    ledger.add_must_keeps("1-session", [_fact(1), _fact(2)], [], judged_through=1)
-    own = replace(_fact(3), operation=0, author=Author.PERSON)
-    reworded = replace(_fact(1), text="other words", identifiers=("#9",), author=Author.PERSON, weight=3.0)
-    removed = replace(_fact(2), status=MustKeepStatus.REMOVED)
-    ledger.edit_must_keeps([own], [(_fact(1), reworded), (_fact(2), removed)])
-    assert ledger.must_keeps() == [reworded, removed, own]
-    assert ledger.by_hand() == [own]
-    superseded = replace(own, status=MustKeepStatus.SUPERSEDED)
-    ledger.add_must_keeps("1-session", [], [superseded], judged_through=1)
-    assert ledger.must_keeps() == [reworded, removed, superseded]
-    assert ledger.count_must_keeps()[own.kind] == {reworded.status: 1, removed.status: 1, superseded.status: 1}
-
-
-def test_notice_stands_once_until_it_is_resolved(ledger: SqlLedger) -> None:
-    """The same is not told twice while it stands, and may be told again after it was resolved."""
-    for text in ("x", "x", "y"):
-        ledger.add_notice("doc", text, NOON)
-    assert [(notice.subject, notice.text) for notice in ledger.notices()] == [("doc", "x"), ("doc", "y")]
-    ledger.resolve_notices("doc", NOON)
-    assert ledger.notices() == []
-    ledger.add_notice("doc", "x", NOON + SECOND)
-    assert [notice.time for notice in ledger.notices()] == [NOON + SECOND]
 
 
 # Schemas
@@ -312,21 +255,6 @@ def test_file_that_is_no_database_of_ours_is_refused_and_left_alone(
     assert [file.name for file in tmp_path.iterdir()] == ["obra.db"]
 
 
-def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
-    """A file whose header is whole and whose pages are not: told as damaged, by reading and by the check."""
-    path = tmp_path / "obra.db"
-    with closing(Database(path)) as database:
-        for n in range(200):
-            _record(SqlEventLog(database), _draft({"n": n, "text": "x" * 500}))
-    data = bytearray(path.read_bytes())
-    data[-4096 * 20 :] = b"\xa5" * 4096 * 20
-    path.write_bytes(data)
-    with closing(Database(path)) as database:
-        with pytest.raises(DatabaseDamagedError, match=r"^listing operations: .*malformed; move the file away"):
-            SqlEventLog(database).operations(OperationFilter())
-        assert database.check() is not None
-
-
 # Transactions, threads, processes
 
 
@@ -373,19 +301,6 @@ def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabas
     assert (counts, log.count()) == ([1], 2)
 
 
-@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqlEventLog) -> None:
-    """One's own and another's."""
-    counts = [database.commit_count()]
-    _record(log, _draft(1))
-    counts.append(database.commit_count())
-    with closing(Database(database.path)) as other:
-        _record(SqlEventLog(other), _draft(2))
-    counts.append(database.commit_count())
-    assert len(set(counts)) == 3
-    assert database.commit_count() == counts[-1]
-
-
 def test_database_held_too_long_is_told(tmp_path: Path) -> None:
     """After the time-out it is an error of ours that names the setting, and nothing was recorded."""
     path = tmp_path / "obra.db"
@@ -396,30 +311,6 @@ def test_database_held_too_long_is_told(tmp_path: Path) -> None:
             f"record: {path}: database is locked; another process has held it for too long, see storage.busy_timeout_s"
         )
         assert _record(SqlEventLog(waiting), _draft()).id == 1
-
-
-@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: SqlEventLog) -> None:
-    """Afterwards every call says so; nothing is left open beside the file."""
-    _record(log, _draft())
-    assert log.count() == 1
-    database.close()
-    database.close()
-    problem = f"the memory in {database.path.parent} has been closed"
-    for call in (log.count, log.last_operation, database.commit_count, database.check, lambda: _record(log, _draft())):
-        with pytest.raises(ClosedError) as error:
-            call()
-        assert str(error.value) == problem
-    assert [path.name for path in database.path.parent.iterdir()] == ["obra.db"]
-
-
-def test_folder_in_place_of_the_database_is_told(tmp_path: Path) -> None:
-    """The message says that the file must not be a folder."""
-    (tmp_path / "obra.db").mkdir()
-    with pytest.raises(
-        StorageError, match=r"obra\.db: unable to open .*; the folder must exist, and the file must not"
-    ):
-        Database(tmp_path / "obra.db")
 
 
 @pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])

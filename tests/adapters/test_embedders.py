@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -51,15 +50,6 @@ def test_any_texts_are_embedded(texts: list[str]) -> None:
         assert row == pytest.approx(EMBEDDER.embed_query(text), abs=1e-6)
 
 
-def test_threads_may_share_it() -> None:
-    """From the first call on."""
-    fresh = WordLlamaEmbedder()
-    texts = [f"text number {number} about deployment" for number in range(200)]
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: fresh.embed(texts), range(16)))
-    assert all(np.array_equal(vectors, found[0]) for vectors in found)
-
-
 def test_it_takes_the_table_from_the_package_without_importing_it() -> None:
     """WordLlama's package sets up the program's logging on import, and holds the table in full precision."""
     python(
@@ -83,14 +73,6 @@ def test_vectors_are_those_of_its_own_package() -> None:
         root.setLevel(level)
     texts = ["a red bicycle by the door", "never deploy on a friday", "größer als 100 %"]
     assert EMBEDDER.embed(texts) == pytest.approx(theirs.embed([text.lower() for text in texts], norm=True), abs=1e-6)
-
-
-def test_a_missing_package_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the first use, not before."""
-    monkeypatch.setitem(sys.modules, "wordllama", None)
-    embedder = WordLlamaEmbedder()
-    with pytest.raises(EmbedderError, match=r"^WordLlama is not installed; pip install wordllama$"):
-        embedder.embed(["a"])
 
 
 @pytest.mark.parametrize(

@@ -5,26 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.files import exchange as exchanging
-from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, VersionReason
 from tests.processes import python
-
-NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -314,45 +310,3 @@ def test_what_was_saved_since_stands_and_what_was_saved_over_is_a_version(tmp_pa
     assert path.read_text() == "saved later"
     (version,) = store.versions("a")
     assert (version.reason, store.read_version(version)) == (VersionReason.CONFLICT, "saved by a person")
-
-
-# Waiting for the disk
-
-
-def test_several_documents_wait_once_for_each_folder(tmp_path: Path) -> None:
-    """The versions' folder before the first document is replaced, the documents' at the end."""
-    points: list[str] = []
-    store = _store(tmp_path, write_point=points.append)
-    names = ["a", "b", "c"]
-    for name in names:
-        store.replace(tmp_path / f"{name}.md", "old", expected=None, name="x")
-    del points[:]
-    with store.syncing_once():
-        for name in names:
-            store.keep_version(name, "old", time=NOON, author=Author.MACHINE, reason=VersionReason.REFRESH)
-        for name in names:
-            store.replace(tmp_path / f"{name}.md", "new", expected="old", name="x")
-    steps = ["write.before", "write.after", "fsync.after", "rename.before", "rename.after"]
-    versions, documents = [f"version.{step}" for step in steps], [f"x.{step}" for step in steps]
-    assert points == [
-        *versions * 3, *documents[:3], "version.folder-fsync.after", *documents[3:], *documents * 2,
-        "x.folder-fsync.after",
-    ]  # fmt: skip
-
-
-def test_folder_that_cannot_be_flushed_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end, by its name; afterwards each write waits for the disk again."""
-    store, path, fsync = _store(tmp_path), tmp_path / "a.md", os.fsync
-
-    def failing(descriptor: int) -> None:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        fsync(descriptor)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing)
-        with pytest.raises(StorageError, match=rf"^flushing {tmp_path}: Input/output error$"), store.syncing_once():
-            store.replace(path, "text", expected=None, name="x")
-    points: list[str] = []
-    _store(tmp_path, write_point=points.append).replace(path, "more", expected="text", name="x")
-    assert points[-1] == "x.folder-fsync.after"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.core.documents.damage import MOST_BYTES
-from orchestra_mem.types import Author, VersionReason
 
 TEXT = "---\nformat: 1\n---\n\n# Plan\n\n- a line\n"
 
@@ -42,22 +39,6 @@ def test_link_within_the_memory_is_followed_and_stays(store: FileDocumentStore, 
         store.append(path, "more\n", name="x")
         assert target.read_text() == "new\nmore\n"
         assert path.is_symlink()
-
-
-def test_a_version_may_be_of_any_size(store: FileDocumentStore) -> None:
-    """A document over the limit is not read, what is kept of it is."""
-    text, now = "A line that somebody has pasted.\n" * 150_000, datetime(2025, 1, 1, tzinfo=UTC)
-    assert len(text) > MOST_BYTES
-    version = store.keep_version("plan", text, time=now, author=Author.PERSON, reason=VersionReason.EDIT)
-    assert store.read_version(version) == text
-
-
-def test_what_is_not_there_has_no_fault(store: FileDocumentStore, path: Path) -> None:
-    """It reads as none in each way."""
-    assert (store.read(path), store.read_shown(path), store.read_to_change(path), store.read_settled(path)) == (
-        None,
-    ) * 4
-    assert store.faults(path) == []
 
 
 def test_what_goes_this_instant_is_not_there(

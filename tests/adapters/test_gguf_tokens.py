@@ -155,13 +155,6 @@ def test_known_counts(qwen: GgufVocabulary) -> None:
 # Which counter is taken
 
 
-def test_the_models_own_stands_first(qwen: GgufVocabulary) -> None:
-    """Before tiktoken, and chosen at the first count."""
-    counter = open_counter("auto", own=qwen)
-    assert counter.count("12345") == 5
-    assert (counter.name, counter.exact, counter.additive) == (qwen.name, True, True)
-
-
 def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """And why is told once."""
     missing = GgufVocabulary(tmp_path / "no.gguf")

@@ -134,17 +134,6 @@ def test_a_query_gives_up_sooner_than_passages_do(server: Server) -> None:
     assert len(server.requests) == 1 + 4
 
 
-def test_what_cannot_pass_is_not_tried_again(server: Server) -> None:
-    """A key that is refused, an address that is none."""
-    server.failures = [401]
-    with pytest.raises(EmbedderError, match="answered with 401"):
-        _embedder(server, dimensions=64).embed(["a"])
-    assert len(server.requests) == 1
-    for url in ("ftp://127.0.0.1/v1", "http://[::bad", "nonsense"):
-        with pytest.raises(EmbedderError, match=r"^search\.base_url "):
-            HttpEmbedder(url, "small", dimensions=64)
-
-
 def test_a_password_in_the_address_is_not_told() -> None:
     """It is sent, and no fault quotes it."""
     embedder = HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small", tries=1)

@@ -20,7 +20,6 @@ from orchestra_mem.adapters.importers.imports import open_import
 from orchestra_mem.adapters.importers.source_file import MAX_LINE_BYTES
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.core.histories import HistoryFault, HistoryOperation
-from orchestra_mem.errors import HistoryError
 from tests.builders import cases
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -125,15 +124,6 @@ def test_a_faulty_line_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
         f'{file}:4: is no JSON object; each line must be one, as in {{"type": "note", "data": "rain"}}',
         f"{file}:10: is longer than {MAX_LINE_BYTES >> 20} MB",
     ]
-
-
-def test_of_many_faults_the_first_are_told(tmp_path: Path) -> None:
-    """A damaged file of a million lines fills neither memory nor screen."""
-    file = tmp_path / "s.jsonl"
-    file.write_text('{"type": "mode", "sessionId": "s"}\n' + "damaged\n" * 1_500)
-    found = _read(file)
-    assert len(found.faults) == 1_000
-    assert found.left_out["faulty"] == 1_500
 
 
 JSON = st.recursive(
@@ -335,24 +325,3 @@ def test_in_a_folder_each_file_is_taken_for_what_it_is(tmp_path: Path) -> None:
     assert found.left_out["symbolic link"] == 2
     assert {each.type for each in _read(tmp_path, ImportKind.RULES).operations} == {"rules"}
     assert _read(tmp_path / "vault" / "store.md", ImportKind.RULES).operations[0].type == "rules"
-
-
-def test_a_file_that_goes_away_while_others_are_read_is_told(tmp_path: Path) -> None:
-    """And the others are read."""
-    for name in ("a.md", "b.md"):
-        (tmp_path / name).write_text("one")
-    faults: list[HistoryFault] = []
-    history = open_import(tmp_path, on_fault=faults.append)
-    (tmp_path / "a.md").unlink()
-    assert len(list(history.operations)) == 1
-    assert [str(each) for each in faults] == [f"{tmp_path / 'a.md'}: cannot be read: No such file or directory"]
-
-
-def test_where_nothing_can_be_imported_that_is_said(tmp_path: Path) -> None:
-    """With what else there is."""
-    (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
-    for path in (tmp_path, tmp_path / "other.jsonl"):
-        with pytest.raises(HistoryError, match=f"nothing in {path} can be imported: .*`import jsonl`"):
-            _read(path)
-    with pytest.raises(HistoryError, match="can be imported as chatgpt"):
-        _read(tmp_path, ImportKind.CHATGPT)

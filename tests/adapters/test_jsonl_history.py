@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
-from orchestra_mem.core.histories import HistoryFault, HistoryOperation
-from orchestra_mem.errors import HistoryError
-from tests.builders import cases
+from orchestra_mem.core.histories import HistoryOperation
 
 
 def _write(folder: Path, *lines: str | bytes) -> Path:
@@ -59,14 +57,6 @@ def test_an_object_of_another_shape_is_the_data_itself(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_times_are_iso_8601_or_seconds(tmp_path: Path) -> None:
-    """Without a zone it is UTC's; no time is left to the recording."""
-    times = ['"2025-01-15T10:00:00"', '"2025-01-15T10:00:00Z"', "1736935200", "1736935200.0", "null"]
-    file = _write(tmp_path, *[f'{{"timestamp": {time}}}' for time in times])
-    ten = datetime(2025, 1, 15, 10, tzinfo=UTC)
-    assert [found.timestamp for found in _read(file)] == [ten, ten, ten, ten, None]
-
-
 def test_keys_tell_equal_lines_apart_and_stay_the_same(tmp_path: Path) -> None:
     """Two equal lines are two operations; the same file read again gives the same keys."""
     file = _write(tmp_path, '{"a": 1}', '{"a": 1}')
@@ -102,39 +92,6 @@ def test_each_reading_of_a_pipe_has_keys_of_its_own(tmp_path: Path) -> None:
         keys += [found.idempotency_key for found in _read(pipe)]
         writer.join(10)
     assert len(set(keys)) == 2
-
-
-FAULTS = [
-    *cases("a_fault_ends_the_reading_of_lines"),
-    (b'{"a": "\xff"}', "is not UTF-8; save the file as UTF-8"),
-    *(
-        (text, "has a number of too many digits, or is nested too deeply")
-        for text in ("[" * 100_000, f'{{"a": {"9" * 5_000}}}')
-    ),
-]
-
-
-@pytest.mark.parametrize(("line", "problem"), FAULTS)
-def test_a_fault_is_named_by_file_and_line_and_ends_the_reading(
-    tmp_path: Path, line: str | bytes, problem: str
-) -> None:
-    """What stands before it has been given by then."""
-    file = _write(tmp_path, '{"fine": 1}', "", line, '{"after": 1}')
-    operations = open_jsonl_history(file).operations
-    assert next(operations).data == {"fine": 1}
-    with pytest.raises(HistoryError) as caught:
-        next(operations)
-    assert str(caught.value) == f"{file}:3: {problem}"
-
-
-def test_faults_may_be_passed_over(tmp_path: Path) -> None:
-    """All of them are told, and all other lines are read."""
-    lines: list[str | bytes] = [part for line, _ in FAULTS for part in (line, '{"fine": 1}')]
-    faults: list[HistoryFault] = []
-    found = _read(_write(tmp_path, *lines), on_fault=faults.append)
-    assert [fault.problem for fault in faults] == [problem for _, problem in FAULTS]
-    assert [fault.place.rpartition(":")[2] for fault in faults] == [str(2 * n + 1) for n in range(len(FAULTS))]
-    assert [each.data for each in found] == [{"fine": 1}] * len(FAULTS)
 
 
 _JSON = st.recursive(

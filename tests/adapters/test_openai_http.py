@@ -388,16 +388,6 @@ def test_a_server_that_dies_in_mid_answer_is_told(
     assert len(llama.seen) == 1
 
 
-@pytest.mark.parametrize("reported", [-1, 10**9 + 1])
-def test_absurd_figures_are_as_good_as_none(model: OpenAiModel, llama: Llama, url: str, reported: int) -> None:
-    """No store has to hold them, and nothing is learned of them."""
-    llama.reported = reported
-    assert model.generate(ASKED, max_tokens=9).prompt_tokens == 0
-    assert model.doubts == [f"{url} does not report how many tokens a prompt has: nothing is learned of it"]
-    llama.window = reported
-    assert model.context_tokens == 2048
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_an_answer_of_more_characters_than_its_tokens_can_have_is_cut(
     model: OpenAiModel, llama: Llama, whole: bool

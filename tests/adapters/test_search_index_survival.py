@@ -197,30 +197,6 @@ def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
             assert index.count() == 1
 
 
-def test_another_analysis_begins_the_index_anew(tmp_path: Path) -> None:
-    """So that texts and queries are always cut up alike."""
-    _filled(tmp_path)
-    with closing(DiskSearchIndex(tmp_path, analyse, analysis_version="2")) as index:
-        assert index.count() == 0
-        assert index.problems == (
-            f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
-        )
-
-
-def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
-    """By another process, as `rebuild` does: they ask and fill the new one."""
-    _filled(tmp_path)
-    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse)
-    before = other.identity
-    index.rebuild()
-    assert (index.count(), other.count()) == (0, 0)
-    assert other.identity == index.identity != before
-    other.add([_chunk("k1")])
-    assert index.count() == 1
-    index.close()
-    other.close()
-
-
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
     """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
     with closing(DiskSearchIndex(tmp_path, analyse)) as writer:
@@ -275,23 +251,3 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     assert index.count() == 120
     assert inspect(tmp_path, thorough=True).fault is None
     index.close()
-
-
-@pytest.mark.parametrize("name", ["", "search.db", "search.db-wal", "search.db-shm", "index.lock"])
-def test_what_stands_in_the_way_is_named(tmp_path: Path, name: str) -> None:
-    """A folder where a file should be, or a file where the folder should be: the words say which, and it stays."""
-    folder = tmp_path / "index"
-    if name:
-        _filled(folder)
-        (folder / name).unlink(missing_ok=True)
-        (folder / name / "of somebody").mkdir(parents=True)
-    else:
-        folder.write_text("of somebody")
-    with pytest.raises(StorageError) as caught:
-        DiskSearchIndex(folder, analyse)
-    place = folder / name if name else folder
-    what = "no file" if name else "no folder"
-    assert str(caught.value).startswith(f"{place} is {what}; remove it: ")
-    found = inspect(folder)
-    assert (found.database, found.fault) == (place, f"is {what}; remove it")
-    assert place.exists()

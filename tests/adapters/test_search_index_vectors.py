@@ -190,15 +190,6 @@ def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSe
     assert index.without_vectors(MODEL, 9).tolist() == [2, 1]
 
 
-def test_vectors_that_are_no_numbers_are_refused(index: DiskSearchIndex) -> None:
-    """None of the batch is kept."""
-    ids, rows = index.add(_chunks(1, 2)), _clustered(2)
-    rows[1, 3] = np.nan
-    with pytest.raises(OrchestraMemError, match=r"^wide gave 1 of 2 vectors that are no numbers$"):
-        index.add_vectors(WIDE, ids, rows)
-    assert index.without_vectors(WIDE, 9).tolist() == [2, 1]
-
-
 def test_chunks_with_nothing_to_embed_are_not_asked_for_again(index: DiskSearchIndex) -> None:
     """Nor found by vectors; a query of zeros finds nothing."""
     ids, rows = index.add(_chunks(1, 3)), _clustered(3)
@@ -209,25 +200,3 @@ def test_chunks_with_nothing_to_embed_are_not_asked_for_again(index: DiskSearchI
     assert sorted(index.dense(WIDE, rows[0], EVERYTHING, 9).ids.tolist()) == [1, 3]
     assert index.dense(WIDE, rows[1], EVERYTHING, 9).ids.tolist() == []
     assert not index.vectors(WIDE, ids[1:2]).any()
-
-
-def test_the_old_model_answers_until_it_is_dropped(index: DiskSearchIndex, tmp_path: Path) -> None:
-    """A change of model keeps both models' vectors apart; dropping the old takes away its files and nothing else."""
-    old = EmbeddingModel(name="wide", version="0", dimensions=32)
-    ids, rows = index.add(_chunks(1, 50)), _clustered(50)
-    index.add_vectors(old, ids, rows[::-1])
-    before = index.dense(old, rows[0], EVERYTHING, 50)
-    for start in range(0, 50, 10):
-        assert len(index.without_vectors(WIDE, 100)) == 50 - start
-        index.add_vectors(WIDE, ids[start : start + 10], rows[start : start + 10])
-        during = index.dense(old, rows[0], EVERYTHING, 50)
-        assert (during.ids.tolist(), during.scores.tolist()) == (before.ids.tolist(), before.scores.tolist())
-    assert index.models() == {old: 50, WIDE: 50}
-    assert index.dense(WIDE, rows[0], EVERYTHING, 1).ids.tolist() == [1]
-    assert index.dense(old, rows[0], EVERYTHING, 1).ids.tolist() == [50]
-    index.drop_model(old)
-    assert index.models() == {WIDE: 50}
-    assert len(list((tmp_path / "index").glob("vectors-*"))) == 1
-    assert index.dense(WIDE, rows[0], EVERYTHING, 1).ids.tolist() == [1]
-    assert len(index.without_vectors(old, 100)) == 50
-    np.testing.assert_allclose(index.vectors(WIDE, ids), rows, atol=1e-6)

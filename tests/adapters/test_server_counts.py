@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
+from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.adapters.tokenizers import TiktokenCounter
 from orchestra_mem.model_types import Message, Role
 from tests.adapters.test_openai_http import Llama, serving
@@ -73,14 +73,6 @@ def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) ->
     """Operations of some size."""
     for number in range(first, first + count):
         memory.record_operation("note", {"text": f"Row {number}: {'0x1f, ' * 40} is in module_{number}.py."})
-
-
-def test_other_counts_are_estimates_that_wait_for_nothing(url: str, llama: Counting) -> None:
-    """On the high side, until the server's count of a context has corrected them; none says that it is exact."""
-    counts = ServerCounts(Server(url), near=OWN)
-    text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
-    assert counts.count(text) > OWN.count(text)
-    assert (counts.exact, counts.doubts, llama.asked) == (False, [], [])
 
 
 def test_only_what_the_server_has_counted_is_exact(tmp_path: Path, url: str, llama: Counting) -> None:
@@ -191,22 +183,6 @@ def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, ll
         again = memory.get_orchestrator_context("x", 6_000)
         assert again.render() == shown.render()
         assert again.tokens == llama.count(again.render())
-
-
-def test_no_context_is_over_its_budget_while_the_server_refuses(tmp_path: Path, url: str, llama: Counting) -> None:
-    """By the server's own count, which is far above another vocabulary's; then contexts are exact again."""
-    llama.count = lambda text: 2 * OWN.count(text)
-    with opened(tmp_path, url) as memory:
-        fill(memory, 6)
-        assert memory.get_orchestrator_context("x", 2_000).exact
-        llama.refuse = lambda path, body: 404 * (path == "/tokenize")
-        fill(memory, 6, first=100)
-        memory.refresh()
-        context = memory.get_orchestrator_context("x", 2_000)
-        assert not context.exact
-        assert llama.count(context.render()) <= context.tokens <= 2_000
-        llama.refuse = lambda path, body: 0
-        until(lambda: memory.get_orchestrator_context("x", 2_000).exact)
 
 
 def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:

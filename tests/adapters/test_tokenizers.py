@@ -15,10 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters import tokenizers
-from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
+from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter, open_counter
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
-from tests.builders import Counter, cases
+from tests.builders import cases
 from tests.processes import python
 from tests.timing import assert_linear, repeated
 
@@ -75,7 +75,7 @@ def test_cutting_long_text_changes_no_count() -> None:
     assert TIKTOKEN.count(one_line) == len(encode(one_line))
 
 
-@pytest.mark.parametrize("unit", ["a", " ", " \n", "漢", "🙂", "A1"])
+@pytest.mark.parametrize("unit", ["a", " \n", "漢"])
 @pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
 def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter, unit: str) -> None:
     """A million characters of anything, a letter behind them."""
@@ -87,21 +87,6 @@ def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter
         assert 0 < counter.count(text) <= 4 * len(text)
 
     assert_linear(count, 1_000_000)
-
-
-def test_known_counts() -> None:
-    """cl100k_base is what is counted with; text that spells a special token counts as its characters."""
-    known = {"": 0, "hello world": 2, "tiktoken is great!": 6, "<|endoftext|>": 7}
-    assert {text: TIKTOKEN.count(text) for text in known} == known
-
-
-def test_importing_loads_no_tokenizer() -> None:
-    """tiktoken is imported at the first count and not before."""
-    python(
-        "import sys; from orchestra_mem.adapters.tokenizers import open_counter; "
-        "counter = open_counter('auto'); assert 'tiktoken' not in sys.modules; "
-        "counter.count('a'); assert 'tiktoken' in sys.modules"
-    )
 
 
 # Article 1 of the Universal Declaration of Human Rights.
@@ -124,28 +109,6 @@ def test_the_estimate_is_on_the_high_side_for_code() -> None:
     assert ESTIMATE.count("".join(lines)) / TIKTOKEN.count("".join(lines)) <= 1.6
     blob = base64.b64encode(bytes(i * i * 31 % 251 for i in range(3_000))).decode()
     assert 1 <= ESTIMATE.count(blob) / TIKTOKEN.count(blob) <= 1.6
-
-
-def test_the_cache_asks_once_and_speaks_for_its_counter() -> None:
-    """Equal text is counted once, short or long; name, exactness and law are those of the counter behind."""
-    tally = Counter("tally", len, exact=True)
-    cache = CachedCounter(tally)
-    for _ in range(3):
-        assert cache.count("ab" * 2) == 4
-        assert cache.count("漢" * 5_000) == 5_000
-    assert tally.asked == 2
-    assert (cache.name, cache.exact, cache.additive) == ("tally", True, False)
-
-
-def test_the_cache_forgets_the_least_lately_used() -> None:
-    """Over its entries, the cache drops what was asked for longest ago."""
-    tally = Counter("tally", len, exact=True)
-    cache = CachedCounter(tally, max_entries=2)
-    for text in ("a", "b", "a", "c", "a"):
-        cache.count(text)
-    assert tally.asked == 3
-    cache.count("b")
-    assert tally.asked == 4
 
 
 def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
@@ -181,14 +144,6 @@ def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: 
     assert counter.count("hello world") == ESTIMATE.count("hello world")
     counter.keep(lambda: None)
     assert file.read_bytes() == kept
-
-
-def test_counters_open_by_name() -> None:
-    """`tiktoken` and `estimate` give themselves, `auto` the first that works."""
-    assert open_counter("tiktoken").name == "tiktoken cl100k_base"
-    assert open_counter("estimate").name == "estimate"
-    auto = open_counter()
-    assert (auto.count("hello world"), auto.name, auto.exact, auto.additive) == (2, "tiktoken cl100k_base", False, True)
 
 
 def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlWorkStore
-from orchestra_mem.adapters.database.work_store import listing
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
@@ -51,25 +50,6 @@ def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[t
         assert [item.id for item in state.items(WorkFilter(text=sought))] == wanted
         open_ones = WorkFilter(text=sought, statuses=OPEN_STATUSES, kinds=(WorkKind.TASK,))
         assert [item.id for item in state.items(open_ones)] == wanted
-
-
-@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_queries_of_the_backlog_go_along_an_index(database: SqlDatabase) -> None:
-    """No query for the first items sorts or looks through all of them."""
-    for where in (
-        WorkFilter(limit=9),
-        WorkFilter(statuses=OPEN_STATUSES, limit=9),
-        WorkFilter(kinds=(WorkKind.TASK,), statuses=(WorkStatus.BLOCKED,), limit=9),
-        WorkFilter(parent=0, limit=9),
-        WorkFilter(parent=7, statuses=OPEN_STATUSES, limit=9),
-        WorkFilter(assignee="ann", limit=9),
-    ):
-        with database.reading("explaining") as connection:
-            query, values = listing(where)
-            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()]
-        assert not [step for step in plan if "TEMP B-TREE" in step], plan
-        scans = [step for step in plan if step.startswith("SCAN")]
-        assert scans in ([], ["SCAN work_items USING COVERING INDEX work_items_order"])
 
 
 # Kills and processes
@@ -146,13 +126,3 @@ def test_several_processes_change_one_state(tmp_path: Path) -> None:
         assert (state.progress(1).done, state.progress(1).total) == (50, 50)
         titles = {item.title for item in state.items(WorkFilter(parent=1))}
         assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
-
-
-def test_a_long_text_is_kept_and_found(database: SqlDatabase) -> None:
-    """A megabyte of it; what a whole new one says is found instead of the old."""
-    state = _state(database)
-    item = state.create(WorkKind.TASK, "Report", description="alpha " * 170_000 + "omega")
-    assert [found.id for found in state.items(WorkFilter(text="OMEGA"))] == [item.id]
-    state.change(item.id, description="beta")
-    assert state.items(WorkFilter(text="omega")) == []
-    assert state.events(item.id)[-1].before == item.description

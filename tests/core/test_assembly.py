@@ -139,23 +139,6 @@ def test_the_pieces_account_for_every_token(begun: list[Item], budget: int) -> N
     assert pieces == epoch.tokens == len(epoch.render())
 
 
-def test_an_inexact_sum_is_filled_close_to_the_budget() -> None:
-    """A counter that misses the law by a token a piece still gets a context of over 90 % of its budget."""
-    counter = Counter("rounded", lambda text: -(-len(text) // 3) + text.count("\n") // 7)
-    begun = [of(part, f"{part} {n}", "word " * 30) for part in STABLE_PARTS for n in range(60)]
-    epoch = begin_epoch(begun, number=1, budget_tokens=5_000, counter=counter, shares=dict.fromkeys(STABLE_PARTS, 0.25))
-    assert 4_500 < epoch.tokens <= 5_000
-
-
-def test_a_counter_without_the_law_is_asked_about_the_whole_a_few_times() -> None:
-    """Where pieces do not add up the whole is counted at most a dozen times, not once an item."""
-    counter = Counter("superadditive", lambda text: len(text) ** 2 // 5_000)
-    begun = [of(Part.SESSION, str(n), "word " * 30) for n in range(300)]
-    epoch = begin_epoch(begun, number=1, budget_tokens=20_000, counter=counter)
-    assert 0 < epoch.tokens <= 20_000
-    assert counter.asked < 300 + 5 + 2 * 12
-
-
 # Order and frame
 
 
@@ -172,14 +155,6 @@ def test_parts_come_from_the_most_stable_to_the_least() -> None:
         '<memory part="session_summary">\nsession\n'
     )
     assert epoch.timeline == '<memory part="working_memory">\nfirst thing\nsecond thing\n'
-
-
-def test_a_small_budget_does_without_the_preamble() -> None:
-    """The preamble is dropped where it would take over a tenth of the budget."""
-    begun = [of(Part.WORK_PLAN, "w", "plan")]
-    least = 10 * len(PREAMBLE)
-    assert begin_epoch(begun, number=1, budget_tokens=least, counter=LETTERS).prefix.startswith(PREAMBLE)
-    assert not begin_epoch(begun, number=1, budget_tokens=least - 1, counter=LETTERS).prefix.startswith(PREAMBLE)
 
 
 @given(items(), st.integers(200, 3_000))
@@ -293,19 +268,6 @@ def test_nobody_is_deepened_while_a_shortest_form_would_have_fitted(begun: list[
             assert all(len(neutralise(form)) > left + p.tokens for form in deeper)
 
 
-def test_pinned_items_that_do_not_fit_are_told() -> None:
-    """A pinned item larger than the budget shrinks or stays out, with the figures, and nothing is raised."""
-    begun = [
-        of(Part.WORK_PLAN, "shrinks", "x" * 9, "x" * 499, pinned=True),
-        of(Part.WORK_PLAN, "stays out", "y" * 499, pinned=True),
-    ]
-    epoch = begin_epoch(begun, number=1, budget_tokens=126, counter=LETTERS, shares={Part.WORK_PLAN: 1.0})
-    assert [(p.form, p.tokens, p.full_tokens, p.reason) for p in epoch.placements] == [
-        (0, 10, 500, "pinned: form 1 of 2: the full one needs 500 tokens, 100 could be had"),
-        (None, 0, 500, "left out: it needs 500 tokens, 90 were left of the 126 for this part"),
-    ]
-
-
 def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
     """When not all fit, older operations shrink, then stay out; those shown stand oldest first."""
     begun = [op(n, f"{n}" + "s" * 18, f"{n}" + "f" * 98) for n in range(1, 8)]
@@ -322,17 +284,6 @@ def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
 
 
 # Growing
-
-
-def test_the_first_text_of_an_empty_epoch_is_introduced() -> None:
-    """Where nothing was shown yet, the first operation brings preamble and border with it, once."""
-    epoch = begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS)
-    for number in (1, 2):
-        longer = epoch.extended([op(number, f"did {number}")])
-        assert longer is not None
-        epoch = longer
-    assert epoch.render() == f'{PREAMBLE}<memory part="working_memory">\ndid 1\ndid 2\n'
-    assert (epoch.prefix, epoch.preamble_tokens, epoch.rooms[-1].border_tokens) == ("", len(PREAMBLE), 31)
 
 
 def test_an_operation_too_large_for_any_epoch_shrinks_at_once() -> None:
@@ -377,11 +328,3 @@ def test_extending_counts_the_new_items_alone() -> None:
 
 
 # Bad input
-
-
-def test_forms_keep_the_law_of_pieces() -> None:
-    """A form that is empty, starts with white space or does not end its line is refused by name; `as_form` mends it."""
-    for forms in ((), ("",), (" x\n",), ("x",), ("x\n", "\ny\n")):
-        with pytest.raises(ValueError, match="item 'k'"):
-            Item(key="k", part=Part.SESSION, forms=forms)
-    assert [as_form(text) for text in ("  x ", "x\n\n", "a\n b", " \n", "")] == ["x\n", "x\n", "a\n b\n", "", ""]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
+from orchestra_mem.core.documents.blame import Blame, Origin, OriginOf, Writer, carry, ranges
 from tests.timing import assert_quick
 
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
@@ -89,14 +89,6 @@ def test_lines_of_a_section_that_moved_keep_their_origin(order: list[int]) -> No
         assert found == wanted or not line
 
 
-def test_a_renamed_section_keeps_the_origin_of_what_it_holds() -> None:
-    """Only the heading is the person's."""
-    old = "".join(SECTIONS)
-    text = "".join([SECTIONS[3], SECTIONS[0], SECTIONS[1].replace("## B", "## Before")])
-    blame = carry(new_blame(old, machine), old, text, person)
-    assert [line for line, writer in by_line(blame, text) if line and writer is Writer.PERSON] == ["## Before"]
-
-
 def test_a_line_that_moved_to_another_section_keeps_its_origin() -> None:
     """A line that stands once is the same line wherever it stands."""
     old, text = "# A\n- a\n- b\n# B\n- c\n", "# A\n- a\n# B\n- c\n- b\n- d\n"
@@ -120,33 +112,12 @@ def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
     assert carry(between, without, first, person) == (MACHINE, PERSON, MACHINE)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("### [10:00:00] Said (op 7)", Names(operations=(7,))),
-        ("- Use WAL (K12) (superseded by K30)", Names(facts=(12,))),
-        ("### Summary S3: 12 operations, 2025-01-02 10:00 to 11:00 (level 1)", Names(summaries=(3,))),
-        ("(K9) and (K2, old) and (op 5)", Names(operations=(5,), facts=(2, 9))),
-        ("op 7, K12, S3, (opus 7), (K), (op x)", Names()),
-    ],
-)
-def test_the_numbers_that_lines_bear_are_found(text: str, names: Names) -> None:
-    """Of operations, facts and summaries, and nothing that merely looks like one."""
-    assert names_in(text) == names
-
-
 @given(st.sets(st.integers(1, 40)))
 def test_ranges_hold_just_the_operations(operations: set[int]) -> None:
     """Rising, apart from one another, and none more or less."""
     found = ranges(operations)
     assert {number for first, last in found for number in range(first, last + 1)} == operations
     assert all(one[1] + 1 < other[0] for one, other in pairwise(found))
-
-
-def test_a_blame_of_another_text_is_refused() -> None:
-    """It would put words into the wrong mouths."""
-    with pytest.raises(ValueError, match=r"^the blame is of 2 lines, the text has 3$"):
-        carry((MACHINE, MACHINE), "a\nb\nc", "a\n", person)
 
 
 @pytest.mark.parametrize("kind", ["edited", "moved", "all equal"])

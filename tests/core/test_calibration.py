@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.tokenizers import EstimateCounter, open_counter
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.calibration import Calibration
 
 REPORTS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20_000)), max_size=120)
@@ -53,16 +53,6 @@ def test_it_keeps_its_bounds(reports: list[tuple[int, int]]) -> None:
 def test_what_cannot_be_about_the_same_text_is_passed_over(ratio: float, tokens: int) -> None:
     """No usage at all, far too little, an answer's thinking with it, or a text too short to tell."""
     assert learned(ratio, reports=50, tokens=tokens).words() == ""
-
-
-def test_the_estimate_says_how_it_is_corrected() -> None:
-    """And that its counts add up no more."""
-    plain, corrected = EstimateCounter(), EstimateCounter(learned(0.7))
-    assert (plain.name, plain.additive) == ("estimate", True)
-    assert (corrected.name, corrected.additive) == ("estimate, times 0.70, by what the model reports", False)
-    text = "The estimate errs on the high side. " * 20
-    assert corrected.count(text) == pytest.approx(plain.count(text) * 0.7, abs=1)
-    assert open_counter("estimate", calibration=learned(0.7)).count(text) == corrected.count(text)
 
 
 def test_counts_from_before_a_correction_are_forgotten() -> None:

@@ -13,13 +13,12 @@ from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,
     chunk_operation,
-    chunk_summary,
     find_passage,
     passages_of,
 )
 from orchestra_mem.search_types import Tier
 from orchestra_mem.types import Json, Operation
-from tests.builders import a_summary, an_operation
+from tests.builders import an_operation
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
@@ -148,15 +147,6 @@ def test_long_text_without_a_cut_of_its_own_is_cut_all_the_same(text: str) -> No
 # Operations and summaries
 
 
-def test_an_operation_is_one_chunk() -> None:
-    """Title, who, when, which: all that filters and hits show."""
-    (chunk,) = chunk_operation(operation({"title": "Deploy", "text": "It went well.", "task_id": 7}), Tier.WORKING)
-    assert (chunk.title, chunk.text) == ("Message: Deploy", "Deploy\nIt went well.")
-    assert (chunk.tier, chunk.source, chunk.kind, chunk.group) == (Tier.WORKING, "op 12", "message", "s1")
-    assert (chunk.session, chunk.agent, chunk.item, chunk.time, chunk.operation) == ("s1", "Ann", 7, NOW, 12)
-    assert chunk.importance == 0.5
-
-
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
 def test_any_operation_has_chunks(data: Json) -> None:
     """Keys are distinct, texts visible."""
@@ -164,12 +154,3 @@ def test_any_operation_has_chunks(data: Json) -> None:
     assert chunks
     assert len({chunk.key for chunk in chunks}) == len(chunks)
     assert all(chunk.text.strip() for chunk in chunks)
-
-
-def test_a_summary_is_cut_as_a_document() -> None:
-    """Its source is its number, its time the end of what it covers."""
-    chunks = chunk_summary(a_summary(3, 1, 9, text="We began.\n\n- It works\n"))
-    assert [(chunk.source, chunk.kind, chunk.session, chunk.text) for chunk in chunks] == [
-        ("S3", "summary", "s", "We began."),
-        ("S3", "summary", "s", "- It works"),
-    ]

@@ -185,18 +185,6 @@ def talk(count: int, *, start: int = 1) -> list[Source]:
     ]
 
 
-def test_a_summary_has_the_size_asked_for_and_passes_the_check() -> None:
-    """At a fifth of its source, nothing invented, nothing missing."""
-    sources = talk(40)
-    tokens = sum(s.tokens for s in sources)
-    draft = summarised(sources, (), tokens // 5)
-    assert draft.passed
-    assert draft.tokens == COUNTER.count(draft.text) <= tokens // 5 * 1.2
-    assert draft.tokens >= tokens // 5 * 0.6
-    assert draft.source_tokens == tokens
-    assert draft.invented == ()
-
-
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
     """Below the summary, in their order, whether or not there is room for anything else."""
     sources = talk(20)
@@ -357,25 +345,9 @@ def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
     assert sizes[2_000] <= limits(threshold).level * 2 * math.log2(2_000)
 
 
-def test_nothing_is_merged_while_every_level_is_within_its_share() -> None:
-    """One summary is never merged alone."""
-    assert merges([], LIMITS) is None
-    assert merges([summary(1, 1, 10, tokens=99_999)], LIMITS) is None
-    assert merges([summary(1, 1, 10), summary(2, 11, 20)], LIMITS) is None
-
-
 def test_what_stands_between_two_summaries_is_not_swallowed_by_their_merging() -> None:
     """Operations that stayed word for word belong to no merged range."""
     standing = [summary(1, 1, 10, tokens=9_000), summary(2, 21, 30, tokens=9_000), summary(3, 31, 40, tokens=9_000)]
     taken = merges(standing, LIMITS)
     assert taken is not None
     assert [s.id for s in taken] == [2, 3]
-
-
-def test_sizes_shrink_with_the_document() -> None:
-    """A small window has small segments and summaries, and target, floor and level stay below its threshold."""
-    for threshold in (500, 1_000, 2_560, 40_000, 1_000_000):
-        bounds = limits(threshold)
-        assert bounds.floor + bounds.summary < bounds.target < threshold
-        assert bounds.summary < bounds.segment
-        assert bounds.segment <= 2_000

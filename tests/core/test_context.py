@@ -45,13 +45,6 @@ def context(counter: Counter | None = None, budget_tokens: int = 2_000) -> Orche
     return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
 
 
-def test_messages_are_the_stable_part_and_the_timeline() -> None:
-    """The prefix is the system's message, the timeline the user's."""
-    messages = context().as_messages()
-    assert [m["role"] for m in messages] == ["system", "user"]
-    assert messages[1]["content"] == '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
-
-
 @given(st.integers(0, 2_000), st.integers(0, 3))
 def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: int) -> None:
     """For any budget no message is empty, and joined they are the text."""

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.assembly import PREAMBLE
-from orchestra_mem.core.search.disclosure import Disclosure, RetrievedPassage, disclose, distinct, recalled_item, why
+from orchestra_mem.core.search.disclosure import Disclosure, RetrievedPassage, disclose, distinct, recalled_item
 from orchestra_mem.core.search.echoes import MARK, fenced, without_recalled
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.search_types import Reasons
 from orchestra_mem.types import Json
 from tests.builders import letters
 
@@ -77,13 +76,6 @@ def test_breadth_first_everything_is_short_before_anything_is_long() -> None:
     assert "shortened: in full it needs" in disclosed.entries[-1].explanation or "form 1 of" in (
         disclosed.entries[-1].explanation
     )
-
-
-def test_why_something_was_found_is_told_in_a_line() -> None:
-    """By the query's exact names, by words, by meaning, or by what it stands beside."""
-    found = Reasons(identifiers=("a.py", "#7"), keyword_rank=2, keyword_score=1.5, dense_rank=1, dense_score=0.5)
-    assert why(found) == "has a.py, #7, by words rank 2 (1.50), by meaning rank 1 (cosine 0.50)"
-    assert why(Reasons()) == "stands beside what was found"
 
 
 def test_with_little_room_the_index_still_tells_what_there_is() -> None:

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.agreement import merged
-from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
-from orchestra_mem.core.documents.owned_lines import fact_edits, owned_lines
+from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
@@ -220,21 +218,3 @@ def test_a_persons_words_make_room_for_other_persons_words_alone(kind: MustKeepK
     assert "In my own words. (K1)" in render_document(name, view({kind: [own, *later]}, size=1_000))
     theirs = [replace(found, author=Author.PERSON) for found in later]
     assert "In my own words." not in render_document(name, view({kind: [own, *theirs]}, size=1_000))
-
-
-def test_one_difference_tells_what_was_taken_out_reworded_and_added() -> None:
-    """By numbers; a copy says nothing, and a line that is moved into one of the machine's sections is of its kind."""
-    before = "## Notes\n\n- mine\n\n## Decisions\n\n- a (K1)\n- b (K2)\n- c (K3)\n"
-    now = "## Notes\n\n## Decisions\n\n- b, too (K2)\n- c (K3)\n- not c (K3)\n- mine\n- new (K9)\n"
-    found = fact_edits({DocumentName.DECISION_LOG: (before, now)}, work=False)
-    assert set(found.gone) == {"K1"}
-    assert found.said == {"K2": ((None, "b", True), (None, "b, too", True)), "K9": (None, (None, "new", True))}
-    assert found.added == ((MustKeepKind.DECISION, "mine", True),)
-
-
-def test_what_a_merge_uses_to_tell_sections_apart_stands_in_no_conflict() -> None:
-    """A section that the person took out, and that the machine calls empty by now."""
-    base = "## Rules\n\n- a\n- b\n\n## Blockers\n\n- c\n"
-    found = merged(base, base.replace("- a\n- b\n", "- None\n"), base.replace("- a\n- b\n", "x\n"))
-    assert "> - None\n" in (text := mark(found))
-    assert "\0" not in text

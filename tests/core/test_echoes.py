@@ -18,24 +18,6 @@ def noted(*passages: str, after: int = 5) -> Echoes:
     return echoes
 
 
-def test_a_sentence_is_known_however_it_is_set() -> None:
-    """With a label, a bullet, other case and punctuation; what stands beside it stays."""
-    echoes = noted(SENTENCE)
-    label = "**Text**: We decided to hash passwords with bcrypt!"
-    for text in (SENTENCE, "- we decided, to hash passwords with bcrypt", label):
-        assert echoes.without({"text": text}, 6) == {"text": ""}
-    assert echoes.without(f"It rains.\n{SENTENCE} So what?", 6) == "It rains.\nSo what?"
-
-
-def test_what_was_recorded_before_stays() -> None:
-    """Up to the operation that was the last when it was given away."""
-    echoes = noted(SENTENCE)
-    assert echoes.without(SENTENCE, 5) == SENTENCE
-    assert echoes.without(SENTENCE, 6) == ""
-    echoes.note([SENTENCE], after=9)
-    assert echoes.without(SENTENCE, 7) == ""
-
-
 def test_names_and_short_sentences_stay() -> None:
     """A title finds what is done to a thing; five words are said again by chance."""
     echoes = noted(SENTENCE, "The build is green again.")

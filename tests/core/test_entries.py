@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.entries import clip, entry_title, flat, is_critical, label, make_entry, plain_text
+from orchestra_mem.core.documents.entries import clip, flat, is_critical, label, make_entry, plain_text
 from orchestra_mem.core.facts.prose import fields_of
 from orchestra_mem.types import Json, Operation
 from tests.builders import cases
@@ -131,18 +131,6 @@ def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
     assert list(fields_of(operation(kept))) == list(fields_of(operation(said)))
 
 
-def test_data_nested_as_deep_as_may_be_recorded_have_an_entry() -> None:
-    """Depth does not exhaust the stack."""
-    lists: Json = "x"
-    mappings: Json = "x"
-    for _ in range(499):
-        lists = [lists]
-        mappings = {"k": mappings}
-    assert text_of(lists).startswith("### [14:30:15] NL Command (op 12)\n")
-    assert text_of({"a": mappings}).startswith("### [14:30:15] NL Command (op 12)\n")
-    assert len(plain_text(operation(lists))) < 1_000
-
-
 def test_what_is_left_out_is_told() -> None:
     """Clipped values and fields that did not fit name the way to the whole."""
     long = text_of({"output": "x" * 10_000}, max_chars=400)
@@ -174,14 +162,6 @@ def test_clipping_keeps_head_and_tail_and_says_how_much_is_gone(text: str, most:
         head, tail = most * 2 // 3, most // 3
         left_out = len(text) - head - tail
         assert shown == f"{text[:head]} … [{left_out:,} characters left out] … {text[len(text) - tail :]}"
-
-
-def test_titles_are_one_line_and_bounded() -> None:
-    """The first field that says what it is about, its white space squeezed."""
-    assert entry_title("nl_command", {"name": " \n ", "subject": "Fix\n\tthe   parser"}) == "NL Command: Fix the parser"
-    assert len(entry_title("x", {"title": "word " * 1_000})) <= 120
-    assert entry_title("x", {"title": 5, "name": ["a"]}) == "X"
-    assert entry_title("x", ["title"]) == "X"
 
 
 @pytest.mark.parametrize(("value", "text"), cases("json_reads_as_text_of_few_symbols"))

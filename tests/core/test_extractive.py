@@ -126,29 +126,6 @@ def test_a_part_of_an_over_long_word_is_not_taken() -> None:
     assert _is_subsequence(words(_said_by(found)), words(f"{long_path} holds the recordings of the orchestra"))
 
 
-def test_rendering_groups_by_time_and_speaker() -> None:
-    """A line for each new time, a bullet for each speaker's or operation's run of extracts."""
-
-    def one(key: int, text: str, speaker: str = "", when: str = "") -> Passage:
-        return Passage(key=key, text=text, speaker=speaker, when=when)
-
-    found = (
-        one(1, "First thing.", "Ana", "Monday"),
-        one(2, "no stop", "Ana", "Monday"),
-        one(3, "Third", "Ana", "Monday"),
-        one(4, "Reply.", "Ben", "Monday"),
-        one(5, "Later.", "Ben", "Tuesday"),
-        one(6, "An\noperation."),
-        one(6, "Its second line."),
-        one(7, "Another."),
-    )
-    assert render(found) == (
-        "Monday:\n- Ana: First thing. no stop; Third\n- Ben: Reply.\nTuesday:\n- Ben: Later.\n"
-        "no date:\n- An operation. Its second line.\n- Another."
-    )
-    assert render(()) == ""
-
-
 QUOTING = st.lists(
     st.sampled_from(['"', "'", "`", "“", "”", "«", "»", "’", " ", "a", "b.", "word", ":", ")", "\U0001f4ca "]),
     min_size=1,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
-from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
-from orchestra_mem.core.facts.safety import safety_kind
+from orchestra_mem.core.facts.extraction import find_in_text, find_must_keeps
 from orchestra_mem.core.facts.superseding import contradicted, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
@@ -91,14 +90,6 @@ def test_short_decisions_about_different_things_stand() -> None:
         assert settle([first, *others])[0].superseded_by == others[0].id
 
 
-def test_a_section_of_a_file_is_read_like_any_text() -> None:
-    """Where a section stands in its file changes nothing of what is found in it."""
-    for record in load_records(DATA / "facts.jsonl", "train"):
-        if record.nature == "notes":
-            text = "\n".join(line.text for line in record.lines)
-            assert _facts("note", {"line 12": text}) == _facts("note", {"text": text})
-
-
 def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
     """Of contradicting decisions the later one stands."""
     right, count, _ = reversals("test")
@@ -111,40 +102,10 @@ def test_plain_facts_are_found(kind: str, text: str) -> None:
     assert [(fact.kind.value, fact.text) for fact in _found(text)] == [(kind, text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("You must sign both copies.", (MustKeepKind.CONSTRAINT, False)),
-        ("at most 3 retries", (MustKeepKind.CONSTRAINT, True)),
-        ("Mia is allergic to nuts", (MustKeepKind.CONSTRAINT, False)),
-        ("TODO ask the council", (MustKeepKind.OPEN_ITEM, True)),
-        ("nice weather today", None),
-        ("never mind", None),
-    ],
-)
-def test_safety_words_name_a_kind(text: str, kind: tuple[MustKeepKind, bool] | None) -> None:
-    """The plain words of rules and of work to do are known without the classifier; some leave no doubt."""
-    assert safety_kind(text) == kind
-
-
 def test_tick_boxes_tell_what_is_done() -> None:
     """An empty box is open, a ticked one done."""
     kinds = [fact.kind.value for fact in _found("- [ ] order the flour\n- [x] call the baker\n")]
     assert kinds == ["open item", "completion"]
-
-
-def test_text_identifiers_and_origin_of_a_fact() -> None:
-    """A fact carries its sentence, the identifiers in it, its operation and its time."""
-    text = "We merged #318 into src/core/a.py."
-    assert _found(text, operation=7) == (
-        MustKeep(
-            kind=MustKeepKind.COMPLETION,
-            text=text,
-            operation=7,
-            timestamp=START + timedelta(minutes=7),
-            identifiers=("#318", "src/core/a.py"),
-        ),
-    )
 
 
 def test_a_role_in_the_first_person_carries_its_speaker() -> None:
@@ -167,13 +128,6 @@ def test_code_is_not_prose() -> None:
         "2025-01-15 10:00:00 INFO you must always restart\n> Never quote this.\n"
     )
     assert _found(text) == ()
-
-
-def test_source_code_as_tool_output_holds_no_facts() -> None:
-    """What a tool printed is no one's rule or decision."""
-    code = "# We decided to use Redis. You must never call this.\ndef only(): ...\n" * 50
-    assert _facts("tool_use", {"tool": "Read", "text": code}) == []
-    assert _facts("shell", {"command": "cat a.py", "stdout": code, "exit_code": 0}) == []
 
 
 def test_failures_in_tool_output_are_found_but_few() -> None:
@@ -236,13 +190,6 @@ def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
     assert _facts("step", {"error": value, "constraints": [value], "next_steps": value}) == []
 
 
-def test_many_operations_are_read_as_each_alone() -> None:
-    """Classifying together changes nothing."""
-    texts = ("Never deploy on Fridays.", "", "Nice weather.", "We decided to go with oak. TODO: order it.")
-    operations = [_operation("note", {"text": text}, number) for number, text in enumerate(texts, 1)]
-    assert find_in_operations(operations) == [find_must_keeps(operation) for operation in operations]
-
-
 def test_a_long_text_keeps_its_likeliest_facts() -> None:
     """What is kept of a long text stays under an eighth of it."""
     text = " ".join(f"Room {number} must be locked by the porter at night." for number in range(1_000))
@@ -274,14 +221,8 @@ def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a ", "never ", "\n- no x in y", "Tom ", "`", '"', "1. ", "<a-log>", "@@ -1 +1 @@\n"])
 def test_time_is_linear(unit: str) -> None:
-    """Up to a quarter of a megabyte of anything."""
-    assert_linear(lambda size: find_in_text(repeated(unit, size), operation=1, timestamp=START), 250_000)
-
-
-def test_what_comes_again_is_read_once() -> None:
-    """A sentence in the same surroundings tells nothing new and costs next to nothing."""
-    text = f"{'? ' * 100_000}We decided to use Postgres."
-    assert_quick(0.7, lambda: find_in_text(text, operation=1, timestamp=START))
+    """Whatever is repeated."""
+    assert_linear(lambda size: find_in_text(repeated(unit, size), operation=1, timestamp=START), 100_000)
 
 
 # What supersedes what
@@ -316,19 +257,6 @@ def test_what_is_about_a_failure_does_not_close_it() -> None:
     rightly, wrongly = mended("test")
     assert rightly >= 0.4
     assert wrongly <= 0.15
-
-
-def test_what_shares_no_telling_word_is_left_alone() -> None:
-    """Two decisions on two things both stand."""
-    facts = [_fact("We decided to go with oak for the doors.", 1), _fact("We settled on the lakeside venue.", 2)]
-    assert [fact.status for fact in settle(facts)] == [STANDING, STANDING]
-
-
-def test_known_facts_mark_nothing_any_more() -> None:
-    """Facts that were settled before may be marked by new ones, and mark none themselves."""
-    first, second, third = (_fact(f"Keep the response under {n} ms.", i) for i, n in enumerate((200, 150, 120), 1))
-    assert [fact.status for fact in settle([first, second], known=2)] == [STANDING, STANDING]
-    assert [fact.status for fact in settle([second, third], known=1)] == [SUPERSEDED, STANDING]
 
 
 _POOL = st.sampled_from(

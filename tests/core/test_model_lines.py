@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,14 +63,6 @@ def test_lines_are_read_flat_and_once() -> None:
     """Bullets, line feeds and what would be a comment of markdown's do not get into a document."""
     answer = '{"lines": ["- a\\n b", "a b", "", "2) c <!-- pin -->"]}'
     assert read_lists(answer, ("lines",)) == {"lines": ["a b", "c <\\!-- pin -->"]}
-
-
-def test_of_an_answer_no_more_is_read_than_was_asked_for() -> None:
-    """A model that never ends costs no time in the check."""
-    answer = json.dumps({"lines": [f"{n} " + "x " * 100_000 for n in range(50)]})
-    lines = read_lists(answer, ("lines",))["lines"]
-    assert [line.split()[0] for line in lines] == ["0", "1", "2"]
-    assert max(map(len, lines)) <= 1_000
 
 
 def test_what_a_tool_printed_is_held_against_line_by_line() -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.agreement import brought_forward, merged
-from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, plan_edits, with_item_numbers
+from orchestra_mem.core.documents.agreement import merged
+from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits
 from orchestra_mem.core.documents.plan_lines import (
     item_line,
     parse_row,
     plan_lines,
-    remark_number,
-    remark_row,
     render_line,
     said_title,
     shown_title,
@@ -25,7 +22,6 @@ from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
-from tests.memories import edited
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN = """# Work Plan
@@ -96,47 +92,12 @@ def test_a_shown_title_is_the_same_title(title: str) -> None:
         assert said_title(shown_title(title)) == title
 
 
-@pytest.mark.parametrize("status", [WorkStatus.PENDING, WorkStatus.CANCELLED])
-@pytest.mark.parametrize("title", ["~~~~ #6", "~~a~~~~b~~", "~~~"])
-def test_a_title_with_strikes_is_read_back(title: str, status: WorkStatus) -> None:
-    """Also where the whole line is struck out."""
-    item = WorkItem(id=9, kind=WorkKind.TASK, title=title, created=NOW, changed=NOW, status=status)
-    line = parse_row(render_line(item_line(item)))
-    assert line is not None
-    assert (said_title(line.title), line.struck) == (title, status is WorkStatus.CANCELLED)
-
-
 @pytest.mark.parametrize(("row", "number", "title", "ticked", "struck"), cases("what_people_write"))
 def test_what_people_write(row: str, number: int, title: str, ticked: bool, struck: bool) -> None:
     """Other bullets, boxes and strikes say the same; brackets that are no words of ours belong to the title."""
     line = parse_row(row)
     assert line is not None
     assert (line.number, line.title, line.ticked, line.struck) == (number, title, ticked, struck)
-
-
-@pytest.mark.parametrize("row", cases("what_is_no_line_of_work"))
-def test_what_is_no_line_of_work(row: str) -> None:
-    """A list item without a box is a note, one with the number of a fact that fact."""
-    assert parse_row(row) is None
-
-
-def test_lines_know_under_whom_they_stand() -> None:
-    """By their indentation, whatever stands between; under something else it cannot be told."""
-    text = PLAN.replace("  - [ ] #10", "a note\n\n   - [ ] #10").replace("- [ ] #12", "- Later:\n  - [ ] #12")
-    assert [(line.number, line.parent) for line in plan_lines(text)] == [
-        (5, 0), (9, 5), (10, 5), (11, 5), (12, None), (13, 0),
-    ]  # fmt: skip
-
-
-def _edits(*changes: tuple[str, str], text: str = PLAN) -> dict[int, LineEdit]:
-    return {edit.number: edit for edit in plan_edits(text, edited(text, *changes)).changed}
-
-
-@pytest.mark.parametrize(("old", "new", "number", "field", "value"), cases("a_change_of_a_line_says_one_thing"))
-def test_a_change_of_a_line_says_one_thing(old: str, new: str, number: int, field: str, value: Any) -> None:
-    """And nothing of the others."""
-    found, value = _edits((old, new)), tuple(map(tuple, value)) if isinstance(value, list) else value
-    assert found == {number: LineEdit(number=number, was=found[number].was, **{field: value})}
 
 
 def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
@@ -159,47 +120,6 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
     assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
     section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
     assert plan_edits(PLAN, PLAN.replace(section, "")) == PlanEdits()
-
-
-def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
-    """Though they now stand below another one."""
-    text = PLAN.replace("- [ ] #12 Tidy up (task)\n", "- [ ] #12 Tidy up (epic)\n  - [ ] #14 Sweep (task)\n")
-    edits = plan_edits(text, text.replace("- [ ] #12 Tidy up (epic)\n", ""))
-    assert [line.number for line in edits.removed] == [12]
-    assert edits.changed == ()
-
-
-@pytest.mark.parametrize("row", cases("a_line_that_cannot_be_read_says_so_much"))
-def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
-    """It is neither taken out nor new: whoever wrote it is told."""
-    edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))
-    assert (edits.unread, edits.changed, edits.added, edits.removed) == ((10,), (), (), ())
-
-
-def test_a_line_without_its_title_or_brackets_keeps_them() -> None:
-    """A tick counts all the same, also in a text from before; a title written anew changes nothing else."""
-    now = PLAN.replace("- [ ] #12 Tidy up (task)", "- [x] #12")
-    (edit,) = plan_edits(PLAN, now).changed
-    assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
-    person = brought_forward(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
-    assert "- [x] #12 Sweep up (task)\n" in person
-    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
-    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
-
-
-def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:
-    """Behind the box, whatever the bullet, in the document's own line ends."""
-    text = PLAN.replace("- [ ] #12", "*  []  Buy a bell <!-- pin -->\n- [ ] #12").replace("\n", "\r\n")
-    now = with_item_numbers(text, lambda line: 14)
-    assert now == text.replace("*  []  Buy", "*  []  #14 Buy")
-
-
-def test_a_remark_is_known_again() -> None:
-    """By the number that it begins with, whatever it says of others."""
-    row = remark_row('Story #11 "a --> b" waits for Story #10 "x"', 4)
-    assert remark_number(f"{row}\r") == 11
-    assert remark_number("<!-- pin -->") == 0
-    assert row.count("-->") == 1
 
 
 def _machine(text: str) -> str:

@@ -42,19 +42,6 @@ def pool(
     )  # fmt: skip
 
 
-# Fusion
-
-
-def test_where_meaning_alone_is_asked_for_the_nearest_comes_first() -> None:
-    """However much more another says: a share of its own score is not left to traits."""
-    likely = {"substance": floats(0, 1, 1), "statement": floats(0, 1, 0)}
-    found = replace(pool(floats(0, 0, 0)), dense=floats(0.5, 0.1, 0.05), traits=likely)
-    shares = shares_of(found, Weights())
-    assert shares["own"] == pytest.approx([0.4, 0.08, 0.04])
-    assert shares["coverage"] == pytest.approx([0.6, 0.12, 0.06])
-    assert np.argmax(sum(shares.values())) == 0
-
-
 # What stands around
 
 

@@ -18,7 +18,7 @@ from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, ch
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import Chunk, Hit, SearchMode, Situation, Tier, WordEmbedder
+from orchestra_mem.search_types import Chunk, Hit, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
 from tests.builders import an_operation, cases
 
@@ -99,19 +99,6 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
 
 
-def test_as_many_hits_as_wanted() -> None:
-    """Hundreds, where there are."""
-    days = [operation(n, "Ann", {"text": f"Deploy {n} went well."}, session=f"s{n}") for n in range(1, 301)]
-    searcher = searcher_of(days)
-    assert len(searcher.search("deploy", NOW, limit=250)) == 250
-
-
-def test_an_operation_is_found_by_its_number() -> None:
-    """As people write it."""
-    first, *_ = SEARCHER.search("what did #105 say", NOW)
-    assert first.chunk.operation == 105
-
-
 def test_who_is_named_goes_before() -> None:
     """Of two who said the same, the one that the question names."""
     both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
@@ -135,18 +122,6 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
 # Modes, limits
 
 
-def test_modes_leave_the_other_search_out() -> None:
-    """And the reasons say so."""
-    keyword = SEARCHER.search("bike", NOW, mode=SearchMode.KEYWORD)
-    assert keyword == []
-    dense = SEARCHER.search("bike", NOW, mode=SearchMode.DENSE)
-    assert texts(dense)[0] == "My sister bought a red bicycle."
-    assert {hit.reasons.keyword_rank for hit in dense} == {None}
-    by_words = SEARCHER.search("bicycle", NOW, mode=SearchMode.KEYWORD)
-    assert by_words[0].reasons.keyword_rank == 1
-    assert {hit.reasons.dense_rank for hit in by_words} == {None}
-
-
 def test_near_duplicates_do_not_fill_the_answer() -> None:
     """What was said five times stands once before what else there is."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
@@ -162,17 +137,6 @@ def matches(asked: list[str], texts: list[list[str]]) -> NDArray[np.float32]:
     """How well words are met by those of texts."""
     tokens = EMBEDDER.cut([word for text in texts for word in text])
     return word_matches(asked, tokens, np.array([len(text) for text in texts]), EMBEDDER)
-
-
-def test_a_word_is_met_by_the_best_word_of_a_text() -> None:
-    """The same word wholly, a like one in part, a foreign one not at all."""
-    met = matches(["bicycle"], [["red", "bicycle"], ["bike"], ["tuesday"], []])
-    assert met[0, 0] == pytest.approx(1)
-    assert 0.2 < met[0, 1] < 1
-    assert met[0, 2] < 0.1
-    assert met[0, 3] == 0
-    assert matches([], [["a"]]).shape == (0, 1)
-    assert matches(["a"], [[], []]).tolist() == [[0, 0]]
 
 
 def test_another_year_is_another_word() -> None:

@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search.terms import (
-    MAX_QUERY_TERMS,
-    chunk_names,
-    content_words,
-    exact_names,
-    index_text,
-    read_query,
-    terms_of,
-)
+from orchestra_mem.core.search.terms import MAX_QUERY_TERMS, chunk_names, exact_names, index_text, read_query, terms_of
 from orchestra_mem.search_types import Chunk, Tier
 from tests.builders import cases
 
@@ -88,9 +80,3 @@ def test_exact_names_are_names_and_no_numbers(text: str, names: list[str]) -> No
     """What a person would copy and look for to the letter."""
     assert [*exact_names(text)] == names
     assert chunk_names(chunk(text, operation=5)) == ("#5", *names)
-
-
-def test_words_are_compared_as_they_are_spoken() -> None:
-    """Lower-case, each once, unstemmed, without stop words and possessives."""
-    assert content_words("John's dogs don't “bark” at the CAFÉ, John isn’t here") == ["john", "dogs", "bark", "cafe"]
-    assert content_words("猫が好き record_operation") == ["猫が", "が好", "好き", "record", "operation"]

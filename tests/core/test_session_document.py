@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.session_document import (
     summary_block,
 )
 from orchestra_mem.types import Json, Session, SessionStatus, Summary
-from tests.builders import a_summary, an_operation, cases
+from tests.builders import a_summary, an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
@@ -105,21 +105,6 @@ def test_any_text_is_a_document_and_stays_the_same(text: str) -> None:
     assert SessionDocument.parse(text).text() == text
 
 
-@pytest.mark.parametrize(("title", "operation", "summary"), cases("a_block_is_the_machines_by_its_heading"))
-def test_a_block_is_the_machines_by_the_frame_of_its_heading(title: str, operation: int, summary: int) -> None:
-    """Time in front and number behind, or number in front and level behind: whatever is changed or added otherwise."""
-    part = SessionDocument.parse(f"### {title}\n\nWords.\n").parts[0]
-    assert (part.operation, part.summary) == (operation, summary)
-
-
-def test_blocks_of_one_number_are_taken_for_one() -> None:
-    """What is said in any of them is seen."""
-    block = summary_block(summary(7, 2, 9))
-    parsed = SessionDocument.parse(document(1) + block + entry(1, {"result": "Copied."}) + block)
-    assert parsed.entries()[1].text == entry(1) + entry(1, {"result": "Copied."})
-    assert parsed.summaries()[7].text == block * 2
-
-
 def test_a_summary_tells_what_it_covers() -> None:
     """Number, operations, times and level stand in its heading."""
     assert summary_block(summary(3, 1, 20)) == (
@@ -149,13 +134,6 @@ def test_data_can_neither_forge_nor_hide_entries_nor_pin(data: Json, kind: str) 
     assert [block.title for block in split_blocks(text) if block.level == 2] == [LOG]
     assert not any(part.block.pinned for part in parsed.parts)
     text.encode("utf-8")
-
-
-def test_summaries_take_the_place_of_what_they_cover() -> None:
-    """A section for them stands in front of the log; the rest of the document is as it was."""
-    changed = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 2)], {})
-    head = new_document(SESSION, "demo").removesuffix(f"## {LOG}\n\n")
-    assert changed == f"{head}## {EARLIER}\n\n{summary_block(summary(1, 1, 2))}## {LOG}\n\n{entry(3)}{entry(4)}"
 
 
 def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> None:
@@ -222,19 +200,6 @@ def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
     head = head.replace("**Status**: Active", "**Status**: Ended")
     assert text == f"{head}{entry(1)}{entry(2)}{closing}"
     assert finished(text, closing) == text
-
-
-def test_the_status_is_told_and_the_closing_comes_last() -> None:
-    """Whatever line ends an editor has saved, and though a person has a section of that name."""
-    text = document(1).replace("## Operations Log", "## Session Summary\n\nMine.\n\n## Operations Log")
-    done = finished(text, closing="## Session Summary\n\n**Total Operations**: 1\n")
-    assert "status: archived\n" in done
-    assert done.endswith("## Session Summary\n\n**Total Operations**: 1\n")
-    assert "## Session Summary\n\nMine.\n" in done
-    text = document(1).replace("\n", "\r\n")
-    done = finished(text, closing="## Session Summary\n")
-    assert "status: archived\r\n" in done
-    assert "**Status**: Ended\r\n" in done
 
 
 @pytest.mark.parametrize(

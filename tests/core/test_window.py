@@ -104,19 +104,6 @@ def test_a_listener_may_use_the_tracker() -> None:
     assert (tracker.used_tokens(), tracker.refresh_count) == (20, 1)
 
 
-def test_the_log_has_one_line_a_crossing(caplog: pytest.LogCaptureFixture) -> None:
-    """70 % is information, 80 % a warning, 95 % an error; further calls above say nothing."""
-    tracker = ContextWindowTracker(1_000)
-    with caplog.at_level(logging.INFO, LOGGER):
-        for _ in range(20):
-            tracker.add_usage(50)
-    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("INFO", "context window warning: 70.0% (700 of 1,000 tokens), a refresh is near"),
-        ("WARNING", "context window refresh: 80.0% (800 of 1,000 tokens), a refresh is due"),
-        ("ERROR", "context window critical: 95.0% (950 of 1,000 tokens), the window is about to overflow"),
-    ]
-
-
 def test_threads_lose_no_usage_and_cross_once() -> None:
     """Eight threads add; nothing is lost, and each threshold is announced once."""
     tracker = ContextWindowTracker(16_000)

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.work.transitions import (
     changed_fields,
-    check_transition,
     circle,
     field_text,
     net_changes,
-    taken_back,
     with_field,
     with_status,
 )
@@ -27,9 +25,6 @@ from orchestra_mem.core.work.wording import (
     checked_rank,
     kept_text,
     kept_title,
-    listed,
-    search_text,
-    search_words,
 )
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.types import Author
@@ -46,15 +41,6 @@ def _item(number: int = 11, status: WorkStatus = WorkStatus.PENDING, **given_fie
 
 
 # Transitions
-
-
-def test_what_is_blocked_is_unblocked_before_it_is_started_or_finished() -> None:
-    """The message says so."""
-    with pytest.raises(InvalidChangeError) as caught:
-        check_transition(_item(status=WorkStatus.BLOCKED), WorkStatus.IN_PROGRESS)
-    assert str(caught.value) == (
-        'Story #11 "Sign up" is blocked and cannot become in progress; it can be unblocked, deferred or cancelled'
-    )
 
 
 @pytest.mark.parametrize(
@@ -134,17 +120,6 @@ def test_ranks_are_given_anew_where_no_number_is_left() -> None:
     assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
 
 
-def test_moving_to_the_same_place_again_and_again_keeps_the_order() -> None:
-    """Far more often than a floating-point number has digits."""
-    order = {name: float(place) for place, name in enumerate("abcd")}
-    wanted = list("abcd")
-    for _ in range(300):
-        wanted.insert(1, wanted.pop())
-        new = reordered([order[name] for name in wanted])
-        order |= {wanted[position]: rank for position, rank in new.items()}
-        assert sorted(order, key=order.__getitem__) == wanted
-
-
 # Changes as text
 
 TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
@@ -185,16 +160,6 @@ def test_what_several_events_came_to_is_their_first_before_and_last_after() -> N
     assert told == [(12, "title", "x", "y"), (11, "title", "a", "c")]
 
 
-def test_what_was_created_is_cancelled_once() -> None:
-    """In whatever state it has come to that may be; what is done may not."""
-    changes = net_changes([_event("created", None, "Sign up"), _event("status", "pending", "in progress")])
-    cancelled = taken_back(_item(status=WorkStatus.BLOCKED), changes, LATER)
-    assert (cancelled.status, cancelled.finished) == (WorkStatus.CANCELLED, LATER)
-    assert taken_back(cancelled, changes, NOON) == cancelled
-    with pytest.raises(InvalidChangeError, match="is done and cannot become cancelled; it can be reopened or put back"):
-        taken_back(_item(status=WorkStatus.DONE), changes, LATER)
-
-
 # Words
 
 
@@ -231,22 +196,6 @@ def test_a_title_fits_in_a_line() -> None:
     assert str(caught.value) == (
         "a title of 102,400 characters is too long, 500 are allowed; put the rest into the description"
     )
-
-
-@pytest.mark.parametrize(
-    ("said", "sought"),
-    [("Straße", "STRASSE"), ("Cafe\u0301 öffnen", "CAFÉ"), ("Ünlü ΣΊΣΥΦΟΣ", "σίσυφος"), ("ログイン画面", "イン")],
-)
-def test_words_are_found_in_any_case_and_script(said: str, sought: str) -> None:
-    """However their accents are written."""
-    assert all(word in search_text(said, "") for word in search_words(sought))
-
-
-def test_of_many_items_the_first_are_named() -> None:
-    """And that there are others."""
-    assert listed([_item(1)]) == 'Story #1 "Sign up" (pending)'
-    assert listed([_item(1), _item(2)]) == 'Story #1 "Sign up" (pending) and Story #2 "Sign up" (pending)'
-    assert listed([_item(number) for number in range(1, 8)]).endswith('Story #5 "Sign up" (pending) and others')
 
 
 def test_priorities_and_ranks_are_checked() -> None:

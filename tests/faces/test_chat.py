@@ -300,13 +300,6 @@ def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
     assert chat.recorded()[-1] == ("agent_message", "The answer is 42.")
 
 
-def test_a_chat_needs_a_token(chat: Chat) -> None:
-    """Without the server's token nothing is answered and nothing reaches the model."""
-    with client_of(chat.url, "wrong") as stranger, pytest.raises(openai.AuthenticationError, match="needs a token"):
-        stranger.chat.completions.create(model="local", messages=[user("Hello.")])
-    assert not [path for path, *_ in chat.llama.seen if path.startswith("/v1/chat")]
-
-
 def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
     """Where nothing can be recorded or looked up the model is asked all the same; a header says what is wrong."""
     chat.memory.close()
@@ -344,16 +337,6 @@ def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> Non
         ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42."),
     ]  # fmt: skip
     assert len(chat.recorded()) == 4
-
-
-def test_what_fails_unforeseen_is_logged_by_its_own_kind(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Not as the group that it comes in."""
-    monkeypatch.setattr(type(chat.memory), "search", lambda self, *given, **how: [][len(given)])
-    response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Why?")]}, headers=OWN)
-    assert response.status_code == 500
-    until(lambda: "a request failed: IndexError; with --debug the log shows where" in caplog.messages)
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
@@ -428,15 +411,6 @@ def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.Monke
     body = {"stream": True, "messages": [user("What?")]}
     assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).content == b"".join(chunks)
     assert chat.recorded()[-1] == ("agent_message", "é!")
-
-
-def test_an_error_in_a_stream_is_an_event_of_its_own(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that breaks off within an event does not spoil the words that tell of it."""
-    chat.llama.ends = "early"
-    monkeypatch.setattr(chat.llama, "events", lambda: iter([_event("é") + b"\n"]))
-    with pytest.raises(openai.APIError, match="broke off"):
-        for _ in chat.say(user("What?"), stream=True):
-            pass
 
 
 @contextmanager

@@ -230,22 +230,6 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
     assert max(map(len, table.splitlines())) <= 80
 
 
-def test_what_a_limit_leaves_out_is_told(filled: Any) -> None:
-    """On stderr, whatever is printed. All that there is needs no word."""
-    with open_memory(filled.folder) as memory:
-        for number in range(3):
-            memory.record_operation("decision", {"text": f"We decided to bake loaf {number} in oven {number}."})
-        memory.refresh()
-    for command, limit in (("ops", "2"), ("facts", "2"), ("losses", "1")):
-        told = f"the newest {limit}; --limit 0 lists all\n"
-        filled(command, "--limit", limit)
-        assert filled.errors == told
-        assert len(filled.json(command, "--limit", limit)) == int(limit)
-        assert filled.errors == told
-        filled(command, "--limit", "0")
-        assert filled.errors == ""
-
-
 # Documents
 
 
@@ -401,24 +385,3 @@ def test_times_are_iso_8601_or_spans_back() -> None:
     for given in ("noon", "", "999999w"):
         with pytest.raises(BadParameter, match="is not a time; give ISO 8601 as in 2025-01-31T14:00"):
             parse_time(given, now)
-
-
-def test_what_is_not_there_is_quoted_in_brief(run: Any) -> None:
-    """A name that is too long fills no page; of a short one nothing is left out."""
-    run("record", "note", "--text", "a loaf")
-    for name, quoted in (("x" * 300, "x" * 60 + "…"), ("x" * 60, "x" * 60)):
-        run("ops", "--session", name, exit_code=1)
-        assert run.errors == f"orchestra-mem: no session begins with '{quoted}'; `orchestra-mem sessions` lists them\n"
-
-
-@pytest.mark.parametrize(
-    ("asked", "problem"),
-    [(["--to", "nonsense"], "must begin with postgresql://"),
-     (["--to", "postgresql://db", "--schema", "A"], "must be small letters, digits and _, 1 to 63 of them")],
-)  # fmt: skip
-def test_a_place_that_cannot_be_moved_to_is_told_with_one_that_can(run: Any, asked: list[str], problem: str) -> None:
-    """What is wrong with the options, not with the settings."""
-    run("record", "note", "--text", "a loaf")
-    run("move", *asked, exit_code=2)
-    form = "as in `--to postgresql://mem@db.example/team --schema bakery`, or `--to file`"
-    assert f"Invalid value for --to, --schema: {problem}; {form}" in " ".join(run.errors.split())

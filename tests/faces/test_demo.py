@@ -80,17 +80,6 @@ def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> N
     }  # fmt: skip
 
 
-def test_a_short_history_says_that_it_asked_for_a_refresh(run: Any, tmp_path: Path) -> None:
-    """It is shown what there is, and nothing is pretended."""
-    short = _make_repository(tmp_path / "short", 3)
-    words = " ".join(run("demo", "--repo", short).split())
-    assert "It has 3 commits." in words
-    assert "3 operations of" in words
-    assert "too short to fill the window, so one refresh was asked for" in words
-    assert "Nothing: all of it fits into the session document word for word." in words
-    assert not (run.folder / ".obra").exists()
-
-
 def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:
     """The newest first, then all: those that are there already are passed over, and the agent is who was named."""
     assert run("import", "git", long_history, "--limit", "3", "--agent", "ada") == (

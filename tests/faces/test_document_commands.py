@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import signal
 import sys
 import time
@@ -342,22 +340,6 @@ def test_folders_may_go_come_back_and_be_replaced(tmp_path: Path) -> None:
     assert _looks(texts) == [("same.md", "new", ["+same"]), ("x.md", "new", ["+of other"])]
 
 
-def test_what_cannot_be_seen_counts_as_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file is taken for deleted because the system refuses to list a folder or to look at a file."""
-    (tmp_path / "x.md").write_text("old\n")
-    texts = SeenTexts([tmp_path])
-
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    with monkeypatch.context() as refusing:
-        refusing.setattr(os, "listdir", refuse)
-        refusing.setattr(Path, "stat", refuse)
-        assert _looks(texts) == []
-    (tmp_path / "x.md").write_text("new text\n")
-    assert _looks(texts) == [("x.md", "changed", ["-old", "+new text"])]
-
-
 # Checking
 
 
@@ -459,31 +441,6 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
         run(command[0], "catalog/eve", *command[1:], exit_code=1)
         assert "there is no document 'catalog/eve'; there are: project_state, " in run.errors
         assert "catalog/ada" in run.errors
-
-
-def test_blame_of_a_catalog_document_tells_agent_and_person(run: Any, learnt: Path) -> None:
-    """With the operation that an item refers to; a line that a person rewords is a person's."""
-    lines = {line["text"]: line for line in run.json("blame", "catalog/ada")}
-    decided = lines["- We deploy on Tuesdays. (priority: 6) (M1)"]
-    assert (decided["writer"], decided["operations"]) == ("agent", [[1, 1]])
-    assert lines["- Tea is at four. (priority: 4) (M2)"]["writer"] == "person"
-    assert lines["## Decisions"]["writer"] == "machine"
-    learnt.write_text(learnt.read_text().replace("on Tuesdays", "on Fridays"))
-    lines = {line["text"]: line for line in run.json("blame", "catalog/ada")}
-    assert lines["- We deploy on Fridays. (priority: 6) (M1)"]["writer"] == "person"
-
-
-def test_a_catalog_document_is_edited_and_checked(run: Any, learnt: Path, editor: Callable[[str], None]) -> None:
-    """What the editor saves is an item at once; what is wrong with the file is told by `edit` and `check`."""
-    editor("sed -i 's/at four/at five/' \"$1\"")
-    done = run.json("edit", "catalog/ada")
-    assert (done["path"], done["lines_added"], done["problems"]) == (str(learnt), 1, [])
-    assert "Tea is at five." in run("catalog", "show", "M2")
-    editor("printf '<<<<<<< mine\\n' >> \"$1\"")
-    (problem,) = run.json("edit", "catalog/ada", exit_code=1)["problems"]
-    (found,) = run.json("check", exit_code=1)["problems"]
-    assert found == problem
-    assert (found["path"], found["line"]) == (str(learnt), len(learnt.read_text().splitlines()))
 
 
 def test_a_conflict_in_a_catalog_document_is_listed_and_decided(run: Any) -> None:

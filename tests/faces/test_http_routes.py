@@ -16,7 +16,7 @@ from orchestra_mem.serialize import to_json
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
 from tests.faces.http_client import Served, serving
-from tests.memories import SMALL, collide, say
+from tests.memories import collide
 
 
 @pytest.fixture
@@ -59,23 +59,6 @@ def test_the_catalog_is_kept_through_its_routes(served: Served) -> None:
     assert served.get("catalog/M2", 404)["detail"].startswith("item 'M2' has been deleted")
     assert served.get("catalog")["total"] == 1
     assert served.send("DELETE", "catalog/M7", 404)["detail"].startswith("there is no item 'M7'")
-
-
-def test_all_faults_of_an_item_are_told_at_once(served: Served) -> None:
-    """Those of its form, and then those of its times."""
-    bad = {"content": "", "type": "rumour", "priority": 11, "colour": "red"}
-    faults = served.send("POST", "catalog", 422, json=bad)["faults"]
-    assert [fault.partition(":")[0] for fault in faults] == [
-        "body.content",
-        "body.type",
-        "body.priority",
-        "body.colour",
-    ]
-    late = {"content": "x", "expires": "2001-01-01T00:00:00Z", "timestamp": "2030-01-01T00:00:00Z"}
-    assert served.send("POST", "catalog", 422, json=late)["faults"] == [
-        "expires: 2001-01-01T00:00:00+00:00 has passed", "timestamp: 2030-01-01T00:00:00+00:00 is yet to come",
-    ]  # fmt: skip
-    assert served.get("catalog")["total"] == 0
 
 
 def test_what_matters_for_a_message_is_given_within_a_budget(served: Served, clock: Clock) -> None:
@@ -163,24 +146,6 @@ def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
     served.send("POST", "operations", 422, content=b'{"type": "x", "data": NaN}')
     blank = served.send("POST", "operations", 422, json={"type": " ", "data": 1})
     assert blank["faults"] == [blank["detail"]] == ["operation_type: ' ' is no name; give a text that is not empty"]
-
-
-def test_what_summaries_lost_is_listed(tmp_path: Path, clock: Clock) -> None:
-    """Page by page, newest first, as Python tells it."""
-    with serving(tmp_path, config=SMALL, clock=clock) as served:
-        for number in range(30):
-            say(
-                served.memory,
-                clock,
-                f"Oven {number} was heated to {180 + number} degrees; loaf-{number} came out dark.",
-            )
-        every: Any = to_json(served.memory.losses()[::-1])
-        assert len(every) > 3
-        assert served.get("losses") == {"items": every, "total": len(every), "limit": 50, "offset": 0}
-        page = served.get("losses", limit=2, offset=1, session=every[0]["session"])
-        assert (page["items"], page["total"]) == (every[1:3], len(every))
-        assert served.get("losses", offset=len(every))["items"] == []
-        assert served.get("losses", 404, session="none")["detail"].startswith("no session begins with 'none'")
 
 
 def test_the_audit_trail_tells_who_looked(served: Served) -> None:

@@ -37,15 +37,6 @@ def test_the_list_has_every_project_with_its_folder(shop: Program, tmp_path: Pat
     assert shop.errors == f"orchestra-mem: {tmp_path / 'web'}: {gone}\n"
 
 
-def test_a_long_name_leaves_room_for_the_rest(shop: Program, tmp_path: Path) -> None:
-    """In 80 columns each project has its id, its day and the beginning of its folder."""
-    (tmp_path / "web" / ".obra" / "config.yaml").write_text(f"project: {{name: {'N' * 300}}}")
-    shop("status", "-C", tmp_path / "web")
-    for line, each in zip(shop("projects", "list").splitlines()[2:], shop.json("projects", "list"), strict=True):
-        assert line.split()[1:4] == [each["id"][:12], each["last_opened"], "yes"]
-        assert len(line) <= 80
-
-
 def test_a_project_is_shown_taken_off_and_put_back(shop: Program, tmp_path: Path) -> None:
     """That of the folder where none is named; what is not listed ends with 1, and a folder without a memory with 4."""
     (own, web) = shop.json("projects", "list")

@@ -27,7 +27,6 @@ from orchestra_mem import (
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Author, DocumentName
-from tests.builders import letters
 from tests.conftest import Clock
 from tests.processes import python
 
@@ -443,17 +442,6 @@ def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str)
         assert catalog.update(item.id, {name: "eve", "priority": 2}).priority == 2
 
 
-def test_a_change_makes_an_item_once(tmp_path: Path) -> None:
-    """It asks for as many tokens as a new item does."""
-    counter = letters()
-    with open_memory(tmp_path, counter=counter) as memory:
-        asked = [counter.asked]
-        item = memory.catalog.store({"content": "Tea is at four."})
-        asked.append(counter.asked)
-        memory.catalog.update(item.id, {"content": "Tea is at five."})
-        assert counter.asked - asked[1] <= asked[1] - asked[0]
-
-
 @settings(max_examples=15)
 @given(st.integers(0), st.integers(1, 25))
 def test_no_order_of_calls_gives_or_changes_what_is_anothers(
@@ -585,20 +573,6 @@ def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open
             other.catalog.bring_in({"ci_name": "ada", "memories": [{"content": "x", "priority": "high"}]})
         clock.now += 8 * DAY
         assert other.catalog.bring_in(document) == 0
-
-
-def test_items_are_changed_field_by_field(opened: Open) -> None:
-    """What is not named stays; summary and tags follow a new content; another's words are never lost untold."""
-    with opened() as memory:
-        item = memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "tags": ["tea"]})
-        moved = memory.catalog.update(item.id, {"ci_source": "bob", "priority": 9})
-        assert (moved.content, moved.tags, moved.ci_source, moved.expires) == ("Tea is at four.", ("tea",), "bob", None)
-        said = memory.catalog.update(item.id, {"content": "Coffee is at noon."})
-        assert (said.summary, said.priority) == ("Coffee is at noon.", 9)
-        assert "coffee" in said.tags
-        assert memory.catalog.update(item.id, {"priority": 9}) == said
-        with pytest.raises(InvalidItemError):
-            memory.catalog.update(item.id, {"priority": 12})
 
 
 def test_two_processes_share_a_catalog(tmp_path: Path) -> None:

@@ -385,17 +385,6 @@ def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open)
     assert f"- {EVERYBODYS} (from shop)" in part_of(web)
 
 
-def test_what_is_recorded_in_the_shared_log_itself_is_for_all(home: Path, opened: Open) -> None:
-    """As it is a memory like any other."""
-    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
-    with open_memory(home / "shared") as log:
-        log.record_operation("message", {"role": "user", "text": EVERYBODYS})
-        log.refresh()
-    web = opened("web", "Hello.")
-    assert next((each.text, each.tags, each.unclear) for each in web.shared_decisions()) == (EVERYBODYS, (), "")
-    assert problems_of(web) == []
-
-
 def test_a_line_that_a_person_adds_behind_an_entry_is_shared_with_whom_that_is(home: Path, opened: Open) -> None:
     """It stays where it stands, with a number of its own; a line that is the entry's own is no decision."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")

@@ -19,7 +19,6 @@ import psycopg
 import pytest
 
 from orchestra_mem import LockTimeoutError, OperationFilter, ServerAwayError, StorageError, open_memory
-from orchestra_mem.adapters.database import SqlDatabase
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.backups import move_database
@@ -292,15 +291,6 @@ def test_a_memory_moves_to_the_server_and_back(
         said(SMALL)
     assert move_database(tmp_path, server, file, on_table=told.__setitem__) == there
     assert said(SMALL) == before
-
-
-def test_words_are_found_in_upper_and_lower_case_of_any_script(database: SqlDatabase) -> None:
-    """By the server's own folding, as by Python's in a file."""
-    for number, (written, sought) in enumerate(
-        [("Über Ärger", "ÜBER ärger"), ("Straße", "STRASSE"), ("ΣΊΣΥΦΟΣ", "σίσυφοσ")]
-    ):
-        query = "SELECT instr(casefold(?), casefold(?)) > 0"
-        assert database.value("asking", query, (written, sought)), (number, written)
 
 
 def test_a_memory_that_nobody_has_any_more_leaves_no_thread(tmp_path: Path, config: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,7 +17,7 @@ from orchestra_mem.adapters.database.whole_database import copy_database
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import OperationFilter, Session, SessionStatus, UnrecordedOperation
+from orchestra_mem.types import Session, SessionStatus, UnrecordedOperation
 from tests.conftest import START
 from tests.memories import SMALL
 
@@ -77,32 +77,6 @@ def test_a_key_is_recorded_once_and_takes_no_number(database: SqlDatabase) -> No
     assert created
     assert log.append(draft("second", "key"), new_session) == (first, False)
     assert log.append(draft("third"), new_session)[0].id == first.id + 1 == 2
-
-
-def test_what_is_recorded_after_anothers_flush_begins_a_session(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """Though this process has seen the old one live."""
-    with opened(tmp_path, storage) as one, opened(tmp_path, storage) as other:
-        log = SqlEventLog(one)
-        first, _ = log.append(draft("first"), new_session)
-        SqlEventLog(other).set_spilled("one", first.id)
-        assert SqlEventLog(other).begin_flush("one", "")
-        assert log.append(draft("second"), lambda: new_session("two"))[0].session == "two"
-        assert [each.session for each in log.operations(OperationFilter())] == ["one", "two"]
-
-
-def test_a_statement_that_fails_leaves_nothing_and_is_told_in_words(database: SqlDatabase) -> None:
-    """Alone, within a transaction, and within one that is nested: always as a `StorageError`."""
-    wrong = "INSERT INTO notices (time, subject, text) VALUES (NULL, '', '')"
-    with pytest.raises(StorageError, match=r"^notice: .*notices"):
-        database.write("notice", wrong)
-    with suppress(ZeroDivisionError), database.transaction("outer"):
-        database.write("notice", NOTICE, ["gone"])
-        with pytest.raises(StorageError, match=r"^notice: .*notices"):
-            database.write("notice", wrong)
-        with pytest.raises(StorageError, match=r"^inner: "), database.transaction("inner") as connection:
-            connection.execute(wrong)
-        raise ZeroDivisionError
-    assert database.value("reading", "SELECT count(*) FROM notices") == 0
 
 
 def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[str, Any]) -> None:

@@ -10,8 +10,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from errno import ENOSPC
 from pathlib import Path
 
@@ -20,11 +19,8 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-from orchestra_mem.adapters.files.local_texts import LocalTexts
-from orchestra_mem.adapters.files.shared import SharedDocumentStore
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.core.documents.copies import Copy
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL
@@ -361,34 +357,6 @@ def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) ->
         there.refresh()
     assert laptop.log.is_symlink()
     assert "by hand" in desk.text()
-
-
-def test_what_cannot_be_read_now_is_not_waited_for_under_the_lock(laptop: Machine) -> None:
-    """While somebody has a document open for writing, the others are let in; what is saved then is shared at once."""
-    taken: list[str] = []
-    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
-    with closing(open_database(home, config)) as database, closing(LocalTexts(home / "working_copy.db")) as copies:
-
-        @contextmanager
-        def exclusive() -> Iterator[None]:
-            taken.append("lock")
-            yield
-
-        store = SharedDocumentStore(
-            {"memory": laptop.log.parent, "sessions": home / "sessions"}, files=SqlSharedFiles(database),
-            exclusive=exclusive, copies=copies, machine="laptop", versions=laptop.log.parent / "versions",
-            lock_file=home / "obra.lock",
-        )  # fmt: skip
-        with laptop.log.open("r+b") as editor:
-            editor.write(laptop.log.read_bytes().replace(b"on Tuesdays", b"on Thursday"))
-            editor.flush()
-            for _ in range(5):
-                store.follow()
-            assert len(taken) == 1
-            editor.write(b"\n")
-        store.follow()
-        assert len(taken) == 2
-        assert "on Thursday" in (copies.in_step("memory/decision_log.md") or Copy(None, "")).text
 
 
 def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_after_a_cut(

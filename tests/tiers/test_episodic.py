@@ -103,25 +103,6 @@ def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
     )  # fmt: skip
 
 
-def test_every_rewrite_keeps_the_text_before(shelf: Shelf) -> None:
-    """With time, a sequence that never repeats, author and reason; two in one second do not collide."""
-    assert shelf.machine("one\n")
-    assert shelf.versions() == []
-    assert shelf.machine("two\n")
-    assert shelf.machine("three\n")
-    assert not shelf.machine("three\n")
-    assert shelf.text() == "three\n"
-    history = shelf.memory.history("work_plan")
-    assert shelf.versions() == [
-        (Author.MACHINE, VersionReason.REFRESH, "one\n"),
-        (Author.MACHINE, VersionReason.REFRESH, "two\n"),
-    ]
-    assert [v.sequence for v in history] == [1, 2]
-    assert [v.time for v in history] == [START, START]
-    assert Path(history[0].path).name == "work_plan.20250115T100000.000000Z.000001.machine.refresh.md"
-    assert history[0].size_bytes == 4
-
-
 def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None:
     """`keep_versions` counts what the machine wrote; what a person wrote is kept without limit."""
     for number in range(8):
@@ -168,19 +149,6 @@ def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, te
             assert shelf.text() == before
     finally:
         shelf.database.close()
-
-
-def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
-    """From the newest version by default, each line with its sign, also where the last line has no end."""
-    shelf.machine("a\nb\n")
-    shelf.machine("a\nc\n")
-    assert shelf.memory.diff("work_plan") == (
-        "--- work_plan (version 1)\n+++ work_plan (now)\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
-    )
-    assert shelf.memory.diff("work_plan.md", 1) == shelf.memory.diff("work_plan")
-    shelf.person("a\nc")
-    lines = shelf.memory.diff("work_plan").splitlines()[3:]
-    assert [line[:1] for line in lines if not line.startswith("\\")] == [" ", "-", "+"]
 
 
 def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
@@ -369,29 +337,6 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
     shelf.person(shelf.text(STATE).replace(*mine[0]).replace(*mine[1]), STATE)
     shelf.machine(_counted(2, session), STATE)
     assert shelf.text(STATE) == _counted(2, session).replace(*mine[0]).replace(*mine[1])
-
-
-def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> None:
-    """And the next write brings it up to date."""
-    failing = [""]
-
-    def point(name: str) -> None:
-        if name == failing[0]:
-            raise OSError(28, "No space left on device")
-
-    shelf = Shelf(tmp_path)
-    shelf.machine("one\n")
-    shelf.store._tell = point
-    for name in ("version.write.before", "document.write.after", "document.rename.before"):
-        failing[0] = name
-        with pytest.raises(StorageError, match="No space left on device"):
-            shelf.machine("two\n")
-        assert shelf.text() == "one\n"
-    failing[0] = ""
-    assert shelf.machine("two\n")
-    assert shelf.text() == "two\n"
-    assert list(tmp_path.glob("memory/.*")) == []
-    shelf.database.close()
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:

@@ -159,15 +159,6 @@ def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(
         assert text.count(said) == 1, text
 
 
-def test_taking_in_twice_changes_nothing(memory: OrchestratorContextManager) -> None:
-    """The documents tell what is so, not what was done to them."""
-    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Sunday.")
-    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n")
-    first = memory.facts(standing=False)
-    _path(memory, PLAN).touch()
-    assert memory.facts(standing=False) == first
-
-
 def test_the_last_fact_is_reworded_while_the_machine_adds_one(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Both stand and nothing collides, with odd spacing as well."""
     _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy  on a Friday or a Monday.")
@@ -430,17 +421,6 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(memory: Or
         assert "bell" not in _path(memory, name).read_text(encoding="utf-8")
 
 
-def test_a_conflict_names_the_line_in_the_text_that_is_written() -> None:
-    """Though a section above it, or its own, no longer says that it is empty."""
-    text = "# A\n\n## Rules\n\n- None\n\n## Backlog\n\n- one\n"
-    found = merged(
-        text, text.replace("- one", "- uno"), text.replace("- one", "- eins").replace("- None", "- None\n- x")
-    )
-    (conflict,) = found.conflicts
-    assert found.text.split("\n")[conflict.line - 1] == "- eins"
-    assert found.text.count("- None") == 0
-
-
 @pytest.mark.parametrize("own", ["", "- Never paint it green\n"])
 @pytest.mark.parametrize("who_looks", ["one process", "another process", "a new process"])
 def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(
@@ -543,17 +523,6 @@ def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other
         assert (found.text, found.status) == (
             (now, MustKeepStatus.STANDING) if now else (fact.text, MustKeepStatus.REMOVED)
         )
-
-
-def test_a_decision_written_by_hand_is_not_counted_among_those_left_out(
-    memory: OrchestratorContextManager, clock: Clock
-) -> None:
-    """It stands in the log, so nothing is said to be kept elsewhere; the same holds for rules."""
-    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt for passwords\n\n")
-    _edit(memory, STATE, "## Rules\n\n", "## Rules\n\n- Never push to main\n")
-    _go_on(memory, clock)
-    for name in (LOG, STATE):
-        assert " more" not in _path(memory, name).read_text(encoding="utf-8")
 
 
 def test_lines_that_an_editor_brings_back_by_undo_stand_again(memory: OrchestratorContextManager, clock: Clock) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,14 +19,7 @@ from orchestra_mem.core.work.transitions import CREATED, NOTE, field_text, net_c
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import (
-    PARENT_KINDS,
-    WorkFilter,
-    WorkItem,
-    WorkKind,
-    WorkProgress,
-    WorkStatus,
-)
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 from tests.builders import cases
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -343,29 +334,6 @@ def test_changes_together_are_all_kept_or_none(state: StateManager, epic: WorkIt
     assert (state.item(2).depends_on, state.item(2).priority) == ((), 1)
     assert [event.field for event in events] == ["status", "started", "priority", "rank"]
     assert state.events(after=3) == events
-
-
-def test_threads_do_not_break_together_what_each_keeps(state: StateManager, epic: WorkItem) -> None:
-    """Two that make each other wait cannot both have their way, and no number is given twice."""
-    first, second = (state.create(WorkKind.TASK, name) for name in ("one", "other"))
-    barrier, refused, numbers = threading.Barrier(2), [], []
-
-    def work(item: WorkItem, other: WorkItem) -> None:
-        for _ in range(20):
-            barrier.wait()
-            try:
-                state.change(item.id, depends_on=[other.id])
-            except CircularDependencyError:
-                refused.append(item.id)
-            numbers.append(state.create(WorkKind.TASK, "more", parent=epic.id).id)
-            barrier.wait()
-            state.change(item.id, depends_on=[])
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, (first, second), (second, first)))
-    assert len(refused) == 20
-    assert len(set(numbers)) == 40
-    assert state.progress(epic.id) == WorkProgress(done=0, total=42)
 
 
 LONG = [" ".join(f"w{number}" for number in range(2_000)), "y" * 100_000]

@@ -158,14 +158,6 @@ def test_what_is_done_to_a_line_is_done_to_the_item(
     assert ("#5" in _text(memory).partition("## Prioritized")[2]) == bool(new)
 
 
-def test_a_tick_that_is_taken_out_reopens(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """What was closed stands in the plan for a while; so does what was struck out."""
-    _change(memory, clock, ("- [ ] #5", "- [x] #5"), ("#6 Paint the door", "~~#6 Paint the door~~"))
-    _change(memory, clock, ("- [x] #5", "- [ ] #5"), ("~~#6 Paint the door~~", "#6 Paint the door"))
-    assert [memory.state.item(number).status for number in (5, 6)] == [PENDING, PENDING]
-    assert "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint the door (task)\n" in _text(memory)
-
-
 def test_words_of_a_line_change_the_item(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Title, priority, who does it, what it waits for, and under whom it stands."""
     _edit(
@@ -677,12 +669,3 @@ def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorC
         assert memory.state.item(5).status is WorkStatus.IN_PROGRESS
     _change(memory, clock, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
     assert memory.state.item(5).status is DONE
-
-
-def test_a_struck_line_with_words_behind_it_is_no_new_item(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Neither at first nor when it is read again."""
-    _change(memory, clock, ("#5 Tidy up (task)", "~~#5 Tidy up~~ (task)"))
-    row = next(row for row in _text(memory).split("\n") if "~~#5" in row)
-    _change(memory, clock, (row, f"{row} as Grace said"), times=3)
-    assert len(memory.state.items()) == 7
-    assert f"{row} as Grace said" in _text(memory)

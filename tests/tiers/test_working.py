@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -101,35 +100,6 @@ def test_questions_are_answered_newest_first() -> None:
     assert [op.id for op in memory.search("parser", max_results=1)] == [3]
     assert [op.id for op in memory.search("STRASSE")] == [1]
     assert memory.search("nothing") == []
-
-
-def test_figures_and_clearing() -> None:
-    """Numbers of operations and tokens, the limits, and the share in use."""
-    memory = filled(10, 15)
-    assert memory.get_stats() == {
-        "operation_count": 2, "max_operations": 6, "current_tokens": 25, "max_tokens": 100, "utilization": 0.25,
-    }  # fmt: skip
-    memory.clear()
-    assert memory.get_all_operations() == []
-    assert memory.get_stats()["current_tokens"] == 0
-
-
-def test_threads_may_add_and_drop_at_once() -> None:
-    """The sum of tokens stays the sum of what is there."""
-    memory = WorkingMemory()
-
-    def add(first: int) -> None:
-        for number in range(first, first + 300):
-            memory.add(entry(number, tokens=3))
-            memory.overflow()
-
-    threads = [threading.Thread(target=add, args=(n * 1_000,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert memory.get_stats()["current_tokens"] == 3 * 1_200
-    assert len(memory.entries()) == 1_200
 
 
 # Through the manager

@@ -27,7 +27,6 @@ from orchestra_mem.core.redaction.masking import (
     faults,
     redact,
     redact_value,
-    small_letters,
     standing,
 )
 from tests.builders import cases
@@ -256,12 +255,6 @@ def test_json_stays_json(text: str, name: str, ascii_only: bool) -> None:
     assert clean["list"][0] == masked(text)
 
 
-def test_small_letters_stand_where_the_large_stood() -> None:
-    """The forms that heed no case are looked for in a copy of equal length, for every character that there is."""
-    letters = "".join(map(chr, range(0x110000)))
-    assert len(small_letters(letters)) == len(letters)
-
-
 ANCHORS = {(anchor, each.folded) for each in (*DETECTORS, *PERSONAL_FORMS) for anchor in each.anchors.split("|")}
 CASES = [cased(anchor) for anchor, _ in sorted(ANCHORS) for cased in (str, str.upper, str.lower, str.title)]
 
@@ -278,7 +271,7 @@ def test_one_pass_finds_the_anchors_that_a_look_for_each_finds(text: str) -> Non
 )
 def test_a_run_of_one_thing_takes_its_share_of_time(unit: str) -> None:
     """However it begins what could be a secret."""
-    assert_linear(lambda size: redact(repeated(unit, size), SECRETS, KEY), 400_000)
+    assert_linear(lambda size: redact(repeated(unit, size), SECRETS, KEY), 150_000)
 
 
 def test_a_record_takes_no_time_to_speak_of() -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from orchestra_mem.core.context.window import UsageEvent, UsagePoint
 from orchestra_mem.errors import DocumentConflictError
-from orchestra_mem.faces.http.web.home_pages import window_chart
 from orchestra_mem.types import Json
 from tests.conftest import record
 from tests.faces.http_client import Served, serving
 from tests.memories import collide
-
-_NOW = datetime(2025, 1, 15, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -75,21 +68,6 @@ def test_any_text_can_be_shown(served: Served) -> None:
     assert served.client.get("/").status_code == 200
 
 
-@given(st.lists(st.tuples(st.sampled_from(UsageEvent), st.integers(0, 2_000)), max_size=1_500))
-def test_the_line_of_the_window_has_every_refresh(changes: list[tuple[UsageEvent, int]]) -> None:
-    """Within the picture, from left to right, however many points there are."""
-    points, used = [], 0
-    for number, (event, tokens) in enumerate(changes, 1):
-        points.append(UsagePoint(sequence=number, time=_NOW, before_tokens=used, used_tokens=tokens, event=event))
-        used = tokens
-    chart = window_chart(points, 1_000)
-    assert [point for _, _, point in chart.refreshes] == [each for each in points if each.event is UsageEvent.RESET]
-    at = [tuple(map(float, pair.split())) for pair in chart.line.removeprefix("M").split(" L")]
-    assert len(at) <= 600 + 2 * len(chart.refreshes)
-    assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in at)
-    assert [x for x, _ in at] == sorted(x for x, _ in at)
-
-
 def test_long_lists_come_in_pages(served: Served) -> None:
     """Newest first, with links to the others; a page that is not there is empty."""
     record(served.memory, 45)
@@ -111,20 +89,6 @@ def test_the_original_of_an_item_is_shown_with_its_tags(served: Served) -> None:
     for name in (f"M{item.number}", item.id):
         page = served.client.get("/original", params={"of": name})
         assert (page.status_code, "Tags: deploy" in page.text) == (200, True)
-
-
-def test_what_was_refused_is_told_in_plain_words(served: Served) -> None:
-    """No name of a status; after a form also that nothing was changed."""
-    for path, told in (("/nothing", "There is nothing at this address."), ("/documents/session", "no document")):
-        page = served.client.get(path)
-        assert page.status_code == 404
-        assert "<h1>Not found</h1>" in page.text
-        assert told in page.text
-        assert "Nothing was changed." not in page.text
-    page = served.client.post("/conflicts/3f9a1c", data={"keep": "theirs"})
-    assert page.status_code == 422
-    assert "<h1>Refused</h1>" in page.text
-    assert "Nothing was changed." in page.text
 
 
 def test_a_document_that_was_deleted_is_written_anew(served: Served) -> None:
