@@ -23,7 +23,7 @@ from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
-from tests.memories import SMALL
+from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python
 from tests.promises.conftest import work
@@ -319,6 +319,25 @@ def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_late
     with laptop.open(), desk.open():
         assert "saved after it" in desk.text()
         assert desk.text() == laptop.text()
+
+
+def test_a_document_that_may_not_be_written_here_is_named_and_brought_up_to_date_later(
+    laptop: Machine, desk: Machine
+) -> None:
+    """What somebody has marked as read-only stays as it is, and the others go on."""
+    desk.open().close()
+    desk.log.chmod(0o444)
+    with laptop.open() as here, desk.open() as there:
+        laptop.edit("on Tuesdays", "on Mondays")
+        here.refresh()
+        assert any("on Mondays" in fact.text for fact in there.facts())
+        there.record_operation("decision", {"text": "We close at noon."})
+        there.refresh()
+        assert any("read-only" in str(problem) for problem in problems_of(there))
+        assert "on Tuesdays" in desk.text()
+        desk.log.chmod(0o644)
+        there.refresh()
+        until(lambda: "on Mondays" in desk.text() and "at noon" in laptop.text())
 
 
 def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machine, desk: Machine) -> None:

@@ -178,11 +178,7 @@ class SharedDocumentStore(FileDocumentStore):
                 self._write(file, file.text, None)
 
     def _here(self, path: Path) -> Copy | None:
-        """What a file holds, None where there is none.
-
-        Raises:
-            DocumentConflictError: somebody is saving it, or it is no text.
-        """
+        """What a file holds, None where there is none; a conflict where somebody is saving it, or it is no text."""
         if self.state(path) is None:
             return None
         if (data := self._settled(path)) is None:
@@ -325,12 +321,14 @@ class SharedDocumentStore(FileDocumentStore):
 
     def read_to_change(self, path: Path) -> str | None:
         """See `DocumentReader.read_to_change`; nobody is to announce a change that cannot be shared now."""
-        if (name := self._name(path)) is not None and self._holds and not self._brings:
+        text, name = super().read_to_change(path), self._name(path)
+        if name is not None and self._holds and not self._brings:
             if self._saved().keys() & {name}:  # since the lock was taken
                 self._bring_together()
+                text = super().read_to_change(path)
             if name in self._behind or self._saved().keys() & {name}:
                 raise DocumentConflictError(f"{path} is being saved")
-        return super().read_to_change(path)
+        return text
 
     def read_shown(self, path: Path) -> str | None:
         """See `DocumentReader.read_shown`."""
