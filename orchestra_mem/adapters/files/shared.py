@@ -323,10 +323,11 @@ class SharedDocumentStore(FileDocumentStore):
         """See `DocumentReader.read_to_change`; nobody is to announce a change that cannot be shared now."""
         text, name = super().read_to_change(path), self._name(path)
         if name is not None and self._holds and not self._brings:
-            if self._saved().keys() & {name}:  # since the lock was taken
+            saved = name in self._saved()
+            if saved:  # since the lock was taken
                 self._bring_together()
-                text = super().read_to_change(path)
-            if name in self._behind or self._saved().keys() & {name}:
+                text, saved = super().read_to_change(path), name in self._saved()
+            if saved or name in self._behind:
                 raise DocumentConflictError(f"{path} is being saved")
         return text
 
