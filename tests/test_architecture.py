@@ -48,7 +48,7 @@ MAX_LINES = {
     "orchestra_mem": 53_620,
     "orchestra_mem/core": 12_640,
     "orchestra_mem/core/context": 1_190,
-    "orchestra_mem/core/documents": 3_530,
+    "orchestra_mem/core/documents": 3_540,
     "orchestra_mem/core/facts": 1_570,
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_970,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_360,
-    "tests": 34_750,
+    "tests": 34_760,
     "benchmarks": 10_490,
 }
 MAX_MODULE_LINES = 400

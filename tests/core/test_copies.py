@@ -58,6 +58,14 @@ def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs
     assert set(rows) == kept | (set(theirs) - set(opened)) | (set(mine) - set(opened))
 
 
+def test_what_one_wrote_below_an_entry_that_the_other_took_out_stands_without_the_machines_words() -> None:
+    """A person's bullet of any kind; what the machine explains an entry with goes with it."""
+    opened = text(["### Entry 1 (K1)"])
+    theirs = text(["### Entry 1 (K1)", "*Superseded by K2.*", "> Entry 1, in full", "* no longer, says Ada"])
+    found = together(opened, theirs, text([]))
+    assert [row for row in found.partition("## Notes\n")[2].split("\n") if row] == ["* no longer, says Ada"]
+
+
 def test_a_side_that_did_nothing_takes_the_others_text() -> None:
     """Byte for byte."""
     opened, changed = text(["- flour"]), text(["- flour", "- salt"])

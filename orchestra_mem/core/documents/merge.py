@@ -25,6 +25,7 @@ from orchestra_mem.core.documents.alignment import (
     split_lines,
 )
 from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
+from orchestra_mem.core.documents.owned_lines import is_machines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,10 +234,12 @@ class _Merge:
         rows = self._section(line).rows
         added = [line for line in added if line.strip()]
         is_entry = self._base[rows.start].startswith("###")
-        if self._peers and is_entry:
-            added = [line for line in added if not line.startswith((">", "*"))]
-        if not added or (self._both and is_entry and not self._peers):
-            return  # what explains an entry goes with it
+        if is_entry and self._peers:  # what the machine explains an entry with goes with it
+            added = [line for line in added if not (line.startswith(">") or is_machines(line))]
+        elif is_entry and self._both:
+            return
+        if not added:
+            return
         found = self._left_out.get(rows.start)
         if found is None:
             at = self._section_end(self._above(rows.start, 0)) + 1

@@ -297,14 +297,14 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
                 continue
             quoted = quoted and row.startswith((">", "*"))
             # The machine writes each number once: a copy is a person's.
-            is_machines = (line and line.key not in seen) or (quoted and row.startswith(">")) or _is_machines(row)
+            of_machine = (line and line.key not in seen) or (quoted and row.startswith(">")) or is_machines(row)
             if line:
                 seen.add(line.key)
-            if is_own or not is_machines:
+            if is_own or not of_machine:
                 yield row
 
 
-def _is_machines(row: str) -> bool:
+def is_machines(row: str) -> bool:
     """Whether a row without a number of its own is as the machine writes it."""
     return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
 
