@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,8 +12,8 @@ from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
 # A server's texts hold no bytes that are no UTF-8: there characters of private use stand for them.
-_HELD = {0xDC00 + byte: 0x10FE00 + byte for byte in range(0x80, 0x100)}
-_GIVEN = {held: given for given, held in _HELD.items()}
+# By patterns: nearly all texts have none, and `str.translate` takes thirty times as long to find that out.
+_GIVEN, _HELD = re.compile("[\udc80-\udcff]"), re.compile("[\U0010fe80-\U0010feff]")
 _PUT = (
     "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
     "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine FROM shared_files WHERE 1 = 1 "
@@ -29,7 +30,7 @@ class SqlSharedFiles(Stored):
         found = self._database.find(
             "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
         )
-        return [replace(file, text=file.text and file.text.translate(_GIVEN)) for file in found]
+        return [replace(file, text=file.text and _HELD.sub(_given, file.text)) for file in found]
 
     def last_revision(self) -> int:
         """Return the number of the newest revision, 0 where there is none."""
@@ -52,9 +53,17 @@ class SqlSharedFiles(Stored):
         Raises:
             DocumentConflictError: another machine has stored one since.
         """
-        text = file.text and file.text.translate(_HELD)
+        text = file.text and _GIVEN.sub(_held, file.text)
         values = {"name": file.name, "text": text, "moved_to": file.moved_to, "machine": file.machine}
         done = self._database.write("sharing", _PUT, {**values, "known": known}).row
         if done is None:
             raise DocumentConflictError(f"{file.name} was changed on another machine while it was being written")
         return int(done[0])
+
+
+def _held(byte: re.Match[str]) -> str:
+    return chr(ord(byte[0]) - 0xDC00 + 0x10FE00)
+
+
+def _given(held: re.Match[str]) -> str:
+    return chr(ord(held[0]) - 0x10FE00 + 0xDC00)
