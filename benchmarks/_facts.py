@@ -94,6 +94,78 @@ def load_pairs(file: Path, split: str) -> Iterator[Pair]:
             yield Pair(newer, older, row["relation"] != "none")
 
 
+class Told(NamedTuple):
+    """A line of a series: what it says, and the numbers of the earlier lines that it ends, or says again."""
+
+    number: int
+    text: str
+    kind: str
+    speaker: str
+    ends: frozenset[int]
+    again: frozenset[int]
+
+
+class Series(NamedTuple):
+    """What somebody's work said one after the other, in which facts end others now and then."""
+
+    writer: str
+    language: str
+    nature: str
+    lines: tuple[Told, ...]
+
+    def operations(self) -> list[Operation]:
+        """The lines as operations with their numbers."""
+        return [operation_of(*_said(self.nature, line), line.number) for line in self.lines]
+
+    @property
+    def record(self) -> Record:
+        """The lines as a record."""
+        natures = {"commits": "commit", "talk": "chat", "session": "chat"}
+        lines = [
+            Line(text=line.text, kind=line.kind, speaker=str(line.number) if self.nature == "commits" else line.speaker)
+            for line in self.lines
+        ]
+        nature = natures.get(self.nature, self.nature)
+        return Record(writer=self.writer, language=self.language, nature=nature, split="", lines=tuple(lines))
+
+    @property
+    def ended(self) -> dict[int, int]:
+        """Lines that another one ends, with the number of the first that does."""
+        return {old: line.number for line in reversed(self.lines) for old in line.ends}
+
+    @property
+    def repeated(self) -> frozenset[int]:
+        """Lines that are said again."""
+        return frozenset().union(*(line.again for line in self.lines))
+
+
+def load_series(file: Path, split: str) -> Iterator[Series]:
+    """Read the written series of a split."""
+    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        if row["split"] == split:
+            lines = tuple(
+                Told(
+                    number=line["n"],
+                    text=line["t"],
+                    kind=line["k"],
+                    speaker=line.get("s", ""),
+                    ends=frozenset(line.get("ends", ())),
+                    again=frozenset(line.get("again", ())),
+                )
+                for line in row["lines"]
+            )
+            yield Series(row["writer"], row["language"], row["nature"], lines)
+
+
+def _said(nature: str, line: Told) -> tuple[str, Json]:
+    if nature == "commits":
+        subject, _, body = line.text.partition("\n")
+        return "commit", {"hash": "0" * 12, "subject": subject, "body": body.strip(), "files_changed": 1}
+    if nature == "session":
+        return "message", {"role": line.speaker, "text": line.text}
+    return ("message", {"speaker": line.speaker, "text": line.text}) if line.speaker else ("note", {"text": line.text})
+
+
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:
     """Give a record as the operations that a program would record, each with its lines."""
     for number, (speaker, run) in enumerate(groupby(record.lines, key=lambda line: line.speaker), 1):

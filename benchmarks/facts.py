@@ -19,7 +19,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import is_unread, load_dialogues
-from benchmarks._facts import NO_FACT, START, Line, Record, load_pairs, load_records, meets, operation_of, operations_of
+from benchmarks._facts import (
+    NO_FACT,
+    START,
+    Line,
+    Record,
+    load_pairs,
+    load_records,
+    load_series,
+    meets,
+    operation_of,
+    operations_of,
+)
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._models import find_model
 from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording, read_talks
@@ -27,7 +38,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.fact_reader import quotes_of
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_quoted, speech_of
-from orchestra_mem.core.facts.superseding import settle
+from orchestra_mem.core.facts.superseding import HOLDING, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus
 
 TARGETS: dict[str, Target] = {
@@ -37,6 +48,9 @@ TARGETS: dict[str, Target] = {
     "recall_worst_language": (">=", 0.50),
     "reversals_right": (">=", 0.60),
     "failures_closed_wrongly": ("<=", 0.15),
+    "superseded_wrongly": ("<=", 0.02),
+    "superseded_share_commits": ("<=", 0.08),
+    "superseded_share_sessions": ("<=", 0.15),
     # what tables of cues kept of the same, at a recall of 0.23
     "kept_share_talk": ("<=", 0.060),
     "kept_share_commits": ("<=", 0.036),
@@ -158,6 +172,40 @@ def reversals(split: str) -> tuple[int, int, int]:
     return right, count, wrong
 
 
+def tally_series(split: str) -> Counter[str]:
+    """Count the decisions, rules and roles found in written series, whether a later line ends them, and their marks.
+
+    What is said again in other words counts neither way.
+    """
+    tally: Counter[str] = Counter()
+    for series in load_series(_DATA / "fact-series.jsonl", split):
+        ended, repeated = series.ended, series.repeated
+        for fact in _settled(find_in_operations(series.operations())):
+            if fact.kind in HOLDING and fact.operation not in repeated:
+                truth = "ended" if fact.operation in ended else "stands"
+                tally[truth] += 1
+                tally[f"{truth}, {_mark_of(fact)}"] += 1
+    return tally
+
+
+def superseded_share(recorded: Sequence[Recorded]) -> tuple[float, int]:
+    """The share of the decisions, rules and roles in recordings that are superseded, and how many there are."""
+    operations = [operation_of(each.kind, each.data, number) for number, each in enumerate(recorded, 1)]
+    marks = [_mark_of(fact) for fact in _settled(find_in_operations(operations)) if fact.kind in HOLDING]
+    return marks.count("superseded") / len(marks), len(marks)
+
+
+def _settled(found: Sequence[Sequence[MustKeep]]) -> Sequence[MustKeep]:
+    facts = [fact for of_one in found for fact in of_one]
+    return settle([replace(fact, id=number) for number, fact in enumerate(facts, 1)])
+
+
+def _mark_of(fact: MustKeep) -> str:
+    if fact.status is not MustKeepStatus.STANDING:
+        return "superseded"
+    return "perhaps" if fact.superseded_by else "standing"
+
+
 def mended(split: str) -> tuple[float, float]:
     """The share of failures closed by what mends them, and by completions that are about the same thing only."""
     closed: dict[bool, list[bool]] = {True: [], False: []}
@@ -192,6 +240,13 @@ def measure(options: Options, report: Report) -> None:
     right, count, wrong = reversals("test")
     report.add("reversals_right", right / count, n=count, note="of dialogues that nobody read")
     report.add("wrongly_taken_back", wrong, n=count, note="facts that nobody took back, marked as gone")
+    series = tally_series("test")
+    note = "of decisions, rules and roles in long series, those that a later line"
+    for truth, key in (("stands", "superseded_wrongly"), ("ended", "superseded_rightly")):
+        ends = "ends" if truth == "ended" else "leaves as they are"
+        report.add(key, series[f"{truth}, superseded"] / series[truth], n=series[truth], note=f"{note} {ends}")
+        share = series[f"{truth}, perhaps"] / series[truth]
+        report.add(key.replace("superseded", "doubted"), share, n=series[truth], note="the same, perhaps superseded")
     for key, share in zip(("failures_closed", "failures_closed_wrongly"), mended("test"), strict=True):
         report.add(key, share, n=52, note="of written pairs, half of them about the same thing only")
     _measure_recordings(options, report)
@@ -214,8 +269,14 @@ def _measure_recordings(options: Options, report: Report) -> None:
         if recorded:
             share, characters = kept_share(recorded)
             report.add(f"kept_share_{name}", share, n=characters, note="of the characters of recordings")
+            if f"superseded_share_{name}" in TARGETS:
+                gone, count = superseded_share(recorded)
+                note = "of decisions, rules and roles in recordings; of those that were read hardly one was taken back"
+                report.add(f"superseded_share_{name}", gone, n=count, note=note)
         else:
-            report.unmeasured(f"kept_share_{name}", f"recordings are given by --data, not in {data}")
+            for key in (f"kept_share_{name}", f"superseded_share_{name}"):
+                if key in TARGETS:
+                    report.unmeasured(key, f"recordings are given by --data, not in {data}")
 
 
 def _measure_model(options: Options, report: Report) -> None:

@@ -6,17 +6,17 @@ Whoever imports this has the checkout on its path; see `train_facts.py`.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks._dialogues import is_unread, load_dialogues
-from benchmarks._facts import START, Pair
+from benchmarks._facts import START, Pair, Series
 from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.superseding import may_change, topic_of
-from orchestra_mem.types import MustKeepKind
+from orchestra_mem.types import MustKeep, MustKeepKind
 
 _CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
 _UNRELATED = 100  # of the pairs of decisions by chance; of more, fewer that are taken back are found
@@ -44,6 +44,30 @@ def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
                     topic_of(older.text).words
                 ):
                     yield Pair(newer, older, (newer.operation, older.operation) in taken_back)
+
+
+def pairs_of_series(series: Iterable[Series]) -> Iterator[Pair]:
+    """Pairs of facts of one series that share a telling word, while the earlier one stands, without repeats."""
+    for each in series:
+        ended = each.ended
+        facts = [
+            MustKeep(
+                kind=MustKeepKind(line.kind.replace("_", " ")),
+                text=line.text,
+                operation=line.number,
+                timestamp=START + timedelta(minutes=line.number),
+                id=line.number,
+            )
+            for line in each.lines
+            if line.kind != "none"
+        ]
+        for number, newer in enumerate(facts):
+            line = each.lines[newer.id - 1]
+            for older in facts[:number]:
+                stands = ended.get(older.id, newer.id) >= newer.id and older.id not in line.again
+                shares = not topic_of(newer.text).words.keys().isdisjoint(topic_of(older.text).words)
+                if stands and shares and may_change(newer, older):
+                    yield Pair(newer, older, older.id in line.ends)
 
 
 def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:

@@ -4,9 +4,9 @@
     python tools/train_facts.py --cross    # prints figures of a cross-validation by hand, writes nothing
     python tools/train_facts.py --pairs    # trains what weighs pairs anew, leaves the rest of the table as it is
 
-Trained are the records of split `train` in `benchmarks/data/facts.jsonl` and `fact-pairs.jsonl`, and the dialogues that
-are not held out; nothing of split `test` is looked at. One model tells facts from other sentences; another, trained on
-facts alone, tells their kinds. Needs scikit-learn.
+Trained are the records of split `train` in `benchmarks/data/facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl`,
+and the dialogues that are not held out; nothing of split `test` is looked at. One model tells facts from other
+sentences; another, trained on facts alone, tells their kinds; a third one weighs pairs of them. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -26,25 +26,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, hstack, vstack
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import is_unread, load_dialogues
-from benchmarks._facts import NO_FACT, Pair, Record, load_pairs, load_records, meets, operation_of, operations_of
+from benchmarks._facts import (
+    NO_FACT,
+    Pair,
+    Record,
+    load_pairs,
+    load_records,
+    load_series,
+    meets,
+    operation_of,
+    operations_of,
+)
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
 from orchestra_mem.core.facts.classifier import COLUMNS, Sentence, column_of, features_of
 from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
-from orchestra_mem.core.facts.superseding import HOLDING, pair_features, topic_of
+from orchestra_mem.core.facts.superseding import HOLDING, differing_places, pair_features, topic_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeepKind
-from tools.fact_pairs import pairs_by_chance, pairs_of_dialogues, unrelated_decisions
+from tools.fact_pairs import pairs_by_chance, pairs_of_dialogues, pairs_of_series, unrelated_decisions
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE / "benchmarks" / "data" / "facts.jsonl"
 PAIRS = DATA.with_name("fact-pairs.jsonl")
+SERIES = DATA.with_name("fact-series.jsonl")
 DIALOGUES = DATA.with_name("dialogues.jsonl")
 TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
@@ -58,6 +69,7 @@ _PLAIN_HANDS = frozenset({"h40", "h41", "h43"})  # short and plain: few lines th
 _FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
+_AS_DENSE = ("talk", "notes")  # series of commits and of agents have more facts than real ones have
 _FOLDS = 6
 _STEPS = 31  # of a weight from zero up: more of them change no figure
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
@@ -259,11 +271,15 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
     return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
 
 
-def fit_pairs(pairs: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
+def fit_pairs(chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
     """Fit the signs of a text (that it takes something back, that it tells of mending), and what weighs two facts.
 
     What tells of mending is fitted together with what weighs the pair, so that it learns what the pair leaves open.
+    Among `chosen` pairs a change is far more frequent than in `natural` ones, which are as they come: a column of its
+    own takes that up, and is left away, so that a likelihood is one of what people say.
     """
+    pairs = [*chosen, *natural]
+    is_chosen = np.array([[float(number < len(chosen))] for number in range(len(pairs))])
     texts = list(
         {
             pair.newer.text: any(
@@ -273,25 +289,29 @@ def fit_pairs(pairs: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
         }.items()
     )
     matrix, truth = matrix_of([Sentence(text=text) for text, _ in texts]), [back for _, back in texts]
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
     model = LogisticRegression(C=4.0, max_iter=400, class_weight="balanced")
-    logits = cross_val_predict(model, matrix, truth, cv=5, method="decision_function")
+    logits = cross_val_predict(model, matrix, truth, cv=folds, method="decision_function")
     back_of = {text: float(logit) for (text, _), logit in zip(texts, logits, strict=True)}
     weighed = [pair_features(pair.newer, pair.older, (back_of[pair.newer.text], 0.0)) for pair in pairs]
     failed = np.array([[pair.older.kind is MustKeepKind.FAILURE] for pair in pairs])
     grams = matrix_of([Sentence(text=pair.newer.text) for pair in pairs])
     likely = grams @ kinds.weights + kinds.bias
-    rows = hstack((np.array(weighed), grams.multiply(_GRAM_SCALE * failed), _KIND_SCALE * failed * likely)).tocsr()
+    blocks = (np.array(weighed), is_chosen, grams.multiply(_GRAM_SCALE * failed), _KIND_SCALE * failed * likely)
+    rows = hstack(blocks).tocsr()
     changed = np.array([pair.changed for pair in pairs])
     weigh = LogisticRegression(C=1.0, max_iter=2_000, solver="liblinear", tol=1e-3, random_state=0)
-    shares = cross_val_predict(weigh, rows, changed, cv=5, method="predict_proba")[:, 1]
-    for threshold in (0.35, 0.5, 0.6, 0.7):
+    shares = cross_val_predict(weigh, rows, changed, cv=folds, method="predict_proba")[:, 1]
+    shares, met = shares[len(chosen) :], changed[len(chosen) :]
+    for threshold in (0.2, 0.3, 0.4, 0.5, 0.6):
         found = shares >= threshold
         print(
-            f"pairs from {threshold}: recall {(found & changed).sum() / changed.sum():.3f}, precision "
-            f"{(found & changed).sum() / max(1, found.sum()):.3f} of {changed.sum()} in {len(pairs)}"
+            f"natural pairs from {threshold}: recall {(found & met).sum() / met.sum():.3f}, precision "
+            f"{(found & met).sum() / max(1, found.sum()):.3f} of {met.sum()} in {len(met)}"
         )
     model.fit(matrix, truth)
-    of_pair, of_grams, of_kinds = np.split(weigh.fit(rows, changed).coef_[0], [len(weighed[0]), -len(CLASSES)])
+    fitted = weigh.fit(rows, changed).coef_[0]
+    of_pair, _, of_grams, of_kinds = np.split(fitted, [len(weighed[0]), len(weighed[0]) + 1, -len(CLASSES)])
     mends = _GRAM_SCALE * of_grams + _KIND_SCALE * kinds.weights @ of_kinds
     signs = Linear(
         np.column_stack((model.coef_[0], mends)), np.array([model.intercept_[0], _KIND_SCALE * kinds.bias @ of_kinds])
@@ -331,7 +351,8 @@ def main() -> None:
     parser.add_argument("--cross", action="store_true", help="cross-validate by hand, write nothing")
     parser.add_argument("--pairs", action="store_true", help="train what weighs pairs alone")
     options = parser.parse_args()
-    records = load_records(DATA, "train")
+    series = list(load_series(SERIES, "train"))
+    records = [*load_records(DATA, "train"), *(each.record for each in series if each.nature in _AS_DENSE)]
     if options.cross:
         cross_validate(records)
         return
@@ -347,8 +368,12 @@ def main() -> None:
         write_table(model, rarity)
     # what weighs pairs is fitted on facts as the first model finds them
     written = list(load_pairs(PAIRS, "train"))
-    pairs = [*written, *pairs_of_dialogues(DIALOGUES), *pairs_by_chance(written), *unrelated_decisions(written)]
-    write_table(model, rarity, *fit_pairs(pairs, model))
+    # Of one form with another value, the plainest of what is taken back, the series have hardly any.
+    of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
+    others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
+    chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]
+    natural = [*pairs_of_dialogues(DIALOGUES), *pairs_of_series(series), *of_one_form]
+    write_table(model, rarity, *fit_pairs(chosen, natural, model))
 
 
 if __name__ == "__main__":

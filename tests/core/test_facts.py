@@ -58,15 +58,19 @@ def test_facts_of_unread_writers_are_found() -> None:
 def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     """Where they say of two things what each is done with. The pairs were written apart from what was learnt from."""
     gone: dict[bool, list[bool]] = {True: [], False: []}
+    marked: dict[bool, list[bool]] = {True: [], False: []}
     against: dict[bool, list[bool]] = {True: [], False: []}
     for older, newer, takes_back in cases("a_later_decision_takes_back_an_earlier_one"):
         facts = [_fact(older, 1), _fact(newer, 5)]
-        gone[takes_back].append(settle(facts)[0].status is SUPERSEDED)
+        settled = settle(facts)[0]
+        gone[takes_back].append(settled.status is SUPERSEDED)
+        marked[takes_back].append(settled.superseded_by > 0)
         against[takes_back].append(contradicted(facts[:1], facts[1:]) != [None])
     assert [len(each) for each in gone.values()] == [30, 30]
     assert sum(gone[False]) <= 3
     assert sum(against[False]) <= 3
-    assert sum(gone[True]) >= 26
+    assert sum(gone[True]) >= 22  # the others bear the number of what has perhaps taken their place
+    assert sum(marked[True]) >= 29
     assert sum(against[True]) >= 25
 
 

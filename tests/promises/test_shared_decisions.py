@@ -221,7 +221,9 @@ def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Ope
 
 def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place(home: Path, opened: Open) -> None:
     """Nothing goes by itself; what a person has reworded in the shared log is theirs and stays."""
-    first, second, third = (f"We decided to use {name} for storage." for name in ("PostgreSQL", "MySQL", "SQLite"))
+    first, second, third = (
+        f"We decided to {what} for storage." for what in ("use PostgreSQL", "use MySQL", "drop MySQL and use files")
+    )
     shop, web = opened("shop", first), opened("web", "Hello.", project={"tags": ["web"]})
     shop.share_decision("K1", tags=["web"])
     shop.record_operation("message", {"role": "user", "text": second})

@@ -2,8 +2,8 @@
 
 A fact is compared with those alone that share a telling word with it. A trained linear model weighs each pair by what
 both are about, by the values that differ, by their kinds, and by how much the later one sounds like taking something
-back or like mending it; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge,
-one wrongly kept costs a line.
+back or like mending it; see `tools/train_facts.py`. Careful on purpose: of those that share a word hardly one in
+twenty-five ends another, a fact wrongly struck out is lost knowledge, and one wrongly kept costs a line.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
-SURE = 0.55
-"""From this likelihood a fact is superseded or done."""
-PERHAPS = 0.2
+SURE, REPORTED = 0.5, 0.45
+"""From this likelihood a fact is superseded or done; the second where the later one reports that something is done."""
+PERHAPS = 0.05
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
+AGAINST = 0.25
+"""From this likelihood, in the mean of both ways, two projects' decisions cannot both hold."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 # Under names of their own: to ask an enumeration for a member takes as long as a feature.
@@ -43,7 +45,8 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+"
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d+|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _WORD = re.compile(r"\w+")
-_BESIDE, _DOUBTED = 19, log(PERHAPS / (1 - PERHAPS))
+_DOUBTED = log(PERHAPS / (1 - PERHAPS))
+_MOST_OF_FORM = 2.0  # that two facts have one form adds hardly more to the logit
 _ONE_FORM = 0.5  # from this share of words in common, in one order, two texts have one form
 
 
@@ -92,18 +95,19 @@ def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
     return alike > 0 and min(len(here), len(there)) > 1 and here.isdisjoint(there)
 
 
-def _tells_of_another(newer: MustKeep, older: MustKeep) -> bool:
-    """Whether facts that hold have one form and differ in two places or more, as in what is done and for which thing.
+def differing_places(newer: MustKeep, older: MustKeep) -> int:
+    """In how many places two facts that hold differ where they have one form, -1 where they have none in common.
 
-    One that differs from another in one place alone gives the same thing another value.
+    What differs in one place alone may give the same thing another value; what differs in two or more, as in what is
+    done and for which thing, tells of another.
     """
     if newer.kind not in HOLDING or older.kind not in HOLDING:
-        return False
+        return -1
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     if len(mine.said) == len(theirs.said):  # word by word, which is quick
         differs = bytes(map(ne, mine.form, theirs.form))
         if differs.count(0) >= _ONE_FORM * len(differs):
-            return (b"\0" + differs).count(b"\0\1") > 1
+            return (b"\0" + differs).count(b"\0\1")
     same = differing = start = there = 0
     for here, word in enumerate(mine.said):
         if word in theirs.said[there:]:
@@ -111,16 +115,18 @@ def _tells_of_another(newer: MustKeep, older: MustKeep) -> bool:
             differing += any(mine.form[start:here]) and any(theirs.form[there:place])
             same, start, there = same + 1, here + 1, place + 1
     differing += any(mine.form[start:]) and any(theirs.form[there:])
-    return differing > 1 and 2 * same >= _ONE_FORM * (len(mine.said) + len(theirs.said))
+    return differing if 2 * same >= _ONE_FORM * (len(mine.said) + len(theirs.said)) else -1
 
 
 def pair_features(
-    newer: MustKeep, older: MustKeep, signs: Sequence[float], *, beside: bool | None = None
+    newer: MustKeep, older: MustKeep, signs: Sequence[float], *, places: int | None = None
 ) -> list[float]:
     """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`.
 
-    The one at `_BESIDE`, whether they tell of different things, takes as long as all others: give `beside` if known.
+    To find out in how many places they differ takes as long as all else: give `places` if they are known.
     """
+    if places is None:
+        places = differing_places(newer, older)
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     shared = [weight for word, weight in mine.words.items() if word in theirs.words]
     common = sum(shared)
@@ -133,7 +139,8 @@ def pair_features(
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
-    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING else 0.0  # what is settled is not taken back
+    # What is settled is not taken back, and another value in one place need not sound like taking back.
+    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING and places != 1 else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
@@ -155,7 +162,8 @@ def pair_features(
         back * share,
         same_kind,
         same_kind * cover,
-        _tells_of_another(newer, older) if beside is None else beside,
+        places > 1,
+        places == 1,
         newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
         completes,
@@ -171,12 +179,12 @@ def pair_features(
 def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
     """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
     weights, bias = _pair_weights()
-    logit = sum(map(mul, pair_features(newer, older, signs, beside=False), weights), bias)
-    if logit > _DOUBTED and newer.kind in HOLDING and older.kind in HOLDING:
+    logit = sum(map(mul, pair_features(newer, older, signs, places=-1), weights), bias)
+    if logit > _DOUBTED - _MOST_OF_FORM and newer.kind in HOLDING and older.kind in HOLDING:
         if _begin_alike_alone(newer, older):
             return 0.0
-        if _tells_of_another(newer, older):  # which only makes it less likely
-            logit += weights[_BESIDE]
+        if (places := differing_places(newer, older)) > 0:
+            logit = sum(map(mul, pair_features(newer, older, signs, places=places), weights), bias)
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
 
 
@@ -209,8 +217,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
         if fact.status is not MustKeepStatus.STANDING:
             continue
         if number in signs:
-            for past, chance in standing.changed_by(fact, settled, signs[number]):
-                if chance < SURE:
+            for past, sure in standing.changed_by(fact, settled, signs[number]):
+                if not sure:
                     settled[past] = replace(settled[past], superseded_by=fact.id)
                     continue
                 gone = settled[past].kind in HOLDING
@@ -237,7 +245,7 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
     for fact in facts:
         near = [by[number] for number in standing.near(topic_of(fact.text))]
         likeliest = max(near, key=lambda each: _both_ways(fact, each), default=None)
-        found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= SURE else None)
+        found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= AGAINST else None)
     return found
 
 
@@ -279,21 +287,27 @@ class _Standing:
         for word in topic.words if topic else ():
             self._by_word[word].pop(number, None)
 
-    def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, float]]:
-        """The facts that a later one changes, or perhaps does, with the likelihood of it."""
+    def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
+        """The facts that a later one changes, or perhaps does, with whether it is sure to.
+
+        It may repeat any number of them, but takes the place of one alone: the likeliest. Of those that it perhaps
+        changes the likeliest is named.
+        """
         topic = topic_of(fact.text)
-        found: list[tuple[int, float]] = []
+        repeated: list[tuple[int, bool]] = []
+        chances: dict[int, float] = {}
         for number in self.near(topic):
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
-                found.append((number, 1.0))  # once said again, it stands once
+                repeated.append((number, True))  # once said again, it stands once
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
-                found.append((number, chance))
-        if not found and topic.weight <= _FEW and signs[0] >= _POINTS:
+                chances[number] = chance
+        if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
-        # of what is only perhaps changed the likeliest is named
-        doubts = sorted((pair for pair in found if pair[1] < SURE), key=lambda pair: -pair[1])[:1]
-        return [*(pair for pair in found if pair[1] >= SURE), *doubts]
+        least = REPORTED if fact.kind is _COMPLETION else SURE
+        likeliest = sorted(chances, key=lambda number: -chances[number])
+        sure = [(number, True) for number in likeliest[:1] if chances[number] >= least]
+        return [*repeated, *sure, *[(number, False) for number in likeliest if chances[number] < least][:1]]
 
     def near(self, topic: Topic) -> Iterable[int]:
         """The facts that share a word, those with rare ones first, newest first."""
@@ -308,11 +322,11 @@ class _Standing:
                     return near
         return near
 
-    def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, float]]:
+    def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, bool]]:
         """The decision right before, for one that takes back and names nothing, as `Scrap that.`"""
         for number in reversed(self._facts):
             older = facts[number]
             if older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT) and may_change(fact, older):
                 near = fact.operation - older.operation <= _NEAR_OPERATIONS
-                return [(number, 1.0)] if near else []
+                return [(number, True)] if near else []
         return []
