@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +19,9 @@ from tests.postgres_server import PostgresServer
 from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
+
     from orchestra_mem import OrchestratorContextManager
     from orchestra_mem.adapters.database import SqlDatabase
 
@@ -41,15 +45,32 @@ settings.register_profile("ci", settings.get_profile("home"), derandomize=True, 
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
-@pytest.hookimpl(tryfirst=True)
+# The files whose tests load a model: in two processes at once the models would share the processors.
+_WITH_A_MODEL = re.compile(
+    r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|doctor_models|examples|fact_reader|item_summaries)\.py"
+)
+# What else takes longest: it goes out first, so that at the end no process waits for another.
+_DEAR = re.compile(
+    r"/test_(backups|http_description|package|projects|search_disk|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have all tests on a PostgreSQL server, and all with a model in the process, run one after the other."""
-    for item in items:
-        params, fixtures = getattr(getattr(item, "callspec", None), "params", {}), getattr(item, "fixturenames", ())
-        if "postgres" in fixtures or params.get("storage") == "postgres":
-            item.add_marker(pytest.mark.xdist_group("postgres"))
-        elif {"qwen_gguf", "smollm_gguf"} & {*fixtures} and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("llama"))
+    """Put what takes longest first."""
+    items.sort(key=lambda item: 0 if _WITH_A_MODEL.search(item.nodeid) else 1 if _DEAR.search(item.nodeid) else 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Give each file to one process, which begins what its tests share once; those with a model to the same one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduler(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "models" if _WITH_A_MODEL.search(nodeid) else super()._split_scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return Scheduler(config, log)
 
 
 @pytest.fixture(scope="session")

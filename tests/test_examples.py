@@ -42,7 +42,6 @@ def test_each_example_says_how_it_is_used_and_is_short(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("llama")
 def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_gguf: Path) -> None:
     """It answers, runs a command, and what was said is in the memory of its next start."""
     said = "We decided to bake rye bread on Tuesdays.\n!echo the oven is hot; exit 3\n\n"

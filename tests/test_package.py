@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-# Built and installed once, not once in each of the processes that tests run in.
-pytestmark = pytest.mark.xdist_group("package")
 
 
 def _run(*command: str | Path, cwd: Path) -> str:

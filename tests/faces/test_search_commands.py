@@ -11,15 +11,20 @@ from typing import Any
 
 import pytest
 
+from tests.faces.conftest import MadeBy, Program
 
-@pytest.fixture
-def said(run: Any) -> Any:
-    """A project with a decision in its documents, and two agents."""
+
+def _say(run: Program) -> None:
     run("init")
     run("record", "message", '{"text": "We decided to hash passwords with bcrypt."}', "--agent", "dana")
     run("record", "tool_call", '{"text": "The login tests of bcrypt failed.", "task_id": 7}', "--agent", "coder")
     run("refresh")
-    return run
+
+
+@pytest.fixture
+def said(made_by: MadeBy) -> Program:
+    """A project with a decision in its documents, and two agents."""
+    return made_by(_say)
 
 
 def test_a_hit_says_where_it_stands_and_leads_there(said: Any) -> None:

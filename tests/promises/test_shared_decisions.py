@@ -142,7 +142,7 @@ def test_killing_whoever_shares_loses_nothing_that_was_acknowledged(home: Path, 
     folder = tmp_path / "projects"
     prepared(folder)
     told: list[list[str]] = []
-    for pause_s in (0.9, 1.3, 1.7, 2.2):
+    for pause_s in (0.9, 1.5, 2.2):
         children = _children(folder, 3, 20)
         time.sleep(pause_s)
         for child in children:

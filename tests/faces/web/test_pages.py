@@ -13,8 +13,6 @@ from playwright.sync_api import Browser, Page, expect
 from orchestra_mem.faces.http.tokens import AccessTokens
 from tests.faces.web.conftest import HOSTILE, NARROW, WIDE, Site, browsing, fill, fits, no_serious_fault
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 OPERATIONS = 2_000
 CONFIG = "orchestrator:\n  context_window:\n    max_tokens: 65536\ncatalog:\n  isolation: strict\n"
 VIEWS = [
