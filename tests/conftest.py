@@ -19,9 +19,6 @@ from tests.postgres_server import PostgresServer
 from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:
-    from xdist.remote import Producer
-    from xdist.scheduler import Scheduling
-
     from orchestra_mem import OrchestratorContextManager
     from orchestra_mem.adapters.database import SqlDatabase
 
@@ -61,16 +58,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Give each file to one process, which begins what its tests share once; those with a model to the same one."""
-    from xdist.scheduler import LoadFileScheduling
-
-    class Scheduler(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "models" if _WITH_A_MODEL.search(nodeid) else super()._split_scope(nodeid)
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     config.option.loadscopereorder = False
-    return Scheduler(config, log)
+    scheduler = LoadFileScheduling(config, log)
+    by_file = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: "models" if _WITH_A_MODEL.search(nodeid) else by_file(nodeid)
+    return scheduler
 
 
 @pytest.fixture(scope="session")
@@ -122,6 +118,13 @@ class Clock:
 def clock() -> Clock:
     """Ten o'clock."""
     return Clock()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, which is not there yet."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 @pytest.fixture

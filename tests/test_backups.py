@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,8 +26,9 @@ from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.doctor.backups import check_backup, make_backup, move_database, restore_backup
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageError
-from tests.faces.conftest import CHECKOUT, Program
+from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
+from tests.processes import start
 from tests.timing import until
 
 WORKER = """
@@ -48,14 +47,6 @@ with open_memory(project) as memory:
 """
 
 
-def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """Start a Python with the code of this checkout."""
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)], env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
-
-
 def program(*arguments: str | Path, exit_code: int = 0) -> str:
     """Run a command; gives what it says, as JSON on stdout or in words on stderr."""
     run = Program(Path())
@@ -65,7 +56,7 @@ def program(*arguments: str | Path, exit_code: int = 0) -> str:
 
 def apart(*arguments: object, exit_code: int = 0, **options: Any) -> str:
     """Run a command in a process of its own; gives what it says, as `program` does."""
-    said, words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)
+    said, words = map(str, (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120))
     assert done.returncode == exit_code, (arguments, done.returncode, said, words)
     return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
 

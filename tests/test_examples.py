@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,16 +12,11 @@ import pytest
 
 from orchestra_mem import open_memory
 from tests.adapters.test_openai_http import Llama, serving
-
-CHECKOUT = Path(__file__).parents[1]
+from tests.processes import CHECKOUT, start
 
 
 def _start(name: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), *arguments], text=True,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    return start(CHECKOUT / "examples" / f"{name}.py", *arguments, stdin=subprocess.PIPE)
 
 
 def _run(name: str, *arguments: str, said: str = "") -> tuple[int, str, str]:

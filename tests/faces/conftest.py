@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,19 +15,16 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from orchestra_mem.faces.cli import app
+from tests import processes
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = processes.CHECKOUT
 # The runner would make all commands of their functions for each call, which takes longer than many a call.
 pytest.MonkeyPatch().setattr("typer.testing._get_command", cache(get_command))
 
 
 def start(*arguments: str | Path, cwd: Path, text: bool = True, **options: Any) -> subprocess.Popen[Any]:
     """Run the program in a process of its own, without anything to read unless it is given."""
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"} | options.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment, text=text,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
+    return processes.start("-m", "orchestra_mem", *arguments, cwd=cwd, text=text, **options)
 
 
 class Program:

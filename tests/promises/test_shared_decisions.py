@@ -43,13 +43,6 @@ Open = Callable[..., OrchestratorContextManager]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own."""
-    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
     """Open projects by their names, each with what a user says in it; they are closed at the end."""
     memories: list[OrchestratorContextManager] = []
