@@ -15,10 +15,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
-from orchestra_mem.adapters.home import has_memory
+from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
 from tests.conftest import START, Clock
 from tests.processes import CHECKOUT, start
@@ -428,3 +429,19 @@ def test_what_is_shared_or_cannot_be_is_not_offered_for_sharing(make: Callable[.
     log = home / "shared" / "decision_log.md"
     log.write_text(log.read_text()[: log.read_text().index("### [")])
     assert Projects().recurring(least=2).groups == ()
+
+
+# The home
+
+
+def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In full or from the user's own folder; none where it is `off`. It is the same whatever folder one is in."""
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    found = [home_folder({"ORCHESTRA_MEM_HOME": given}) for given in ("/a/b", "~/d", "off")]
+    assert found == [Path("/a/b"), tmp_path / "me/d", None]
+    expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
+    assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
+    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, another home in each folder: give a full path"):
+        home_folder({"ORCHESTRA_MEM_HOME": "c"})
