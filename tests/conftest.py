@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import tempfile
@@ -55,6 +56,11 @@ _DEAR = re.compile(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what takes longest first."""
     items.sort(key=lambda item: 0 if _WITH_A_MODEL.search(item.nodeid) else 1 if _DEAR.search(item.nodeid) else 2)
+
+
+def pytest_collection_finish() -> None:
+    """Take what is loaded by now for good: the garbage collector would go through all of it again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
