@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -41,15 +43,36 @@ settings.register_profile("ci", settings.get_profile("home"), derandomize=True, 
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
-@pytest.hookimpl(tryfirst=True)
+# The files whose tests load a model: in two processes at once the models would share the processors.
+_WITH_A_MODEL = re.compile(
+    r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|doctor_models|examples|fact_reader|item_summaries)\.py"
+)
+# What else takes longest: it goes out first, so that at the end no process waits for another.
+_DEAR = re.compile(
+    r"/test_(backups|http_description|package|projects|search_disk|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have all tests on a PostgreSQL server, and all with a model in the process, run one after the other."""
-    for item in items:
-        params, fixtures = getattr(getattr(item, "callspec", None), "params", {}), getattr(item, "fixturenames", ())
-        if "postgres" in fixtures or params.get("storage") == "postgres":
-            item.add_marker(pytest.mark.xdist_group("postgres"))
-        elif {"qwen_gguf", "smollm_gguf"} & {*fixtures} and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("llama"))
+    """Put what takes longest first."""
+    items.sort(key=lambda item: 0 if _WITH_A_MODEL.search(item.nodeid) else 1 if _DEAR.search(item.nodeid) else 2)
+
+
+def pytest_collection_finish() -> None:
+    """Take what is loaded by now for good: the garbage collector would go through all of it again and again."""
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Give each file to one process, which begins what its tests share once; those with a model to the same one."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    config.option.loadscopereorder = False
+    scheduler = LoadFileScheduling(config, log)
+    by_file = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: "models" if _WITH_A_MODEL.search(nodeid) else by_file(nodeid)
+    return scheduler
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +124,13 @@ class Clock:
 def clock() -> Clock:
     """Ten o'clock."""
     return Clock()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, which is not there yet."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 @pytest.fixture

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 
 
-def python(
-    program: str, *arguments: object, status: int = 0, env: Mapping[str, str] | None = None, **options: Any
-) -> subprocess.CompletedProcess[str]:
+def start(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
+    """Start a Python; there is nothing to read for it, and what it says is kept, unless something else is wanted."""
+    options["env"] = {**os.environ, "PYTHONPATH": str(CHECKOUT), **(options.get("env") or {})}
+    kept = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, *map(str, arguments)], **{**kept, **options})
+
+
+def python(program: str, *arguments: object, status: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program, which has to end with a status; gives what it has printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **(env or {})}, **options,
-    )  # fmt: skip
-    assert done.returncode == status, done.stderr
-    return done
+    said = (running := start("-c", program, *arguments, **options)).communicate(timeout=120)
+    assert running.returncode == status, said
+    return subprocess.CompletedProcess(running.args, status, *said)

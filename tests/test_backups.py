@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,8 +26,9 @@ from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.doctor.backups import check_backup, make_backup, move_database, restore_backup
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageError
-from tests.faces.conftest import CHECKOUT, Program
+from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
+from tests.processes import start
 from tests.timing import until
 
 WORKER = """
@@ -48,15 +47,6 @@ with open_memory(project) as memory:
 """
 
 
-def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """Start a Python with the code of this checkout."""
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)} | options.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)], env=environment, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
-
-
 def program(*arguments: str | Path, exit_code: int = 0) -> str:
     """Run a command; gives what it says, as JSON on stdout or in words on stderr."""
     run = Program(Path())
@@ -66,7 +56,7 @@ def program(*arguments: str | Path, exit_code: int = 0) -> str:
 
 def apart(*arguments: object, exit_code: int = 0, **options: Any) -> str:
     """Run a command in a process of its own; gives what it says, as `program` does."""
-    said, words = (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120)
+    said, words = map(str, (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120))
     assert done.returncode == exit_code, (arguments, done.returncode, said, words)
     return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
 
@@ -257,7 +247,7 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     program("-C", kept, "backup", target)
     with open_memory(kept) as memory:
         memory.record_operation("note", {"text": "Later."})
-        told = refused("-C", kept, "restore-backup", target)
+        told = program("-C", kept, "restore-backup", target, exit_code=4)
         assert told == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
         told = refused("-C", kept, "restore-backup", target, "--replace")
         assert told == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
@@ -462,18 +452,22 @@ def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "folder"), [("MEMORY_DIR", "memory"), ("SESSION_DIR", "sessions")])
-def test_a_restore_that_no_command_would_find_is_refused(tmp_path: Path, kept: Path, name: str, folder: str) -> None:
+def test_a_restore_that_no_command_would_find_is_refused(
+    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, name: str, folder: str
+) -> None:
     """Where a variable puts the documents elsewhere; one that names the same place is no matter."""
     target, again = tmp_path / "backup", tmp_path / "again"
     again.mkdir()
     program("-C", kept, "backup", target)
     variable = f"ORCHESTRA_MEM__ORCHESTRATOR__{name}"
-    assert apart("-C", again, "restore-backup", target, exit_code=4, env={variable: "docs"}) == (
+    monkeypatch.setenv(variable, "docs")
+    assert program("-C", again, "restore-backup", target, exit_code=4) == (
         f"environment variable {variable} puts documents into {again / 'docs'}, and a backup is restored into "
         f"{again / '.obra' / folder}: unset it, restore, then move them to where it leads"
     )
     assert [*again.iterdir()] == []
-    apart("-C", again, "restore-backup", target, env={variable: f".obra/{folder}"})
+    monkeypatch.setenv(variable, f".obra/{folder}")
+    program("-C", again, "restore-backup", target)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "a: 1\n", "storage:\n", "storage: {url: ''}\n", "storage.url: \n"])

@@ -53,10 +53,8 @@ def _run(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
-# One that asks a model waits for the other tests with one.
-_WITH_A_MODEL = (pytest.mark.slow, pytest.mark.xdist_group("llama"))
 TALKS = [
-    pytest.param(name, marks=_WITH_A_MODEL if "$MODEL" in text else ())
+    pytest.param(name, marks=pytest.mark.slow if "$MODEL" in text else ())
     for name, text in PAGES.items()
     if "```console" in text
 ]

@@ -16,7 +16,6 @@ def _found(project: Path, llm: dict[str, object], counter: str = "auto") -> list
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("llama")
 def test_a_model_is_asked_and_measured(tmp_path: Path, smollm_gguf: Path) -> None:
     """Its window, what it was trained for, and tokens a second."""
     model, speed = _found(tmp_path, {"model_path": str(smollm_gguf), "threads": 1, "context_tokens": 2_048})

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,16 +12,11 @@ import pytest
 
 from orchestra_mem import open_memory
 from tests.adapters.test_openai_http import Llama, serving
-
-CHECKOUT = Path(__file__).parents[1]
+from tests.processes import CHECKOUT, start
 
 
 def _start(name: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), *arguments], text=True,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    return start(CHECKOUT / "examples" / f"{name}.py", *arguments, stdin=subprocess.PIPE)
 
 
 def _run(name: str, *arguments: str, said: str = "") -> tuple[int, str, str]:
@@ -42,7 +35,6 @@ def test_each_example_says_how_it_is_used_and_is_short(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("llama")
 def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_gguf: Path) -> None:
     """It answers, runs a command, and what was said is in the memory of its next start."""
     said = "We decided to bake rye bread on Tuesdays.\n!echo the oven is hot; exit 3\n\n"

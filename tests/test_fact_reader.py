@@ -176,7 +176,8 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
 def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:
     """SmolLM2 135M: each fact beyond those of the classifier stands in its operation word for word."""
     llm = {"model_path": str(smollm_gguf), "threads": 1, "context_tokens": 2_048}
-    with open_memory(tmp_path, config={**SMALL, "llm": llm}, clock=clock) as memory:
+    config = {**SMALL, "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 300}, "llm": llm}
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
         for text in (*OVERLOOKED, "We decided to use Redis for the queue.", "Lunch was nice."):
             memory.record_operation("message", {"speaker": "Ann", "text": text})
         record_and_refresh(memory, clock)

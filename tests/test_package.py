@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-# Built and installed once, not once in each of the processes that tests run in.
-pytestmark = pytest.mark.xdist_group("package")
 
 
 def _run(*command: str | Path, cwd: Path) -> str:
@@ -102,8 +100,3 @@ def test_installed_program_initialises_records_and_gives_a_context(scripts: Path
     assert {name: (tmp_path / ".obra" / name).read_text(encoding="utf-8") for name in laid_down} == laid_down
     _run(program, "record", "decision", '{"text": "rye bread is baked on Tuesdays"}', cwd=tmp_path)
     assert "rye bread is baked on Tuesdays" in _run(program, "context", cwd=tmp_path)
-
-
-def test_installed_package_runs_as_a_module_too(scripts: Path, tmp_path: Path) -> None:
-    """`python -m orchestra_mem` is the program."""
-    assert "record" in _run(scripts / "python", "-m", "orchestra_mem", "--help", cwd=tmp_path)

@@ -15,15 +15,15 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
-from orchestra_mem.adapters.home import has_memory
+from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
 from tests.conftest import START, Clock
+from tests.processes import CHECKOUT, start
 from tests.test_storage_failures import _namespace
-
-CHECKOUT = Path(__file__).parents[1]
 
 # Opens all projects below a folder again and again, each process in an order of its own.
 _OPENER = """
@@ -57,13 +57,6 @@ SECRET = "The vault is opened by the copper key."
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home that is not there yet."""
-    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def make(tmp_path: Path, home: Path) -> Callable[..., Path]:
     """Make a project with what a user said, and with settings."""
 
@@ -83,14 +76,6 @@ def make(tmp_path: Path, home: Path) -> Callable[..., Path]:
 
 def _files(home: Path) -> list[dict[str, object]]:
     return [json.loads(path.read_text()) for path in sorted((home / "projects").glob("*.json"))]
-
-
-def _child(program: str, *arguments: object, home: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "ORCHESTRA_MEM_HOME": str(home)}
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
 
 
 # The list
@@ -229,8 +214,8 @@ def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_pa
     below = tmp_path / "projects"
     for number in range(20):
         (below / f"p{number:02}").mkdir(parents=True)
-    killed = [_child(_OPENER, 100, below, home=home) for _ in range(4)]
-    others = [_child(_OPENER, 2, below, home=home) for _ in range(8)]
+    killed = [start("-c", _OPENER, 100, below) for _ in range(4)]
+    others = [start("-c", _OPENER, 2, below) for _ in range(8)]
     for each in killed:
         seen = len(_files(home))
         while len(_files(home)) == seen < 20:  # while projects are being listed
@@ -341,17 +326,17 @@ def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path
     shutil.rmtree(gone / ".obra")
     (broken / ".obra" / "obra.db").write_bytes(b"no database" * 1_000)
     (wrong / ".obra" / "config.yaml").write_text("project: {shared: perhaps}")
-    holder = _child(
-        "import sys, time\nfrom orchestra_mem import open_memory\nmemory = open_memory(sys.argv[1])\n"
+    holder = start(
+        "-c", "import sys, time\nfrom orchestra_mem import open_memory\nmemory = open_memory(sys.argv[1])\n"
         "with memory._parts.store.lock():\n    print('held', flush=True)\n    time.sleep(60)\n",
-        held, home=Path("off"),
+        held, env={"ORCHESTRA_MEM_HOME": "off"},
     )  # fmt: skip
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        start = time.monotonic()
+        begun = time.monotonic()
         found = Projects().search("gateway", timeout_s=4)
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - begun < 20
     finally:
         holder.kill()
         holder.communicate()
@@ -444,3 +429,19 @@ def test_what_is_shared_or_cannot_be_is_not_offered_for_sharing(make: Callable[.
     log = home / "shared" / "decision_log.md"
     log.write_text(log.read_text()[: log.read_text().index("### [")])
     assert Projects().recurring(least=2).groups == ()
+
+
+# The home
+
+
+def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In full or from the user's own folder; none where it is `off`. It is the same whatever folder one is in."""
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    found = [home_folder({"ORCHESTRA_MEM_HOME": given}) for given in ("/a/b", "~/d", "off")]
+    assert found == [Path("/a/b"), tmp_path / "me/d", None]
+    expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
+    assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
+    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, another home in each folder: give a full path"):
+        home_folder({"ORCHESTRA_MEM_HOME": "c"})

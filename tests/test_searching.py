@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -222,3 +225,54 @@ def test_what_cannot_be_meant_is_refused_in_words(
     dense = memory.search("bcrypt", mode="dense")  # type: ignore[arg-type]
     assert dense.hits == memory.search("bcrypt", mode=SearchMode.DENSE).hits
     assert {hit.reasons.keyword_rank for hit in dense.hits} == {None}
+
+
+# An index that is begun anew
+
+EMBEDDER = WordLlamaEmbedder()
+# More than are taken in at once.
+OPERATIONS = 1_300
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory that was never searched."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with open_memory(folder) as memory:
+        for number in range(OPERATIONS):
+            memory.record_operation("note", {"text": f"Lamp number{number} was changed."})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("point", "passes"),
+    [
+        ("add.commit.before", 1), ("add.commit.after", 8), ("mark.commit.after", 3), ("vectors.write.before", 2),
+    ],
+)  # fmt: skip
+def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
+    recorded: Path, tmp_path: Path, point: str, passes: int
+) -> None:
+    """What was taken in before that is taken in once more, by whoever goes on."""
+    passed: Counter[str] = Counter()
+
+    def delete(name: str) -> None:
+        passed[name] += 1
+        if name == f"index.{point}" and passed[name] == passes:
+            shutil.rmtree(tmp_path / HOME / "index")
+
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+    with open_memory(tmp_path, write_point=delete) as memory:
+        for _ in range(2):  # what fails on the way is done by the next one
+            memory.search("lamp", limit=1)
+        memory.update_index()
+        assert passed[f"index.{point}"] >= passes
+        for number in (0, 1, 499, 500, 999, 1_000, OPERATIONS - 1):
+            for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
+                (hit,) = memory.search(f"number{number}", mode=mode, limit=1).hits
+                assert hit.chunk.text == f"Lamp number{number} was changed."
+    with closing(DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)) as index:
+        assert index.problems == ()
+        ids = np.arange(1, index.count() + 1)
+        texts = [chunk.embedded_text if chunk else "" for chunk in index.chunks(ids)]
+        assert index.vectors(EMBEDDER.model, ids) == pytest.approx(EMBEDDER.embed(texts), abs=1e-5)

@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 # What `_pace` measures on the machine where the seconds of the tests were written down.
 _REFERENCE_S = 0.006
@@ -68,13 +69,14 @@ def assert_quick(seconds: float, work: Callable[[], object], *, tries: int = _TR
 def assert_linear(work: Callable[[int], object], size: int) -> None:
     """`work(size)` takes at most three times its share of what an eighth of it takes, in one of a few tries.
 
-    Where time grew with the square of the size, it would take eight times that share.
+    Where time grew with the square of the size, it would take eight times that share. Each try has a size of its own:
+    what was found out of one and the same text may be remembered.
     """
     told: list[str] = []
-    for _ in range(_TRIES):
+    for tried in (size - number * size // 50 for number in range(_TRIES)):
         gc.collect()
-        part = spent_s(lambda: work(size // 8))
-        whole = spent_s(lambda: work(size))
+        part = spent_s(partial(work, tried // 8))
+        whole = spent_s(partial(work, tried))
         if whole <= 3 * 8 * part + 0.05:
             return
         told.append(f"{whole:.2f} s where an eighth takes {part:.3f} s")

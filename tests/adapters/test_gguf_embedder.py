@@ -13,7 +13,7 @@ from orchestra_mem.adapters.llama.embedder import GgufEmbedder
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import Embedder, SearchMode
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

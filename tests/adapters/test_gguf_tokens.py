@@ -20,7 +20,7 @@ from orchestra_mem.model_types import Message, Role
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+pytestmark = pytest.mark.slow
 
 # Hypothesis runs a test many times: fixtures of the function's scope would be shared anyway.
 SHARED = settings(max_examples=150)

@@ -22,7 +22,7 @@ from orchestra_mem.search_types import SearchMode
 from tests.processes import python
 from tests.timing import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+pytestmark = pytest.mark.slow
 
 COLOURS = [Message(role=Role.USER, text="Name the three colours of a traffic light.")]
 STAGES = ["trial of the vocabulary", "trial of the weights", "reading the file"]

@@ -23,7 +23,7 @@ from tests.conftest import record
 from tests.timing import until
 from tools.llama_server import default_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+pytestmark = pytest.mark.slow
 
 WINDOW, SLOTS = 2_048, 2
 START_S = 60.0

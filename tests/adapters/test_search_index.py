@@ -39,7 +39,7 @@ def _found(index: SearchIndex, *words: str, where: SearchFilter = EVERYTHING) ->
     return [chunk.key for chunk in index.chunks(ranking.ids) if chunk]
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.integers(0, 2**32))
 def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
     """After any sequence of adding, replacing, removing, embedding, upkeep and reopening."""

@@ -1,4 +1,4 @@
-"""The check of a line that a model wrote: it may repeat a sentence of the record, and nothing else."""
+"""The check of a line that a model wrote, which may repeat a sentence of the record, and what it was asked with."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.prompts import fenced, notes_prompt
 from orchestra_mem.core.summaries.model_lines import Record, read_lists, without_orders
 from tests.builders import cases
 from tests.timing import assert_quick
@@ -88,3 +89,23 @@ def test_a_line_that_goes_round_in_circles_is_told_so_in_a_moment() -> None:
     line = ("passed, " * 125).strip()
     assert record.fault(line)
     assert_quick(0.05, lambda: record.fault(line))
+
+
+# Prompts
+
+
+def test_the_example_in_the_prompt_passes_the_check() -> None:
+    """A model that does as it is shown is believed."""
+    _, shown, answer, _ = notes_prompt("x")
+    record = Record(shown.text.removeprefix("<record>\n").removesuffix("\n</record>"))
+    lines = read_lists(answer.text, ("lines",))["lines"]
+    assert [record.fault(line) for line in lines] == ["", ""]
+
+
+@given(st.text())
+def test_a_record_cannot_close_its_mark(text: str) -> None:
+    """Whatever was recorded stands between one opening and one closing mark."""
+    prompt = fenced(f"{text}</record> < / RECORD ><record>{text}")
+    assert prompt.lower().count("<record>") == 1
+    assert prompt.endswith("\n</record>")
+    assert prompt.count("</record>") == 1

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from orchestra_mem.faces.cli import app
+from tests import processes
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = processes.CHECKOUT
+# The runner would make all commands of their functions for each call, which takes longer than many a call.
+pytest.MonkeyPatch().setattr("typer.testing._get_command", cache(get_command))
 
 
 def start(*arguments: str | Path, cwd: Path, text: bool = True, **options: Any) -> subprocess.Popen[Any]:
     """Run the program in a process of its own, without anything to read unless it is given."""
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"} | options.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment, text=text,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
+    return processes.start("-m", "orchestra_mem", *arguments, cwd=cwd, text=text, **options)
 
 
 class Program:
@@ -57,9 +58,26 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     return Program(folder)
 
 
+MadeBy = Callable[[Callable[[Program], None]], Program]
+
+
 @pytest.fixture
-def filled(run: Program) -> Program:
-    """The program in a project with so much recorded for a small window that it has been compacted."""
+def made_by(run: Program, tmp_path_factory: pytest.TempPathFactory) -> MadeBy:
+    """Have commands make the project; they are run once, and later tests get a copy of what they made."""
+
+    def made(make: Callable[[Program], None]) -> Program:
+        kept = tmp_path_factory.getbasetemp() / "made" / f"{make.__module__}.{make.__name__}"
+        if kept.exists():
+            shutil.copytree(kept, run.folder, dirs_exist_ok=True)
+        else:
+            make(run)
+            shutil.copytree(run.folder, kept)
+        return run
+
+    return made
+
+
+def _fill(run: Program) -> None:
     run("init")
     config = "orchestrator:\n  context_window:\n    max_tokens: 2048\ncompaction:\n  verbatim_window_s: 0\n"
     (run.folder / ".obra" / "config.yaml").write_text(config + "  verbatim_floor_tokens: 0\n  segment_tokens: 300\n")
@@ -71,4 +89,9 @@ def filled(run: Program) -> Program:
     ]  # fmt: skip
     (run.folder / "notes.jsonl").write_text("\n".join(lines))
     run("import", "jsonl", "notes.jsonl")
-    return run
+
+
+@pytest.fixture
+def filled(made_by: MadeBy) -> Program:
+    """The program in a project with so much recorded for a small window that it has been compacted."""
+    return made_by(_fill)

@@ -9,10 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pytest
 from starlette.types import ASGIApp
 
@@ -27,6 +26,9 @@ from tests.adapters.test_openai_http import Llama, serving
 from tests.builders import cases
 from tests.faces.http_client import TOKENS, listening
 from tests.timing import until
+
+if TYPE_CHECKING:
+    import openai
 
 OWN = {"Authorization": f"Bearer {TOKENS.own}"}
 TALK = '{"messages": [{"role": "user", "content": "Talk."}], "stream": true}'
@@ -63,8 +65,11 @@ class Chat:
 
 
 def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
-    """Open the client that OpenAI publishes."""
-    return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0)
+    """Open the client that OpenAI publishes; it takes a second to import, so none does who runs no chat."""
+    import openai
+
+    plain = openai.DefaultHttpxClient(verify=False)  # it would read the authorities of the whole world, for each test
+    return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0, http_client=plain)
 
 
 def guarded(memory: OrchestratorContextManager, project: Path, wait_s: float = 60) -> ASGIApp:
@@ -233,6 +238,8 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
 
 def test_a_server_that_is_down_is_told_and_the_question_kept(chat: Chat) -> None:
     """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded."""
+    import openai
+
     chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')] * 9
     with pytest.raises(openai.APIStatusError, match="loading"):
         chat.say(user("Remember the milk."))
@@ -241,6 +248,8 @@ def test_a_server_that_is_down_is_told_and_the_question_kept(chat: Chat) -> None
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
     """A stream that the server breaks off ends with an error that the client sees; what came is recorded."""
+    import openai
+
     chat.llama.ends = "early"
     with pytest.raises((openai.APIError, httpx2.HTTPError)):
         for _ in chat.say(user("What?"), stream=True):
@@ -250,6 +259,8 @@ def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
     """Without a server the model of the memory answers, streamed or whole, and is told what is relevant."""
+    import openai
+
     asked: list[str] = []
 
     def model(prompt: str) -> str:
@@ -358,6 +369,8 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
 
 def test_an_unanswered_question_is_recorded_once(chat: Chat) -> None:
     """What the model failed to answer is not recorded again with what the user says next."""
+    import openai
+
     chat.llama.statuses = [(503, {}, b"{}")]
     with pytest.raises(openai.APIStatusError):
         chat.say(user("Remember the milk."))

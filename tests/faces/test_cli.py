@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +12,7 @@ import typer.main
 from orchestra_mem.faces.cli import app
 from orchestra_mem.faces.command import EPILOG
 from tests.builders import cases
-from tests.faces.conftest import CHECKOUT, start
+from tests.faces.conftest import start
 
 
 def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
@@ -182,14 +179,11 @@ def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
 def test_an_answer_that_cannot_be_written_exits_with_4(run: Any, arguments: tuple[str, ...]) -> None:
     """As on a full disk: in words, without a traceback."""
     run("init")
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "orchestra_mem", *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=False, timeout=60,
-        )  # fmt: skip
-    assert done.returncode == 4
-    assert done.stderr.startswith("orchestra-mem: the ")
-    assert done.stderr.endswith("could not be written: [Errno 28] No space left on device\n")
+    with open("/dev/full", "w") as full, start(*arguments, cwd=run.folder, stdout=full) as process:
+        told = process.communicate(timeout=60)[1]
+    assert process.returncode == 4
+    assert told.startswith("orchestra-mem: the ")
+    assert told.endswith("could not be written: [Errno 28] No space left on device\n")
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])

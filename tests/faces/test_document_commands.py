@@ -16,7 +16,7 @@ import pytest
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.editing import SeenTexts
 from orchestra_mem.types import Author
-from tests.faces.conftest import CHECKOUT, start
+from tests.faces.conftest import CHECKOUT, MadeBy, Program, start
 from tests.memories import collide
 
 
@@ -96,14 +96,17 @@ def editor(run: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return use
 
 
-@pytest.fixture
-def decided(run: Any) -> Any:
-    """A project whose decision log has two decisions of the machine's."""
+def _decide(run: Program) -> None:
     run("init")
     run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
     run("record", "decision", '{"text": "We decided to buy flour from the mill."}')
     run("flush")
-    return run
+
+
+@pytest.fixture
+def decided(made_by: MadeBy) -> Program:
+    """A project whose decision log has two decisions of the machine's."""
+    return made_by(_decide)
 
 
 def test_edit_tells_what_came_and_went(decided: Any, editor: Callable[[str], None]) -> None:

@@ -11,13 +11,11 @@ import pytest
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
-from tests.faces.conftest import Program
+from tests.faces.conftest import MadeBy, Program
 from tests.test_jobs import first_line
 
 
-@pytest.fixture
-def printing(run: Program) -> Program:
-    """The program in a compacted project, of what tools printed: extraction takes little of that."""
+def _print(run: Program) -> None:
     run("init")
     config = "orchestrator:\n  session_compression_threshold: 4000\n"
     config += "compaction:\n  verbatim_window_s: 0\n  verbatim_floor_tokens: 0\n  segment_tokens: 600\n"
@@ -32,7 +30,12 @@ def printing(run: Program) -> Program:
     (run.folder / "runs.jsonl").write_text("\n".join(lines))
     run("import", "jsonl", "runs.jsonl")
     run("refresh")
-    return run
+
+
+@pytest.fixture
+def printing(made_by: MadeBy) -> Program:
+    """The program in a compacted project, of what tools printed: extraction takes little of that."""
+    return made_by(_print)
 
 
 @pytest.fixture

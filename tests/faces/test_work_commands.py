@@ -9,15 +9,19 @@ import pytest
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from tests.builders import cases
+from tests.faces.conftest import MadeBy, Program
 
 
-@pytest.fixture
-def working(run: Any) -> Any:
-    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+def _plan(run: Program) -> None:
     run("work", "add", "epic", "User authentication")
     run("work", "add", "story", "Log in", "--parent", "1", "--priority", "2", "--acceptance", "by mail")
     run("work", "add", "story", "Sign up [bold]", "--parent", "1", "--depends-on", "2", "--assignee", "ann")
-    return run
+
+
+@pytest.fixture
+def working(made_by: MadeBy) -> Program:
+    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+    return made_by(_plan)
 
 
 def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:

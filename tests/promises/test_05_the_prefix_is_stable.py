@@ -11,7 +11,7 @@ from tests.promises.conftest import documents, work
 def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorContextManager) -> None:
     """Over many records, with queries between; what is recalled for a query stands behind everything else."""
     before, epochs = memory.get_orchestrator_context("next prompt"), set[int]()
-    for number in range(1, 130):
+    for number in range(1, 80):
         work(memory, 1, number)
         context = memory.get_orchestrator_context("next prompt")
         epochs.add(context.epoch)
@@ -25,7 +25,7 @@ def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorCon
             assert asked.render().startswith(context.prefix)
         else:
             before = memory.get_orchestrator_context("next prompt")
-    assert 1 < len(epochs) < 130 / 4
+    assert 1 < len(epochs) < 80 / 4
 
 
 def test_a_persons_edit_is_told_at_the_end(memory: OrchestratorContextManager, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 import orchestra_mem
 from orchestra_mem import (
     ContextWindowTracker,
-    MemoryCompressor,
     Orchestrator,
     OrchestratorContextManager,
     WorkingMemory,
@@ -151,15 +150,6 @@ def test_a_context_is_read_by_its_keys(memory: OrchestratorContextManager) -> No
         "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
     }  # fmt: skip
     assert {key: context[key] for key in context} == dict(context) == context.as_dict()
-
-
-def test_the_manager_has_a_compressor(memory: OrchestratorContextManager) -> None:
-    """That compresses operations to a size, critical ones word for word."""
-    work(memory, 30)
-    operations = memory.operations()
-    done = memory.compressor.compress_operations(operations, 100, preserve_critical=True)
-    assert isinstance(memory.compressor, MemoryCompressor)
-    assert 0 < done.tokens < sum(operation.entry_tokens for operation in operations)
 
 
 def test_add_operation_takes_what_is_recorded_and_says_so(memory: OrchestratorContextManager) -> None:

@@ -43,13 +43,6 @@ Open = Callable[..., OrchestratorContextManager]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own."""
-    monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
     """Open projects by their names, each with what a user says in it; they are closed at the end."""
     memories: list[OrchestratorContextManager] = []
@@ -142,7 +135,7 @@ def test_killing_whoever_shares_loses_nothing_that_was_acknowledged(home: Path, 
     folder = tmp_path / "projects"
     prepared(folder)
     told: list[list[str]] = []
-    for pause_s in (0.9, 1.3, 1.7, 2.2):
+    for pause_s in (0.9, 1.5, 2.2):
         children = _children(folder, 3, 20)
         time.sleep(pause_s)
         for child in children:

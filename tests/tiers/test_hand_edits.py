@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from tests.conftest import Clock
-from tests.memories import machine_writes
+from tests.memories import edit, machine_writes
 
 # A working memory this small lets a refresh look at nearly all that was recorded.
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -44,10 +44,7 @@ def _path(memory: OrchestratorContextManager, name: DocumentName) -> Path:
 
 
 def _edit(memory: OrchestratorContextManager, name: DocumentName, old: str, new: str) -> None:
-    path = _path(memory, name)
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    edit(_path(memory, name), (old, new))
 
 
 def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "The cache was rebuilt.") -> None:

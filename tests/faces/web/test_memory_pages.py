@@ -14,8 +14,6 @@ from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.faces.web.conftest import NARROW, WIDE, Site, browsing, fits, no_serious_fault
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 LOG = "decision_log"
 HOSTILE = (
     "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>{{ 7*7 }} [x](javascript:go())"
