@@ -239,9 +239,6 @@ class PostgresDatabase(SqlDatabase):
         # Whoever looks after the server may have put views and tables of his own there.
         return columns_of(row for row in self.rows("reading the schema", query) if row[0] in TABLES)
 
-    def checkpoint(self) -> None:
-        """Nothing: the server does it by itself."""
-
     def compact(self) -> None:
         """Write all tables anew, so that nothing stays of what was deleted or replaced."""
         with self.reading("compacting") as connection:
@@ -270,11 +267,6 @@ class PostgresDatabase(SqlDatabase):
             if not self._closed:
                 self._closed = True
                 self._pool.close()
-
-    @property
-    def problem(self) -> str | None:
-        """None: what happens to a server is told by the call that meets it."""
-        return None
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:

@@ -296,9 +296,8 @@ class SqlDatabase(ABC):
     def check(self) -> str | None:
         """Look through all tables; None where they are sound, else the database's words for the fault."""
 
-    @abstractmethod
-    def checkpoint(self) -> None:
-        """Do now what a record would else have to wait for."""
+    def checkpoint(self) -> None:  # noqa: B027
+        """Do now what a record would else have to wait for; nothing where the database does it by itself."""
 
     @abstractmethod
     def compact(self) -> None:
@@ -322,9 +321,9 @@ class SqlDatabase(ABC):
         """The number of the last migration that the tables have seen."""
 
     @property
-    @abstractmethod
     def problem(self) -> str | None:
-        """What has happened to the database below this process, in words; None where all is well."""
+        """What has happened to the database below this process, in words; None where the call that meets it tells."""
+        return None
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
         """Run a statement in a transaction of that name, or within the one that is under way."""
