@@ -17,7 +17,6 @@ from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
-    ClosedError,
     DatabaseDamagedError,
     SchemaTooNewError,
     StorageError,
@@ -54,17 +53,13 @@ class Database(SqlDatabase):
         write_point: WritePoint | None = None,
         read_only: bool = False,
     ) -> None:
+        super().__init__(str(path), write_point=write_point, read_only=read_only)
         self.path = path
-        self.read_only = read_only
         self._timeout_s = busy_timeout_s
         self._full_sync = full_sync
-        self._tell: WritePoint = write_point or (lambda point: None)
-        self._lock = threading.RLock()
-        self._depth = 0
         # A lock of its own: who reads does not wait for who writes.
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
-        self._closed = False
         self._files = HeldFiles(path)
         self._address, self._copy = readable(path) if read_only else (path.absolute().as_uri(), None)
         try:
@@ -89,7 +84,7 @@ class Database(SqlDatabase):
 
     def _prepare(self) -> None:
         # Before anything is changed: another program's file stays as it is, its journal mode too.
-        version = self._check_ours(self._writer)
+        version = self._check_ours()
         if not self.read_only:
             self._writer.execute("PRAGMA journal_mode = WAL")
             self._writer.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
@@ -101,14 +96,14 @@ class Database(SqlDatabase):
             )
         if version < len(MIGRATIONS):
             # In a copy there is nobody else.
-            with nullcontext(self._writer) if self.read_only else self.transaction("migrate") as connection:
-                self._migrate(connection)
+            with nullcontext() if self.read_only else self.transaction("migrate"):
+                self._migrate()
         self._files.hold()
 
-    def _check_ours(self, connection: sqlite3.Connection) -> int:
+    def _check_ours(self) -> int:
         """Give the schema's number, 0 for an empty file."""
-        version = _pragma(connection, "user_version")
-        if (version or _has_tables(connection)) and _pragma(connection, "application_id") != APPLICATION_ID:
+        version = _pragma(self._writer, "user_version")
+        if (version or _has_tables(self._writer)) and _pragma(self._writer, "application_id") != APPLICATION_ID:
             raise DatabaseDamagedError(
                 f"{self.path} is an SQLite database of another program; move it away or choose another folder"
             )
@@ -119,15 +114,15 @@ class Database(SqlDatabase):
             )
         return version
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
+    def _migrate(self) -> None:
         # Asked again: another process may have done it meanwhile.
-        version = self._check_ours(connection)
+        version = self._check_ours()
         for step in MIGRATIONS[version:]:
             for statement in step.split(";"):
-                connection.execute(statement)
+                self._writer.execute(statement)
         if version < len(MIGRATIONS):
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     @property
     def schema_version(self) -> int:
@@ -135,86 +130,47 @@ class Database(SqlDatabase):
         return int(self.value("reading the schema", "PRAGMA user_version"))
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator[sqlite3.Connection]:
-        """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
-        if self.read_only:
-            raise StorageReadOnlyError(
-                f"{name}: {self.path}: this memory may be read and not be written; `orchestra-mem status` says why"
-            )
-        with self._lock:
-            connection = self._open_writer()
-            try:
-                if self._depth:
-                    yield connection
-                    return
-                if connection.in_transaction:
-                    # An earlier one could not even be rolled back. What it began must not swallow what comes now.
-                    connection.execute("ROLLBACK")
-                self._check_in_place(name)
-                connection.execute("BEGIN IMMEDIATE")
-                self._depth = 1
-                try:
-                    yield connection
-                    self._tell(f"{name}.commit.before")
-                    connection.execute("COMMIT")
-                    if self._files.problem:
-                        self.checkpoint()
-                except BaseException:
-                    # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails,
-                    # the next transaction does it; the error that led here is the one to tell.
-                    if connection.in_transaction:
-                        with suppress(sqlite3.Error):
-                            connection.execute("ROLLBACK")
-                    raise
-                finally:
-                    self._depth = 0
-            except sqlite3.Error as error:
-                raise _translate(error, name, self.path) from error
-            self._tell(f"{name}.commit.after")
-
-    @contextmanager
-    def reading(self, name: str) -> Iterator[sqlite3.Connection]:
-        """Read what is committed; within this thread's own transaction, also what that has written."""
-        with self._translated(name):
-            connection = self._own_transaction()
-            if connection is not None:
-                yield connection
-                return
-            reader = self._take_reader()
-            try:
-                yield reader
-            finally:
-                self._give_back(reader)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See `SqlDatabase.snapshot`."""
-        with self._lock, self._translated("reading"):
-            connection = self._open_writer()
-            connection.execute("BEGIN")
-            self._depth = 1
-            try:
-                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the moment is that of the first look
-                yield
-            finally:
-                self._depth = 0
-                connection.execute("ROLLBACK")
-
-    def in_transaction(self) -> bool:
-        """Return whether this thread is within a transaction of its own."""
-        return self._own_transaction() is not None
-
-    def _own_transaction(self) -> sqlite3.Connection | None:
-        if not self._lock.acquire(blocking=False):
-            return None
+    def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
+        writer = self._writer
+        if writer.in_transaction:
+            # An earlier one could not even be rolled back. What it began must not swallow what comes now.
+            writer.execute("ROLLBACK")
+        self._check_in_place(name)
+        writer.execute("BEGIN IMMEDIATE")
         try:
-            return self._writer if self._depth and not self._closed else None
+            yield writer
+            self._tell(f"{name}.commit.before")
+            writer.execute("COMMIT")
+            if self._files.problem:
+                self.checkpoint()
+        except BaseException:
+            # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails, the next
+            # transaction does it; the error that led here is the one to tell.
+            if writer.in_transaction:
+                with suppress(sqlite3.Error):
+                    writer.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _moment(self) -> Iterator[sqlite3.Connection]:
+        self._writer.execute("BEGIN")
+        try:
+            self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the moment is that of the first look
+            yield self._writer
         finally:
-            self._lock.release()
+            self._writer.execute("ROLLBACK")
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        reader = self._take_reader()
+        try:
+            yield reader
+        finally:
+            self._give_back(reader)
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._pool_lock:
-            self._open_writer()
+            self._check_open()
             if self._readers:
                 return self._readers.pop()
         self._check_in_place("reading")  # a connection would make a new file
@@ -232,15 +188,16 @@ class Database(SqlDatabase):
     def commit_count(self) -> tuple[int, int]:
         """Return what differs after every commit, by this connection or another. Microseconds."""
         with self._lock, self._translated("reading"):
-            writer = self._open_writer()
-            return _pragma(writer, "data_version"), writer.total_changes
+            self._check_open()
+            return _pragma(self._writer, "data_version"), self._writer.total_changes
 
     def can_write_now(self) -> bool:
         """See `SqlDatabase.can_write_now`; what else is wrong is told by the write."""
         with self._lock:
-            writer = self._open_writer()
-            if self.read_only or self._depth:
+            self._check_open()
+            if self.read_only or self._current is not None:
                 return True
+            writer = self._writer
             writer.execute(f"PRAGMA busy_timeout = {_AT_ONCE_MS}")
             try:
                 writer.execute("BEGIN IMMEDIATE")
@@ -270,7 +227,8 @@ class Database(SqlDatabase):
         Where the disk refuses, the next one does it: nothing depends on when.
         """
         with self._lock, suppress(sqlite3.Error):
-            self._open_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._check_open()
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def compact(self) -> None:
         """Write the whole file anew, so that nothing stays of what was deleted or replaced; needs as much room again.
@@ -279,8 +237,9 @@ class Database(SqlDatabase):
             StorageError: there is none.
         """
         with self._lock, self._translated("compacting"):
-            self._open_writer().execute("VACUUM")
-            self._open_writer().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._check_open()
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def refuse_writes(self, words: str) -> None:
         """See `SqlDatabase.refuse_writes`."""
@@ -299,7 +258,7 @@ class Database(SqlDatabase):
         with self._lock, self._pool_lock:
             if self._closed:
                 return
-            self._closed = True
+            self._closed, self._current = True, None
             # Who closes last copies the log back: that must be the log which stands there, not one that was deleted.
             last = [self._connect()] if self._files.problem else []
             with suppress(sqlite3.Error):
@@ -314,11 +273,6 @@ class Database(SqlDatabase):
         if self._copy is not None:
             self._copy.cleanup()
 
-    def _open_writer(self) -> sqlite3.Connection:
-        if self._closed:
-            raise ClosedError(f"the memory in {self.path.parent} has been closed")
-        return self._writer
-
     def _check_in_place(self, doing: str) -> None:
         """Refuse where a file that is open was replaced; save at once what a deleted log alone holds."""
         if self._files.check(doing):
@@ -329,12 +283,23 @@ class Database(SqlDatabase):
         """What has happened to its files, in words; None where all is well."""
         return self._files.problem
 
-    @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise _translate(error, doing, self.path) from error
+    def _told(self, error: sqlite3.Error, doing: str) -> StorageError:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        text = f"{doing}: {self.path}: {error}"
+        if known := database_error(error, text, kept="nothing recorded is lost"):
+            return known
+        if code.startswith("SQLITE_CANTOPEN"):
+            return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
+        if code.startswith("SQLITE_IOERR"):
+            # SQLite does not pass on what the system said: a quota and a limit on file sizes look like a failing disk.
+            return StorageError(
+                f"{text}; free some space or lift the limit on it, else see whether the disk is failing"
+            )
+        if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            return DatabaseDamagedError(
+                f"{text}; move the file away and put back a copy: the documents beside it are whole"
+            )
+        return StorageError(text)
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
@@ -343,20 +308,3 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
-    code = getattr(error, "sqlite_errorname", "") or ""
-    text = f"{doing}: {path}: {error}"
-    if known := database_error(error, text, kept="nothing recorded is lost"):
-        return known
-    if code.startswith("SQLITE_CANTOPEN"):
-        return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
-    if code.startswith("SQLITE_IOERR"):
-        # SQLite does not pass on what the system said: a quota and a limit on file sizes look like a failing disk.
-        return StorageError(f"{text}; free some space or lift the limit on it, else see whether the disk is failing")
-    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        return DatabaseDamagedError(
-            f"{text}; move the file away and put back a copy: the documents beside it are whole"
-        )
-    return StorageError(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,7 +29,6 @@ from orchestra_mem.adapters.database.postgres_dialect import (
 )
 from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
 from orchestra_mem.adapters.database.statements import (
-    Connection,
     SqlDatabase,
     Values,
     Written,
@@ -39,7 +37,6 @@ from orchestra_mem.adapters.database.statements import (
     written,
 )
 from orchestra_mem.errors import (
-    ClosedError,
     LockTimeoutError,
     SchemaTooNewError,
     ServerAwayError,
@@ -81,15 +78,11 @@ class PostgresDatabase(SqlDatabase):
         write_point: WritePoint | None = None,
         read_only: bool = False,
     ) -> None:
-        self.read_only = read_only
+        super().__init__(told_name(url), write_point=write_point, read_only=read_only)
         self.schema = schema
-        self._tell: WritePoint = write_point or (lambda point: None)
-        self._lock = threading.RLock()
-        self._current: ServerConnection | None = None
         self._commits = 0
         self._holder = new_holder()
-        self._closed = self._is_away = False
-        self._name = told_name(url)
+        self._is_away = False
         self._turn = _TURN.format(_LOCK.format(schema))
         self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
         wait_ms = int(busy_timeout_s * 1000)
@@ -166,48 +159,28 @@ class PostgresDatabase(SqlDatabase):
         return int(self.value("reading the schema", "SELECT version FROM schema_version"))
 
     @contextmanager
-    def transaction(self, name: str) -> Iterator[Connection]:
-        """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
-        with self._writing(name):
-            if self._current is not None:
-                yield self._current
-                return
-            with self._pool.connection() as connection:
-                connection.execute(f"BEGIN; {self._turn}")
-                self._current = ServerConnection(connection)
-                try:
-                    yield self._current
-                    self._tell(f"{name}.commit.before")
-                    connection.commit()
-                finally:
-                    self._current = None
-            self._committed(name)
+    def _begun(self, name: str) -> Iterator[ServerConnection]:
+        with self._pool.connection() as connection:
+            connection.execute(f"BEGIN; {self._turn}")
+            yield ServerConnection(connection)
+            self._tell(f"{name}.commit.before")
+            connection.commit()
+        self._commits += 1
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
         """See `SqlDatabase.write`; a transaction of one statement is sent whole, and takes one round trip."""
+        if self.in_transaction():
+            return super().write(name, query, values)
         with self._writing(name):
-            if self._current is not None:
-                return written(self._current.execute(query, bound(values)))
             self._tell(f"{name}.commit.before")
             with self._pool.connection() as connection:
                 with connection.pipeline():  # which the server commits at its end
                     connection.execute(self._turn)
                     cursor = ServerConnection(connection).execute(query, bound(values))
                 done = written(cursor)
-            self._committed(name)
+            self._commits += 1
+            self._tell(f"{name}.commit.after")
             return done
-
-    @contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        if self.read_only:
-            raise StorageReadOnlyError(f"{name}: {self._name}: this memory was opened for reading alone")
-        with self._lock, self._translated(name):
-            self._check_open()
-            yield
-
-    def _committed(self, name: str) -> None:
-        self._commits += 1
-        self._tell(f"{name}.commit.after")
 
     @contextmanager
     def exclusive(self, what: str) -> Iterator[None]:
@@ -220,42 +193,16 @@ class PostgresDatabase(SqlDatabase):
             yield
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Connection]:
-        """Read what is committed; within this thread's own transaction, also what that has written."""
-        own = self._own_transaction()
-        if own is not None:
-            with self._translated(name):
-                yield own
-            return
-        self._check_open()
-        with self._translated(name), self._pool.connection(_AWAY_S if self._is_away else None) as connection:
+    def _reader(self) -> Iterator[ServerConnection]:
+        with self._pool.connection(_AWAY_S if self._is_away else None) as connection:
             yield ServerConnection(connection)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See `SqlDatabase.snapshot`."""
-        with self._lock, self._translated("reading"), self._pool.connection() as connection:
-            self._check_open()
-            try:
-                with connection.transaction():
-                    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                    connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
-                    self._current = ServerConnection(connection)
-                    yield
-            finally:
-                self._current = None
-
-    def in_transaction(self) -> bool:
-        """Return whether this thread is within a transaction of its own."""
-        return self._own_transaction() is not None
-
-    def _own_transaction(self) -> ServerConnection | None:
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            return self._current
-        finally:
-            self._lock.release()
+    def _moment(self) -> Iterator[ServerConnection]:
+        with self._pool.connection() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
+            yield ServerConnection(connection)
 
     def commit_count(self) -> tuple[int, int]:
         """Return what differs after every commit; the first counts those of all processes, this one's included."""
@@ -292,9 +239,6 @@ class PostgresDatabase(SqlDatabase):
         # Whoever looks after the server may have put views and tables of his own there.
         return columns_of(row for row in self.rows("reading the schema", query) if row[0] in TABLES)
 
-    def checkpoint(self) -> None:
-        """Nothing: the server does it by itself."""
-
     def compact(self) -> None:
         """Write all tables anew, so that nothing stays of what was deleted or replaced."""
         with self.reading("compacting") as connection:
@@ -324,24 +268,13 @@ class PostgresDatabase(SqlDatabase):
                 self._closed = True
                 self._pool.close()
 
-    @property
-    def problem(self) -> str | None:
-        """None: what happens to a server is told by the call that meets it."""
-        return None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ClosedError(f"the memory in {self._name} has been closed")
-
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
-        try:
+        with super()._translated(doing):
             yield
             self._is_away = False
-        except (psycopg.Error, PoolTimeout) as error:
-            raise self._told(error, doing) from error
 
-    def _told(self, error: psycopg.Error | PoolTimeout, doing: str) -> StorageError:
+    def _told(self, error: psycopg.Error, doing: str) -> StorageError:
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
             who = self._who_writes()
@@ -361,7 +294,7 @@ class PostgresDatabase(SqlDatabase):
 
     def _who_writes(self) -> str:
         """Name the process that holds the schema's lock, as its connection does."""
-        with suppress(psycopg.Error, PoolTimeout), self._pool.connection(_AWAY_S) as connection:
+        with suppress(psycopg.Error), self._pool.connection(_AWAY_S) as connection:
             if (row := connection.execute(_HOLDS.format(self.schema)).fetchone()) and row[0]:
                 return str(row[0])
         return "another process"

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from datetime import datetime
 from enum import EnumMeta
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from orchestra_mem.errors import ClosedError, StorageError, StorageReadOnlyError
+from orchestra_mem.ports import WritePoint
 from orchestra_mem.serialize import dump_json, from_microseconds, load_json, to_microseconds
 
 Values: TypeAlias = Sequence[object] | Mapping[str, object]
@@ -177,27 +180,109 @@ class SqlDatabase(ABC):
 
     Statements are SQL that SQLite and PostgreSQL read alike, with `?` or `:name` for values. Whoever writes keeps all
     others from writing until the transaction ends, so that numbers are given in the order in which they are committed.
+
+    Args:
+        name: what messages call it.
+        write_point: told of each commit, before and after.
+        read_only: refuse all that writes.
     """
 
-    read_only: bool
     errors: type[Exception]
     """What its connections raise; the database itself raises a `StorageError` for it."""
 
-    @abstractmethod
-    def transaction(self, name: str) -> AbstractContextManager[Connection]:
+    def __init__(self, name: str, *, write_point: WritePoint | None, read_only: bool) -> None:
+        self.read_only = read_only
+        self._name = name
+        self._tell: WritePoint = write_point or (lambda point: None)
+        self._lock = threading.RLock()
+        self._current: Connection | None = None  # of the transaction or the snapshot of the thread that has the lock
+        self._closed = False
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[Connection]:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
+        with self._writing(name):
+            if self._current is not None:
+                yield self._current
+                return
+            try:
+                with self._begun(name) as self._current:
+                    yield self._current
+            finally:
+                self._current = None
+            self._tell(f"{name}.commit.after")
 
-    @abstractmethod
-    def reading(self, name: str) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Connection]:
         """Read what is committed; within this thread's own transaction, also what that has written."""
+        with self._translated(name):
+            own = self._own_transaction()
+            if own is not None:
+                yield own
+                return
+            self._check_open()
+            with self._reader() as connection:
+                yield connection
 
-    @abstractmethod
-    def snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
         """Let this thread read one moment of all tables, while others go on writing."""
+        with self._lock, self._translated("reading"):
+            self._check_open()
+            try:
+                with self._moment() as self._current:
+                    yield
+            finally:
+                self._current = None
 
-    @abstractmethod
     def in_transaction(self) -> bool:
         """Return whether this thread is within a transaction of its own."""
+        return self._own_transaction() is not None
+
+    def _own_transaction(self) -> Connection | None:
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._current
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        if self.read_only:
+            raise StorageReadOnlyError(
+                f"{name}: {self._name}: this memory may be read and not be written; `orchestra-mem status` says why"
+            )
+        with self._lock, self._translated(name):
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"the memory in {self._name} has been closed")
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            raise self._told(error, doing) from error
+
+    @abstractmethod
+    def _told(self, error: Any, doing: str) -> StorageError:
+        """Give what is raised for one of its connections' errors."""
+
+    @abstractmethod
+    def _begun(self, name: str) -> AbstractContextManager[Connection]:
+        """Begin to write, commit at the end, and take all back where that fails."""
+
+    @abstractmethod
+    def _reader(self) -> AbstractContextManager[Connection]:
+        """Give a connection to read with, that nobody else has meanwhile."""
+
+    @abstractmethod
+    def _moment(self) -> AbstractContextManager[Connection]:
+        """Give a connection that reads one moment of all tables."""
 
     @abstractmethod
     def commit_count(self) -> tuple[int, int]:
@@ -211,9 +296,8 @@ class SqlDatabase(ABC):
     def check(self) -> str | None:
         """Look through all tables; None where they are sound, else the database's words for the fault."""
 
-    @abstractmethod
-    def checkpoint(self) -> None:
-        """Do now what a record would else have to wait for."""
+    def checkpoint(self) -> None:  # noqa: B027
+        """Do now what a record would else have to wait for; nothing where the database does it by itself."""
 
     @abstractmethod
     def compact(self) -> None:
@@ -237,9 +321,9 @@ class SqlDatabase(ABC):
         """The number of the last migration that the tables have seen."""
 
     @property
-    @abstractmethod
     def problem(self) -> str | None:
-        """What has happened to the database below this process, in words; None where all is well."""
+        """What has happened to the database below this process, in words; None where the call that meets it tells."""
+        return None
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
         """Run a statement in a transaction of that name, or within the one that is under way."""

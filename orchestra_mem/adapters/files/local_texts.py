@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
@@ -74,15 +74,15 @@ class LocalTexts:
         self._path = path
         self._connection: sqlite3.Connection | None = None
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _run(self, query: str, *values: object) -> list[Any]:
+        """Run a statement; the rows that it gives."""
         try:
             if self._connection is None:
                 self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
                 self._connection.executescript(_TABLES)
-            yield self._connection
+            return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             text = f"remembering what the documents have held: {self._path}: {error}"
             told = database_error(error, text, kept="the documents are as they were")
@@ -90,14 +90,11 @@ class LocalTexts:
 
     def about(self, name: str) -> str:
         """Return what is known of the folder under a name, empty for nothing."""
-        with self._open() as connection:
-            row = connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
-            return str(row[0]) if row else ""
+        return "".join(value for (value,) in self._run("SELECT value FROM about WHERE name = ?", name))
 
     def note(self, name: str, value: str) -> None:
         """Keep something about the folder."""
-        with self._open() as connection:
-            connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+        self._run("INSERT OR REPLACE INTO about VALUES (?, ?)", name, value)
 
     @property
     def through(self) -> int:
@@ -110,9 +107,7 @@ class LocalTexts:
 
     def revision(self, name: str) -> int:
         """Return the revision that a copy was brought to, 0 where there is none."""
-        with self._open() as connection:
-            row = connection.execute("SELECT revision FROM copies WHERE name = ?", (name,)).fetchone()
-            return int(row[0]) if row else 0
+        return sum(number for (number,) in self._run("SELECT revision FROM copies WHERE name = ?", name))
 
     def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> dict[str, str]:
         """Name the copies whose files are not as they were when they were brought to their revision, and how they are.
@@ -123,38 +118,32 @@ class LocalTexts:
         """
         left_out = " AND name NOT LIKE ?" * len(but)
         query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"
-        with self._open() as connection:
-            known = connection.execute(query, (_GONE, *(f"%{part}%" for part in but))).fetchall()
+        known = self._run(query, _GONE, *(f"%{part}%" for part in but))
         return {name: now for name, then in known if (now := _state(state(name))) != then}
 
     def names(self) -> set[str]:
         """Name the files that the folder has copies of."""
-        with self._open() as connection:
-            return {name for (name,) in connection.execute("SELECT name FROM copies WHERE state <> ?", (_GONE,))}
+        return {name for (name,) in self._run("SELECT name FROM copies WHERE state <> ?", _GONE)}
 
     def in_step(self, name: str) -> Copy | None:
         """Return what a copy held that the server has; None where that is not remembered."""
-        with self._open() as connection:
-            row = connection.execute("SELECT stamp, text FROM copies WHERE name = ?", (name,)).fetchone()
-            return Copy(row[0], decode(row[1])) if row and row[1] is not None else None
+        rows = self._run("SELECT stamp, text FROM copies WHERE name = ? AND text IS NOT NULL", name)
+        return Copy(rows[0][0], decode(rows[0][1])) if rows else None
 
     def held(self, name: str) -> list[Copy]:
         """Return what a copy has held, oldest first."""
-        with self._open() as connection:
-            rows = connection.execute("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", (name,))
-            return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
+        rows = self._run("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", name)
+        return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
 
     def remember(self, name: str, copy: Copy) -> None:
         """Remember what a copy holds, or is about to hold."""
-        with self._open() as connection:
-            connection.execute(_REMEMBER, (name, copy.stamp, _packed(copy.text)))
-            connection.execute(_FORGET, (name, _KEPT_BYTES))
+        self._run(_REMEMBER, name, copy.stamp, _packed(copy.text))
+        self._run(_FORGET, name, _KEPT_BYTES)
 
     def begin_sending(self, name: str, text: str, copy: Copy) -> None:
         """Note a text about to be stored on the server, in which is what a copy holds."""
-        with self._open() as connection:
-            row = name, _packed(text), copy.stamp, _packed(copy.text)
-            connection.execute("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", row)
+        row = name, _packed(text), copy.stamp, _packed(copy.text)
+        self._run("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", *row)
 
     def remember_sent(self, name: str, text: str) -> None:
         """Remember what a copy held when this text of the server's was sent: what is saved next is a change of that.
@@ -162,27 +151,25 @@ class LocalTexts:
         Nothing is done where nothing was sent, or its arrival is known.
         """
         query = "DELETE FROM sending WHERE name = ? AND sent = ? RETURNING stamp, text"
-        with self._open() as connection:
-            if row := connection.execute(query, (name, _packed(text))).fetchone():
-                copy = Copy(row[0], decode(zlib.decompress(row[1])))
-                held = "UPDATE copies SET state = ?, stamp = ?, text = ? WHERE name = ?"
-                connection.execute(held, (_UNKNOWN, copy.stamp, encode(copy.text), name))
-                self.remember(name, copy)
+        for stamp, packed in self._run(query, name, _packed(text)):
+            copy = Copy(stamp, decode(zlib.decompress(packed)))
+            held = "UPDATE copies SET state = ?, stamp = ?, text = ? WHERE name = ?"
+            self._run(held, _UNKNOWN, copy.stamp, encode(copy.text), name)
+            self.remember(name, copy)
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
         """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""
-        with self._open() as connection:
-            row = name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and encode(copy.text)
-            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
+        self._put(name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and encode(copy.text))
         if copy is not None:
             self.remember(name, copy)
 
     def forget(self, name: str, revision: int) -> None:
         """Note the revision at which a file went; there is no copy any more."""
-        with self._open() as connection:
-            row = name, revision, _GONE, None, None
-            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
-            connection.execute("DELETE FROM seen WHERE name = ?", (name,))
+        self._put(name, revision, _GONE, None, None)
+        self._run("DELETE FROM seen WHERE name = ?", name)
+
+    def _put(self, *row: object) -> None:
+        self._run("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", *row)
 
     def close(self) -> None:
         """Close the file; it is opened again when it is asked for something."""

@@ -61,14 +61,13 @@ class DocumentReader:
             StorageError: it cannot be read.
         """
         data = self._read_bytes(path)
-        with telling("reading", path):
-            if data is None or (status := _status(path)) is None:
-                return None
-            check_rights(path, status)
-        if (fault := unchangeable(data)) is not None:
+        if data is not None and (fault := unchangeable(data)) is not None:
             place = f"{path}:{fault[0]}:" if fault[0] else f"{path}"
             raise DocumentError(f"{place} {fault[1]}; until then it is served, and left as it is")
-        return self.text_of(data)
+        with telling("reading", path), suppress(FileNotFoundError):  # an editor may have moved it away this instant
+            self.check_rights(path)
+            return None if data is None else self.text_of(data)
+        return None
 
     def read_settled(self, path: Path) -> str | None:
         """The text of a document, None where there is none, somebody has it open for writing, or it is no text."""
@@ -77,7 +76,7 @@ class DocumentReader:
 
     def _settled(self, path: Path) -> bytes | None:
         with suppress(OSError, DocumentError):
-            check_size(path, check_place(path, self.homes(path)).st_size)
+            self._check_size(path)
             data = settled(path)
             return None if data is None or unchangeable(data) else data
         return None
@@ -90,7 +89,7 @@ class DocumentReader:
             StorageError: it cannot be read.
         """
         with telling("reading", path), suppress(FileNotFoundError):
-            size = check_place(path, self.homes(path)).st_size
+            size = self._status(path).st_size
             with path.open("rb") as file:
                 return shown(file.read(SHOWN_BYTES if size > MOST_BYTES else -1), size)
         return None
@@ -118,9 +117,29 @@ class DocumentReader:
 
     def _read_bytes(self, path: Path) -> bytes | None:
         with telling("reading", path), suppress(FileNotFoundError):
-            check_size(path, check_place(path, self.homes(path)).st_size)
+            self._check_size(path)
             return path.read_bytes()
         return None
+
+    def _status(self, path: Path) -> os.stat_result:
+        """A file's status; `DocumentError` where something else stands there that is none of this memory's."""
+        if (fault := _place_fault(path, self.homes(path))) is not None:
+            raise DocumentError(f"{path} {': '.join(fault)}")
+        return path.stat()
+
+    def _check_size(self, path: Path) -> None:
+        if (fault := _size_fault(self._status(path).st_size)) is not None:
+            raise DocumentError(f"{path} {': '.join(fault)}")
+
+    def check_rights(self, path: Path) -> None:
+        """Refuse to change what somebody has marked as not to be written, whatever this user may do.
+
+        Raises:
+            DocumentError: something else than a file stands there, or a link that leads out.
+            StorageReadOnlyError: it is marked so.
+        """
+        if _is_marked(self._status(path)):
+            raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")
 
     def state(self, path: Path) -> FileState | None:
         """Return what tells cheaply whether a document has changed, None where there is none: then one may be begun.
@@ -138,13 +157,6 @@ class DocumentReader:
                 status = path.lstat()
             return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
         return None
-
-
-def _status(path: Path) -> os.stat_result | None:
-    """A file's status; None where an editor has moved it away this instant."""
-    with suppress(FileNotFoundError):
-        return path.stat()
-    return None
 
 
 def encode(text: str) -> bytes:
@@ -235,38 +247,6 @@ def _size_fault(size_bytes: int) -> tuple[str, str] | None:
     return f"is of {size_bytes / 1e6:,.1f} MB, over {MOST_BYTES / 1e6:,.0f} MB", served
 
 
-def check_place(path: Path, homes: Iterable[Path]) -> os.stat_result:
-    """Make sure that a file stands in a document's place, and that it is this memory's.
-
-    Raises:
-        DocumentError: something else does.
-        OSError: nothing does, or it cannot be seen.
-    """
-    if (fault := _place_fault(path, homes)) is not None:
-        raise DocumentError(f"{path} {': '.join(fault)}")
-    return path.stat()
-
-
-def check_size(path: Path, size_bytes: int) -> None:
-    """Refuse what is too large to be a document.
-
-    Raises:
-        DocumentError: it is.
-    """
-    if (fault := _size_fault(size_bytes)) is not None:
-        raise DocumentError(f"{path} {': '.join(fault)}")
-
-
 def _is_marked(status: os.stat_result) -> bool:
     """Whether nobody may write to a file: root, who may do everything, is to leave it as well."""
     return not status.st_mode & 0o222
-
-
-def check_rights(path: Path, status: os.stat_result) -> None:
-    """Refuse to change what somebody has marked as not to be written, whatever this user may do.
-
-    Raises:
-        StorageReadOnlyError: it is marked so.
-    """
-    if _is_marked(status):
-        raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")

@@ -28,8 +28,6 @@ from orchestra_mem.adapters.files.exchange import (
 )
 from orchestra_mem.adapters.files.reading import (
     DocumentReader,
-    check_place,
-    check_rights,
     decode,
     encode,
     sync_folder,
@@ -123,7 +121,7 @@ class FileDocumentStore(DocumentReader):
 
     def _check_change(self, path: Path) -> None:
         with suppress(FileNotFoundError):
-            check_rights(path, check_place(path, self.homes(path)))
+            self.check_rights(path)
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Write a whole document, all or nothing.

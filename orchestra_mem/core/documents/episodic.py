@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
+from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
@@ -256,17 +257,13 @@ def _decision_log(view: ProjectView) -> str:
 def _decision_entry(fact: MustKeep) -> str:
     text = squeeze(fact.text)
     heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (brief(text), f"> {text}\n\n")
-    state = ""
-    if fact.status is MustKeepStatus.SUPERSEDED:
-        state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"
-    elif _is_doubted(fact):
-        state = f"*Perhaps superseded by K{fact.superseded_by}.*\n\n"
-    return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}{state}"
+    if state := state_of(fact).strip(" ()"):
+        more += f"*{state[0].upper()}{state[1:]}.*\n\n"
+    return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}"
 
 
 def _decision_line(fact: MustKeep) -> str:
-    state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else _doubt(fact)
-    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state}\n"
+    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state_of(fact)}\n"
 
 
 def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
@@ -286,15 +283,7 @@ def _section(
 
 
 def _fact_line(fact: MustKeep) -> str:
-    return f"- {squeeze(fact.text)} (K{fact.id}){_doubt(fact)}\n"
-
-
-def _is_doubted(fact: MustKeep) -> bool:
-    return fact.status is MustKeepStatus.STANDING and fact.superseded_by > 0
-
-
-def _doubt(fact: MustKeep) -> str:
-    return f" (perhaps superseded by K{fact.superseded_by})" if _is_doubted(fact) else ""
+    return f"- {squeeze(fact.text)} (K{fact.id}){state_of(fact)}\n"
 
 
 def _best(

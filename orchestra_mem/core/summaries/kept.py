@@ -26,10 +26,11 @@ def kept_lines(facts: Sequence[MustKeep]) -> str:
 
 def kept_line(fact: MustKeep) -> str:
     """Return one must-keep, with its number and state, in one line."""
-    return f"- {fact.kind.value.capitalize()} K{fact.id}{_state(fact)}: {squeeze(fact.text)}\n"
+    return f"- {fact.kind.value.capitalize()} K{fact.id}{state_of(fact)}: {squeeze(fact.text)}\n"
 
 
-def _state(fact: MustKeep) -> str:
+def state_of(fact: MustKeep) -> str:
+    """Return what became of a fact, as it stands in its line; nothing of one that stands for sure."""
     if fact.status is MustKeepStatus.SUPERSEDED:
         return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
     if fact.status is MustKeepStatus.STANDING and fact.superseded_by:
@@ -80,7 +81,7 @@ def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
         if fact.status is MustKeepStatus.REMOVED:
             return ""
         said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
-        return f"{match['head']}{_state(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
+        return f"{match['head']}{state_of(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
     return _KEPT_LINE.sub(line, text)
 
