@@ -45,24 +45,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_540,
-    "orchestra_mem/core": 12_630,
+    "orchestra_mem": 53_570,
+    "orchestra_mem/core": 12_650,
     "orchestra_mem/core/context": 1_190,
     "orchestra_mem/core/documents": 3_520,
-    "orchestra_mem/core/facts": 1_570,
+    "orchestra_mem/core/facts": 1_590,
     "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 350,
     "orchestra_mem/orchestrator": 3_800,
     "orchestra_mem/tiers": 4_990,
-    "orchestra_mem/adapters": 11_150,
+    "orchestra_mem/adapters": 11_160,
     "orchestra_mem/memory": 3_250,
     "orchestra_mem/home": 360,
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_360,
     "tests": 34_710,
-    "benchmarks": 10_490,
+    "benchmarks": 10_620,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
