@@ -45,8 +45,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_570,
-    "orchestra_mem/core": 12_650,
+    "orchestra_mem": 53_580,
+    "orchestra_mem/core": 12_660,
     "orchestra_mem/core/context": 1_190,
     "orchestra_mem/core/documents": 3_520,
     "orchestra_mem/core/facts": 1_590,

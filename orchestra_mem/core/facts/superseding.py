@@ -38,7 +38,7 @@ _NEAR_OPERATIONS = 3  # how far back `scrap that` may point
 _POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
 _FEW = 3.0  # a topic of less weight names nothing
 _COMMON = 40  # a word that this many standing facts have finds none
-_MAX_CANDIDATES = 60
+_MAX_CANDIDATES = 24
 _MAX_CHARS = 400
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
 # `room 12`, `part 3`: one of several of a kind; `under 200 ms` is a value
@@ -54,10 +54,11 @@ _ONE_FORM = 0.5  # from this share of words in common, in one order, two texts h
 class Topic:
     """What a fact is about: its telling words with their rarity, its numbers, its names, and what is told by number.
 
-    `said` are all of its words in order, and `form` the same with each stop word as "".
+    `said` are all of its words in order, `known` the same without order, and `form` with each stop word as "".
     """
 
     said: tuple[str, ...]
+    known: frozenset[str]
     form: tuple[str, ...]
     words: dict[str, float]
     weight: float
@@ -75,6 +76,7 @@ def topic_of(text: str) -> Topic:
     said = tuple(_WORD.findall(text.lower()))
     return Topic(
         said=said,
+        known=frozenset(said),
         form=tuple(word if content_stems(word) else "" for word in said),
         words=words,
         weight=sum(words.values()),
@@ -108,6 +110,9 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
         differs = bytes(map(ne, mine.form, theirs.form))
         if differs.count(0) >= _ONE_FORM * len(differs):
             return (b"\0" + differs).count(b"\0\1")
+    least = _ONE_FORM * (len(mine.said) + len(theirs.said)) / 2
+    if sum(map(theirs.known.__contains__, mine.said)) < least:  # as with most, whatever their order
+        return -1
     same = differing = start = there = 0
     for here, word in enumerate(mine.said):
         if word in theirs.said[there:]:
@@ -115,7 +120,7 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
             differing += any(mine.form[start:here]) and any(theirs.form[there:place])
             same, start, there = same + 1, here + 1, place + 1
     differing += any(mine.form[start:]) and any(theirs.form[there:])
-    return differing if 2 * same >= _ONE_FORM * (len(mine.said) + len(theirs.said)) else -1
+    return differing if same >= least else -1
 
 
 def pair_features(
@@ -181,10 +186,10 @@ def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> floa
     weights, bias = _pair_weights()
     logit = sum(map(mul, pair_features(newer, older, signs, places=-1), weights), bias)
     if logit > _DOUBTED - _MOST_OF_FORM and newer.kind in HOLDING and older.kind in HOLDING:
-        if _begin_alike_alone(newer, older):
-            return 0.0
         if (places := differing_places(newer, older)) > 0:
             logit = sum(map(mul, pair_features(newer, older, signs, places=places), weights), bias)
+        if logit > _DOUBTED and _begin_alike_alone(newer, older):
+            return 0.0
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
 
 
