@@ -27,7 +27,9 @@ def fill(memory: OrchestratorContextManager, clock: Clock, operations: int = 60)
     """Record talk that has facts, an operation a minute, and spill."""
     for number in range(operations):
         clock.now += timedelta(seconds=60)
-        text = f"We decided to keep part {number} of the store. The parser of part {number} reads its window twice."
+        text = (
+            f"We decided to write part {number} of the store in Go. The parser of part {number} reads its window twice."
+        )
         memory.record_operation("note", {"text": text}, timestamp=clock())
     memory.get_stats()
 

@@ -144,8 +144,9 @@ def pair_features(
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
-    # What is settled is not taken back, and another value in one place need not sound like taking back.
-    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING and places != 1 else 0.0
+    replaced = places == 1 and not other_label  # by another value, not by another of several of a kind
+    # What is settled is not taken back, and another value need not sound like taking back.
+    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING and not replaced else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
@@ -168,7 +169,7 @@ def pair_features(
         same_kind,
         same_kind * cover,
         places > 1,
-        places == 1,
+        replaced,
         newer.text == older.text,
         exp(-max(0, newer.operation - older.operation) / 10),
         completes,
