@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_360,
-    "tests": 34_720,
+    "tests": 34_730,
     "benchmarks": 10_620,
 }
 MAX_MODULE_LINES = 400

@@ -74,6 +74,18 @@ def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     assert sum(against[True]) >= 25
 
 
+def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
+    """Of two that it is sure to take back the likelier one goes, and the other is marked."""
+    said = (
+        "Never deploy the web shop on Fridays.",
+        "Deploy the web shop on Fridays never, not even small things.",
+        "Deploying the web shop on Fridays is allowed from now on.",
+    )
+    older, likelier, _ = settle([_fact(text, number) for number, text in enumerate(said, 1)], known=2)
+    assert (older.status is SUPERSEDED, older.superseded_by) == (False, 3)
+    assert (likelier.status is SUPERSEDED, likelier.superseded_by) == (True, 3)
+
+
 def test_short_decisions_about_different_things_stand() -> None:
     """What both begin with takes neither back, whichever came first; one of them with another value does."""
     done = (

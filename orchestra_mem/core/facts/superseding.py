@@ -313,7 +313,7 @@ class _Standing:
         least = REPORTED if fact.kind is _COMPLETION else SURE
         likeliest = sorted(chances, key=lambda number: -chances[number])
         sure = [(number, True) for number in likeliest[:1] if chances[number] >= least]
-        return [*repeated, *sure, *[(number, False) for number in likeliest if chances[number] < least][:1]]
+        return [*repeated, *sure, *((number, False) for number in likeliest[len(sure) :][:1])]
 
     def near(self, topic: Topic) -> Iterable[int]:
         """The facts that share a word, those with rare ones first, newest first."""
