@@ -98,9 +98,7 @@ class Told(NamedTuple):
     """A line of a series: what it says, and the numbers of the earlier lines that it ends, or says again."""
 
     number: int
-    text: str
-    kind: str
-    speaker: str
+    line: Line
     ends: frozenset[int]
     again: frozenset[int]
 
@@ -115,28 +113,23 @@ class Series(NamedTuple):
 
     def operations(self) -> list[Operation]:
         """The lines as operations with their numbers."""
-        return [operation_of(*_said(self.nature, line), line.number) for line in self.lines]
+        return [operation_of(*_data(self.nature, told.line.speaker, [told.line]), told.number) for told in self.lines]
 
     @property
     def record(self) -> Record:
         """The lines as a record."""
-        natures = {"commits": "commit", "talk": "chat", "session": "chat"}
-        lines = [
-            Line(text=line.text, kind=line.kind, speaker=str(line.number) if self.nature == "commits" else line.speaker)
-            for line in self.lines
-        ]
-        nature = natures.get(self.nature, self.nature)
-        return Record(writer=self.writer, language=self.language, nature=nature, split="", lines=tuple(lines))
+        lines = tuple(told.line for told in self.lines)
+        return Record(writer=self.writer, language=self.language, nature=self.nature, split="", lines=lines)
 
     @property
     def ended(self) -> dict[int, int]:
         """Lines that another one ends, with the number of the first that does."""
-        return {old: line.number for line in reversed(self.lines) for old in line.ends}
+        return {old: told.number for told in reversed(self.lines) for old in told.ends}
 
     @property
     def repeated(self) -> frozenset[int]:
         """Lines that are said again."""
-        return frozenset().union(*(line.again for line in self.lines))
+        return frozenset().union(*(told.again for told in self.lines))
 
 
 def load_series(file: Path, split: str) -> Iterator[Series]:
@@ -146,24 +139,13 @@ def load_series(file: Path, split: str) -> Iterator[Series]:
             lines = tuple(
                 Told(
                     number=line["n"],
-                    text=line["t"],
-                    kind=line["k"],
-                    speaker=line.get("s", ""),
+                    line=Line(text=line["t"], kind=line["k"], speaker=line.get("s", "")),
                     ends=frozenset(line.get("ends", ())),
                     again=frozenset(line.get("again", ())),
                 )
                 for line in row["lines"]
             )
             yield Series(row["writer"], row["language"], row["nature"], lines)
-
-
-def _said(nature: str, line: Told) -> tuple[str, Json]:
-    if nature == "commits":
-        subject, _, body = line.text.partition("\n")
-        return "commit", {"hash": "0" * 12, "subject": subject, "body": body.strip(), "files_changed": 1}
-    if nature == "session":
-        return "message", {"role": line.speaker, "text": line.text}
-    return ("message", {"speaker": line.speaker, "text": line.text}) if line.speaker else ("note", {"text": line.text})
 
 
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:
@@ -187,10 +169,11 @@ def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:
             name = line.field or "notes"
             fields[name] = f"{fields[name]}\n{line.text}" if name in fields else line.text
         return "task_execution", fields
-    if nature == "commit":
-        return "commit", {"hash": "0" * 12, "subject": texts[0], "body": "\n".join(texts[1:]), "files_changed": 1}
+    if nature in ("commit", "commits"):
+        subject, _, body = "\n".join(texts).partition("\n")
+        return "commit", {"hash": "0" * 12, "subject": subject, "body": body.strip(), "files_changed": 1}
     if speaker:
-        return "message", {"speaker": speaker, "text": " ".join(texts)}
+        return "message", {"role" if nature == "session" else "speaker": speaker, "text": " ".join(texts)}
     return "note", {"text": "\n".join(texts)}
 
 

@@ -52,22 +52,22 @@ def pairs_of_series(series: Iterable[Series]) -> Iterator[Pair]:
         ended = each.ended
         facts = [
             MustKeep(
-                kind=MustKeepKind(line.kind.replace("_", " ")),
-                text=line.text,
-                operation=line.number,
-                timestamp=START + timedelta(minutes=line.number),
-                id=line.number,
+                kind=MustKeepKind(told.line.kind.replace("_", " ")),
+                text=told.line.text,
+                operation=told.number,
+                timestamp=START + timedelta(minutes=told.number),
+                id=told.number,
             )
-            for line in each.lines
-            if line.kind != "none"
+            for told in each.lines
+            if told.line.kind != "none"
         ]
         for number, newer in enumerate(facts):
-            line = each.lines[newer.id - 1]
+            told = each.lines[newer.id - 1]
             for older in facts[:number]:
-                stands = ended.get(older.id, newer.id) >= newer.id and older.id not in line.again
+                stands = ended.get(older.id, newer.id) >= newer.id and older.id not in told.again
                 shares = not topic_of(newer.text).words.keys().isdisjoint(topic_of(older.text).words)
                 if stands and shares and may_change(newer, older):
-                    yield Pair(newer, older, older.id in line.ends)
+                    yield Pair(newer, older, older.id in told.ends)
 
 
 def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
