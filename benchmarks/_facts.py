@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import cycle, groupby
+from itertools import chain, cycle, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,19 +79,19 @@ def load_records(file: Path, split: str = "") -> list[Record]:
 
 def load_pairs(file: Path, split: str) -> Iterator[Pair]:
     """Read the written pairs of a split; so many operations lie between them as they do not say."""
-    for row, distance in zip(map(json.loads, file.read_text(encoding="utf-8").splitlines()), cycle((1, 2, 5, 10, 40))):
-        if row["split"] == split:
-            older, newer = (
-                MustKeep(
-                    kind=MustKeepKind(said["k"].replace("_", " ")),
-                    text=said["t"],
-                    operation=number,
-                    timestamp=START + timedelta(minutes=number),
-                    id=number,
-                )
-                for said, number in ((row["older"], 1), (row["newer"], 1 + distance))
+    rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if row["split"] == split]
+    for said, distance in zip(chain.from_iterable(row["pairs"] for row in rows), cycle((1, 2, 5, 10, 40))):
+        older, newer = (
+            MustKeep(
+                kind=MustKeepKind(told["k"].replace("_", " ")),
+                text=told["t"],
+                operation=number,
+                timestamp=START + timedelta(minutes=number),
+                id=number,
             )
-            yield Pair(newer, older, row["relation"] != "none")
+            for told, number in ((said["older"], 1), (said["newer"], 1 + distance))
+        )
+        yield Pair(newer, older, said["relation"] != "none")
 
 
 class Told(NamedTuple):
