@@ -73,7 +73,7 @@ demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
 test: venv models browser
-	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+	.venv/bin/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 bench: venv models
 	@failed=; \

@@ -64,6 +64,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors, as some wait for a server or a browser; four are enough."""
+    return min(4, (os.cpu_count() or 1) + 1)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Give each file to one process, which begins what its tests share once; those with a model to the same one."""
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
