@@ -48,7 +48,8 @@ def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
 def test_a_report_in_a_notification_is_a_models() -> None:
     """What another agent reports comes in tags: it is a model's report, and the words beside it are a person's."""
     text = (
-        "<task-notification>\n<result>Nothing is cached here.\nDone: the flaky test is fixed.\n</result>\n"
+        "<task-notification>\n<result>Nothing is cached here.\n"
+        "Done: the migration ran through and all services are up again.\n</result>\n"
         "</task-notification>\nNobody merges without me."
     )
     fields = list(fields_of(_operation({"role": "user", "text": text})))
@@ -58,7 +59,7 @@ def test_a_report_in_a_notification_is_a_models() -> None:
     ]
     assert _said_by("user", text) == [
         ("constraint", "Nobody merges without me."),
-        ("completion", "Done: the flaky test is fixed."),
+        ("completion", "Done: the migration ran through and all services are up again."),
     ]
 
 

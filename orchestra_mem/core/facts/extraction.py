@@ -18,18 +18,18 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.36
+THRESHOLD = 0.34
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
 # The same where most is none; chosen, as those below, by leaving out one hand after the other.
-_TALK_THRESHOLD = 0.42
-_THRESHOLDS = {Voice.COMMIT: 0.72, Voice.MODEL: 0.85}  # models mostly narrate
+_TALK_THRESHOLD = 0.38
+_THRESHOLDS = {Voice.COMMIT: 0.54, Voice.MODEL: 0.75}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
 _STEPS = 8
-# Where a plain word of a rule speaks for one, written or said: a missed rule is worse than an extra one.
+# Where a plain word of a rule or a field's name speaks for one: a missed rule is worse than an extra one.
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
-_SURE = 0.75  # from here on the classifier knows the kind better than such a word
+_SURE = 0.55  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
@@ -187,7 +187,7 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     threshold = _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
     named = kind_of_field(field.name) if field.source is Source.STATE else None
     if named is not None:
-        return (named, likely) if likely >= threshold else None
+        return (named, likely) if likely >= _SAFETY_THRESHOLD else None
     safe = safety_kind(candidate.text)
     least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
     if safe is not None and (safe[1] or least <= likely < _SURE):

@@ -22,7 +22,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED = 0.5, 0.45
 """From this likelihood a fact is superseded or done; the second where the later one reports that something is done."""
-PERHAPS = 0.05
+PERHAPS = 0.03
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 AGAINST = 0.25
 """From this likelihood, in the mean of both ways, two projects' decisions cannot both hold."""
