@@ -57,9 +57,9 @@ class Verdict:
 
 
 def load_records(split: str = "test", path: Path = DATA) -> list[dict[str, Any]]:
-    """Read the lines of a split."""
-    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [record for record in records if record["split"] == split]
+    """Read the lines of a split, each with its writer."""
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [{**line, "writer": row["writer"]} for row in rows if row["split"] == split for line in row["lines"]]
 
 
 def judge(record: Record, read: Parsed) -> Verdict:

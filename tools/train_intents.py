@@ -7,7 +7,6 @@ It reads the train split of `benchmarks/data/intents.jsonl` and nothing else. Th
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import sys
@@ -28,7 +27,7 @@ from sklearn.svm import LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.intents import judge
+from benchmarks.intents import judge, load_records
 from orchestra_mem.orchestrator.intents import Parsed
 from orchestra_mem.orchestrator.intents.classifier import (
     FRAGMENT,
@@ -49,7 +48,6 @@ from orchestra_mem.orchestrator.intents.classifier import (
 from orchestra_mem.orchestrator.intents.grammar import borders, read_whole
 from orchestra_mem.orchestrator.intents.reading import Guess, Reader
 
-DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
 Weights = NDArray[np.floating[Any]]
 Judged = tuple[Guess, bool]  # a reading of a line, whether it is right
@@ -70,12 +68,6 @@ _TRAITS, _TRAIT_COUNT, _TRAIT_PENALTY = 10_000, 5, 4.0
 _JOINED = 4  # readings of each piece of a line that was cut
 _SEED = 7
 _POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
-
-
-def read_records() -> list[Record]:
-    """Read the lines of the train split."""
-    records = map(json.loads, DATA.read_text(encoding="utf-8").splitlines())
-    return [record for record in records if record["split"] == "train"]
 
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
@@ -492,7 +484,7 @@ def main() -> None:
     """Train on all of the train split, or in thirds of the writers with `--cross`."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--cross", action="store_true", help="leave out thirds of the writers, and judge")
-    records = read_records()
+    records = load_records("train")
     if options.parse_args().cross:
         cross(records)
         return
