@@ -13,7 +13,7 @@ from orchestra_mem.core.context.items import Part
 from tests.conftest import Clock, record
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
-OLD = "The saffron gateway was heard on port 8443, behind the blue proxy."
+OLD = "She told me of the saffron gateway, of port 8443 and of the blue proxy."
 
 
 @pytest.fixture

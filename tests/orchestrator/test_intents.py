@@ -163,7 +163,7 @@ def test_writers_of_the_test_split_have_taught_nothing() -> None:
     """No writer stands in both splits, and no line of the test split in the other."""
     train, test = load_records("train"), load_records("test")
     assert not {record["writer"] for record in train} & {record["writer"] for record in test}
-    assert MODEL.stat().st_size <= 700_000
+    assert MODEL.stat().st_size <= 800_000
 
 
 def test_faults_of_an_answer_are_told_together() -> None:

@@ -20,7 +20,7 @@ from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.5, 0.45
+SURE, REPORTED = 0.5, 0.4
 """From this likelihood a fact is superseded or done; the second where the later one reports that something is done."""
 PERHAPS = 0.03
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""

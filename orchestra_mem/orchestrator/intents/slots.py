@@ -135,11 +135,11 @@ def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> lis
 
 
 def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: all of what is quoted is one."""
+    """Mend where phrases begin and end: what is quoted is one, without what stands before it."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
-        start, end = next((quote for quote in quotes if quote[0] <= start < quote[1]), (start, end))
+        start, end = next((quote for quote in quotes if quote[0] < end and start < quote[1]), (start, end))
         if not whole or start >= whole[-1][1]:
             whole.append((start, end))
     return whole
