@@ -65,6 +65,7 @@ _STRENGTH, _KIND_STRENGTH = 6.0, 20.0
 # records are whole files.
 _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 2.0, 0.3, 0.5, 4.0, 12.0, 4.0
 _RARE_SHARE = 0.15
+# Short and plain: few lines that stand for much that people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
 _FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
