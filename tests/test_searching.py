@@ -7,14 +7,14 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
@@ -265,6 +265,8 @@ def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
     with open_memory(tmp_path, write_point=delete) as memory:
         for _ in range(2):  # what fails on the way is done by the next one
             memory.search("lamp", limit=1)
+        with suppress(StorageError):  # where the machine was too busy for the searches to come so far
+            memory.update_index()
         memory.update_index()
         assert passed[f"index.{point}"] >= passes
         for number in (0, 1, 499, 500, 999, 1_000, OPERATIONS - 1):
