@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain, cycle, groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation
 
@@ -56,31 +56,32 @@ class Pair(NamedTuple):
     changed: bool
 
 
+def _rows(file: Path, split: str = "") -> Iterator[Any]:
+    """Read what a file holds, a row a line; of one split where that is given."""
+    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    return (row for row in rows if not split or row["split"] == split)
+
+
 def load_records(file: Path, split: str = "") -> list[Record]:
     """Read the records of a file; of one split where that is given."""
     records = []
-    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+    for row in _rows(file, split):
         lines = tuple(
             Line(text=line["t"], kind=line["k"], speaker=line.get("s", ""), field=line.get("f", ""))
             for line in row["lines"]
         )
-        if not split or row["split"] == split:
-            records.append(
-                Record(
-                    writer=row["writer"],
-                    language=row["language"],
-                    nature=row["nature"],
-                    split=row["split"],
-                    lines=lines,
-                )
+        records.append(
+            Record(
+                writer=row["writer"], language=row["language"], nature=row["nature"], split=row["split"], lines=lines
             )
+        )
     return records
 
 
 def load_pairs(file: Path, split: str) -> Iterator[Pair]:
     """Read the written pairs of a split; so many operations lie between them as they do not say."""
-    rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if row["split"] == split]
-    for said, distance in zip(chain.from_iterable(row["pairs"] for row in rows), cycle((1, 2, 5, 10, 40))):
+    pairs = chain.from_iterable(row["pairs"] for row in _rows(file, split))
+    for said, distance in zip(pairs, cycle((1, 2, 5, 10, 40))):
         older, newer = (
             MustKeep(
                 kind=MustKeepKind(told["k"].replace("_", " ")),
@@ -134,18 +135,17 @@ class Series(NamedTuple):
 
 def load_series(file: Path, split: str) -> Iterator[Series]:
     """Read the written series of a split."""
-    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-        if row["split"] == split:
-            lines = tuple(
-                Told(
-                    number=line["n"],
-                    line=Line(text=line["t"], kind=line["k"], speaker=line.get("s", "")),
-                    ends=frozenset(line.get("ends", ())),
-                    again=frozenset(line.get("again", ())),
-                )
-                for line in row["lines"]
+    for row in _rows(file, split):
+        lines = tuple(
+            Told(
+                number=line["n"],
+                line=Line(text=line["t"], kind=line["k"], speaker=line.get("s", "")),
+                ends=frozenset(line.get("ends", ())),
+                again=frozenset(line.get("again", ())),
             )
-            yield Series(row["writer"], row["language"], row["nature"], lines)
+            for line in row["lines"]
+        )
+        yield Series(row["writer"], row["language"], row["nature"], lines)
 
 
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:

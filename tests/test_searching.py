@@ -263,9 +263,8 @@ def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
 
     shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     with open_memory(tmp_path, write_point=delete) as memory:
-        for _ in range(2):  # what fails on the way is done by the next one
+        with suppress(StorageError):  # what fails on the way is done by the next one
             memory.search("lamp", limit=1)
-        with suppress(StorageError):  # where the machine was too busy for the searches to come so far
             memory.update_index()
         memory.update_index()
         assert passed[f"index.{point}"] >= passes

@@ -48,9 +48,8 @@ def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
 def test_a_report_in_a_notification_is_a_models() -> None:
     """What another agent reports comes in tags: it is a model's report, and the words beside it are a person's."""
     text = (
-        "<task-notification>\n<result>Nothing is cached here.\n"
-        "Done: the migration ran through and all services are up again.\n</result>\n"
-        "</task-notification>\nNobody merges without me."
+        "<task-notification>\n<result>Nothing is cached here.\nDone: the migration ran through and all services "
+        "are up again.\n</result>\n</task-notification>\nNobody merges without me."
     )
     fields = list(fields_of(_operation({"role": "user", "text": text})))
     assert [(field.source, field.voice) for field in fields] == [
