@@ -10,9 +10,11 @@ import shutil
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from errno import ENOSPC
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -39,6 +41,24 @@ def test_what_is_saved_on_one_machine_is_in_the_others_file_within_two_seconds(l
         until(lambda: "on Mondays" in desk.text(), within_s=2.0)
         for memory in (here, there):
             assert "We bake rye bread on Mondays." in [fact.text for fact in memory.facts()]
+
+
+def test_what_is_saved_while_the_documents_are_held_is_a_fact_afterwards(laptop: Machine) -> None:
+    """Whoever asks meanwhile waits and has it, as the thread has that brings copies together."""
+    held, saved = Event(), Event()
+    with laptop.open() as memory, ThreadPoolExecutor(1) as pool:
+
+        def hold() -> None:
+            with memory._parts.store.lock():
+                held.set()
+                saved.wait()
+                time.sleep(0.3)
+
+        pool.submit(hold)
+        held.wait()
+        laptop.edit("rolls by the dozen", "rolls by the score")
+        saved.set()
+        assert "We sell rolls by the score." in [fact.text for fact in memory.facts()]
 
 
 def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -> None:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
+from threading import get_ident
 from typing import Any, TypeVar
 
 from orchestra_mem.adapters.files.following import Follower
@@ -65,7 +66,7 @@ class SharedDocumentStore(FileDocumentStore):
         self._exclusive = exclusive
         self._copies = copies
         self._machine = machine
-        self._holds = self._brings = False
+        self._holder, self._brings = 0, False
         self._behind: set[str] = set()
         self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
@@ -79,18 +80,18 @@ class SharedDocumentStore(FileDocumentStore):
         with super().lock():
             if self._read_only or self._brings:
                 yield
-            elif self._holds:
+            elif self._holder == get_ident():
                 if self._saved():  # since it was taken
                     self._bring_together()
                 yield
             else:
                 with self._exclusive():
-                    self._holds = True
+                    self._holder = get_ident()
                     try:
                         self._bring_together()
                         yield
                     finally:
-                        self._holds = False
+                        self._holder = 0
 
     def follow(self) -> None:
         """Take over what other machines have written, and share what was saved here."""
@@ -311,8 +312,8 @@ class SharedDocumentStore(FileDocumentStore):
         return copy
 
     def read_settled(self, path: Path) -> str | None:
-        """See `DocumentReader.read_settled`; under the lock, what is shared, and not what was saved here meanwhile."""
-        if not self._holds:
+        """See `DocumentReader.read_settled`; for who holds the lock what is shared, not what was saved here since."""
+        if self._holder != get_ident():
             return super().read_settled(path)
         if (name := self._name(path) or "") in self._behind:
             return None
@@ -322,7 +323,7 @@ class SharedDocumentStore(FileDocumentStore):
     def read_to_change(self, path: Path) -> str | None:
         """See `DocumentReader.read_to_change`; nobody is to announce a change that cannot be shared now."""
         text, name = super().read_to_change(path), self._name(path)
-        if name is not None and self._holds and not self._brings:
+        if name is not None and self._holder == get_ident() and not self._brings:
             saved = name in self._saved()
             if saved:  # since the lock was taken
                 self._bring_together()
