@@ -10,7 +10,8 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
-from tests.memories import live, session_of
+from tests.conftest import record as record_steps
+from tests.memories import edit, live, session_of
 from tests.timing import assert_quick
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
@@ -23,22 +24,8 @@ def clock() -> Clock:
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
-    """Operations that say their number."""
-    for number in range(first, first + count):
-        text = f"Step {number}: the parser of part {number} reads its window and keeps a ledger of {number * 3} rows."
-        memory.record_operation("step", {"text": text})
-
-
-def document(memory: OrchestratorContextManager, name: DocumentName) -> Path:
-    """Where a document lies."""
-    return memory.episodic_memory.path(name)
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    """Change a document as a person does."""
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    """Operations of some length."""
+    record_steps(memory, count, first, say="Step {n}: the parser of part {n} reads its window and keeps a ledger.")
 
 
 def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> None:
@@ -58,7 +45,8 @@ def test_a_large_edit_begins_a_new_epoch(memory: OrchestratorContextManager) -> 
     """Telling it line by line would cost more than showing it."""
     record(memory, 15)
     before = memory.get_orchestrator_context("x")
-    edit(document(memory, DocumentName.WORK_PLAN), "- None\n", "".join(f"- zebra {n}\n" for n in range(90)))
+    plan = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    edit(plan, ("## Future Work\n", "## Future Work\n" + "".join(f"- zebra {n}\n" for n in range(90))))
     context = memory.get_orchestrator_context("x")
     assert context.epoch > before.epoch
     assert "zebra 89" in context.prefix
@@ -70,7 +58,7 @@ def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     """The machine's own append does not hide it."""
     record(memory, 15)
     before = memory.get_orchestrator_context("x")
-    edit(live(memory), "## Operations Log", "A PERSONAL REMARK\n\n## Operations Log")
+    edit(live(memory), ("## Operations Log", "A PERSONAL REMARK\n\n## Operations Log"))
     session = session_of(memory)
     number = 16
     while (now := memory.session_memory.session) is not None and now.spilled_through == session.spilled_through:
@@ -95,8 +83,8 @@ def test_the_machines_own_spills_are_not_told_as_changes(memory: OrchestratorCon
 
 def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManager) -> None:
     """With little room the pinned section is in, and what needs more than there is, is told as left out."""
-    path = document(memory, DocumentName.WORK_PLAN)
-    edit(path, "## Future Work\n", "## Future Work\n<!-- pin -->\n" + "".join(f"- pinned {n}\n" for n in range(12)))
+    pinned = "## Future Work\n<!-- pin -->\n" + "".join(f"- pinned {n}\n" for n in range(12))
+    edit(memory.episodic_memory.path(DocumentName.WORK_PLAN), ("## Future Work\n", pinned))
     record(memory, 15)
     context = memory.get_orchestrator_context("x", 400)
     assert "- pinned 11" in context.prefix
@@ -110,7 +98,7 @@ def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContext
     """In the file as it lies on the disk, front matter counted."""
     record(memory, 60)
     memory.refresh()
-    lines = document(memory, DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
+    lines = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
     number = lines.index("## Statistics") + 1
     assert f"project_state/Statistics (project_state.md:{number}): " in memory.explain()
 

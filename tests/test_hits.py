@@ -125,13 +125,7 @@ def test_work_items_are_found_and_say_how_they_stand(memory: OrchestratorContext
     (hit,) = memory.search("who has the certificate", where=SearchFilter(item=epic.id)).hits
     assert hit.chunk.text == "in progress\nAnswers on port 8443.\nThe certificate is with Grace."
     assert memory.search(f"#{story.id}").hits[0].chunk.source == f"story {story.id}"
-
-
-def test_a_new_name_is_told_below_it_as_well(memory: OrchestratorContextManager) -> None:
-    """A child is found by the words of what it belongs to."""
-    state = memory.state
-    epic = state.create(WorkKind.EPIC, "Saffron gateway")
-    story = state.create(WorkKind.STORY, "Limit the rate of callers", parent=epic.id)
+    # A child is found by the words of what it belongs to, and by a new name of that.
     where = SearchFilter(item=story.id)
     assert memory.search("saffron", where=where).hits
     state.change(epic.id, title="Juniper gateway")

@@ -71,44 +71,27 @@ def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp
         assert len(again.operations()) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((None, {}), "operation_type: None is no name; give a text that is not empty"),
-        (("x\ny", {}), "operation_type: a name has up to 200 printable characters, in one line"),
-        (("x", {"a": {1, 2}}), "data.a: a value of type set is no JSON; give a string, number, list or dict"),
-        (("x", {}, -1), "tokens_used: -1 is no number of tokens; give 0 or more"),
-        (("x", {}, True), "tokens_used: True is no number of tokens; give 0 or more"),
-        (("x", {}, 2**60), f"tokens_used: {2**60} is no number of tokens; give 0 or more"),
-    ],
-)
-def test_what_cannot_be_recorded_is_refused_in_words(
-    memory: OrchestratorContextManager, arguments: tuple[Any, ...], message: str
-) -> None:
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"operation_type": None}, ": None is no name; give a text that is not empty"),
+    ({"operation_type": "x\ny"}, ": a name has up to 200 printable characters, in one line"),
+    ({"operation_data": {"a": {1, 2}}}, "data.a: a value of type set is no JSON; give a string, number, list or dict"),
+    *(({"tokens_used": no}, f": {no} is no number of tokens; give 0 or more") for no in (-1, True, 2**60)),
+    *(({"agent": no}, ": ") for no in ("a\x00", 5)),
+    *(({"critical": no}, ": ") for no in ("no", 1)),
+    ({"idempotency_key": "\ud800"}, ": "),
+    *(({"timestamp": no}, ": ") for no in (datetime(2025, 1, 1), "2025-01-01")),
+    ({"timestamp": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))}, ": "),
+]
+
+
+def test_what_cannot_be_recorded_is_refused_in_words(memory: OrchestratorContextManager) -> None:
     """What, where, what to do; and nothing is recorded, not even a session begun."""
-    with pytest.raises(InvalidOperationError) as caught:
-        memory.record_operation(*arguments)
-    assert str(caught.value) == message
-    assert memory.operations() == []
-    assert memory.sessions() == []
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"agent": "a\x00"}, {"agent": 5}, {"critical": "no"}, {"critical": 1}, {"idempotency_key": "\ud800"},
-        {"timestamp": datetime(2025, 1, 1)}, {"timestamp": "2025-01-01"},
-        {"timestamp": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))},
-    ],
-)  # fmt: skip
-def test_what_belongs_to_an_operation_is_checked_as_well(
-    memory: OrchestratorContextManager, options: dict[str, Any]
-) -> None:
-    """The error names the field."""
-    with pytest.raises(InvalidOperationError) as caught:
-        memory.record_operation("x", {}, **options)
-    assert caught.value.path == next(iter(options))
-    assert memory.operations() == []
+    for given, words in REFUSED:
+        with pytest.raises(InvalidOperationError) as caught:
+            memory.record_operation(**{"operation_type": "x", "operation_data": {}, **given})
+        (name,) = given
+        assert str(caught.value).startswith(f"{name}{words}" if words.startswith(": ") else words)
+    assert (memory.operations(), memory.sessions()) == ([], [])
 
 
 # The window
@@ -135,9 +118,6 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
         assert memory.context_tracker.used_tokens() == 8_000
         memory.refresh()
         assert not memory.context_tracker.should_refresh()
-
-
-# Context
 
 
 def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
@@ -234,6 +214,8 @@ def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
                     assert memory.get_orchestrator_context("x", 2_000).tokens <= 2_000
                     memory.query_recent_operations(limit=3)
                     memory.search_memory("thread")
+                    assert memory.retriever.retrieve_context("the thread", max_tokens=300).tokens <= 300
+                    assert memory.get_orchestrator_context("x", 800, query="the thread").tokens <= 800
                 if number == 12 and thread == 0:
                     memory.refresh()
                 if number == 20 and thread == 1:

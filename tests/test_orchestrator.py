@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -22,17 +21,11 @@ from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 from tests.builders import cases
 from tests.conftest import Clock
 
-_CLOCK = Clock(datetime(2026, 3, 2, 9, tzinfo=UTC), step_s=10)
-
-
-def _opened(folder: Path) -> OrchestratorContextManager:
-    return open_memory(folder, clock=_CLOCK)
-
 
 @pytest.fixture
-def memory(tmp_path: Path) -> OrchestratorContextManager:
-    """A memory in an empty folder."""
-    return _opened(tmp_path)
+def clock() -> Clock:
+    """It goes on by ten seconds with each look at it."""
+    return Clock(step_s=10)
 
 
 @pytest.fixture
@@ -53,18 +46,13 @@ def _done(orchestrator: Orchestrator, *lines: str) -> str:
 
 def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
     """An epic, its stories, "the second one", what blocks it, and what was just done."""
-    assert (
-        _done(orchestrator, "create an epic for user authentication") == ('Created Epic #1 "User authentication"')
-        or orchestrator.tracker.item(1).title.lower() == "user authentication"
-    )
-    assert _done(orchestrator, "add 3 stories to it: login, signup and MFA") == (
-        "Created Stories #2 #3 #4 under Epic #1"
-    )
+    assert _done(orchestrator, "create an epic for user authentication") == 'Created Epic #1 "User authentication"'
+    stories = _done(orchestrator, "add 3 stories to it: login, signup and MFA")
+    assert stories == "Created Stories #2 #3 #4 under Epic #1"
     _done(orchestrator, "start the second one, it is blocked by #2")
     second = orchestrator.tracker.item(3)
     assert (second.status, second.depends_on) == (WorkStatus.BLOCKED, (2,))
-    answer = _done(orchestrator, "what did we just do?")
-    assert "#3" in answer
+    assert "#3" in _done(orchestrator, "what did we just do?")
     assert "0 of 3 done" in _done(orchestrator, "what's the status of epic 1?")
     _done(orchestrator, "we decided to use bcrypt because it is slow on purpose")
     assert "slow on purpose" in _done(orchestrator, "why did we choose bcrypt?")
@@ -132,7 +120,7 @@ def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, 
     assert [orchestrator.tracker.item(number) for number in (1, 2, 3)] == before
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text(max_size=80))
 def test_any_line_is_answered(orchestrator: Orchestrator, line: str) -> None:
     """Whatever is said, there is a reply, and a line that says something is recorded; one that ends it is not."""
@@ -148,12 +136,12 @@ def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
     assert statuses == {WorkStatus.PENDING}
 
 
-def test_changes_made_elsewhere_are_told(tmp_path: Path) -> None:
+def test_changes_made_elsewhere_are_told(tmp_path: Path, clock: Clock) -> None:
     """What another program or a crash has left untold is recorded by the next one, once."""
-    with _opened(tmp_path) as memory:
+    with open_memory(tmp_path, clock=clock) as memory:
         memory.state.create(WorkKind.EPIC, "Billing")
     for _ in range(2):
-        with _opened(tmp_path) as memory:
+        with open_memory(tmp_path, clock=clock) as memory:
             orchestrator = Orchestrator(memory)
             told = [each for each in memory.query_recent_operations() if each.type == "work_change"]
             assert len(told) == 1
@@ -201,15 +189,12 @@ def test_a_task_that_fails_says_so(orchestrator: Orchestrator) -> None:
 
 
 def test_a_shell_command_is_work(orchestrator: Orchestrator, tmp_path: Path) -> None:
-    """It knows its task, its output is the result, its exit code the outcome; time runs out for it and its children."""
+    """It knows its task, its output is the result, its exit code the outcome."""
     task = _task(orchestrator)
     done = orchestrator.execute_task(task, 'echo "did $ORCHESTRA_MEM_TASK_ID"', folder=tmp_path)
     assert (done.result, done.error) == (f"did {task}", "")
     failed = orchestrator.execute_task(_task(orchestrator), "echo no; exit 3")
     assert (failed.result, failed.error) == ("no", "exit code 3")
-    late = orchestrator.execute_task(_task(orchestrator), "sleep 60 & sleep 60", timeout_s=0.3)
-    assert "no end after 0.3 s" in late.error
-    assert late.duration_s < 20
 
 
 def test_a_task_that_waits_cannot_be_finished(orchestrator: Orchestrator) -> None:
@@ -285,10 +270,6 @@ def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> Non
 # With a model
 
 
-def _line(messages: Sequence[Message]) -> str:
-    return messages[-1].text
-
-
 def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager) -> None:
     """By JSON, into the same intents, and asked whether that was meant.
 
@@ -325,7 +306,7 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     asked: list[str] = []
 
     def answer(messages: Sequence[Message]) -> str:
-        asked.append(_line(messages))
+        asked.append(messages[-1].text)
         return "Because it is slow on purpose."
 
     orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
@@ -338,14 +319,6 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     _done(orchestrator, "we decided to use argon2 in place of bcrypt")
     _done(orchestrator, "why did we choose bcrypt?")
     assert len(asked) == 2
-
-
-def test_what_was_made_is_not_taken_back_unasked(orchestrator: Orchestrator) -> None:
-    """Whether it is a title or only a start, and however it is put."""
-    _done(orchestrator, "create an epic for billing", "start #1")
-    assert orchestrator.execute("hmm no, move it back").outcome is Outcome.ASKED
-    assert orchestrator.execute("no").outcome is Outcome.ANSWERED
-    assert orchestrator.tracker.item(1).status is WorkStatus.IN_PROGRESS
 
 
 def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:

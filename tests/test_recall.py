@@ -66,11 +66,3 @@ def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager)
     assert {s.session for s in memory.losses(second.id)} == {second.id}
     with pytest.raises(NotFoundError, match=r"^no session begins with 'nothing'"):
         memory.losses("nothing")
-
-
-def test_a_number_that_was_dropped_is_told_and_found_again(memory: OrchestratorContextManager) -> None:
-    """What the summary no longer says, the ledger names, and the original has."""
-    summary = next(s for s in memory.losses() if s.level == 1 and s.dropped)
-    name = summary.dropped[0]
-    assert name not in summary.text
-    assert any(name in str(op.data) for op in memory.expand(summary.id).operations)

@@ -28,7 +28,7 @@ def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorCont
 
 
 def test_what_answers_the_query_stands_behind_the_newest_operations(memory: OrchestratorContextManager) -> None:
-    """Fenced with its source; from question to question nothing before it changes a byte."""
+    """Fenced with its source, explained by its rank; from question to question nothing before it changes a byte."""
     plain = memory.get_orchestrator_context("step")
     other = memory.get_orchestrator_context("step", query="zzqqxy")
     asked = memory.get_orchestrator_context("step", query="which port does the saffron gateway answer on?")
@@ -38,10 +38,6 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert f"```recalled op 1 (2025-01-15, dana)\n{OLD}\n```\n" in asked.recalled
     assert asked.tokens == memory._parts.counter.count(asked.render()) <= asked.budget_tokens
     assert memory.get_orchestrator_context("step").render() == plain.render()
-
-
-def test_explain_tells_why_each_was_recalled(memory: OrchestratorContextManager) -> None:
-    """Ranks of the searches that found it, and how it is shown; no part of it without a query."""
     told = memory.explain("step", query="saffron gateway")
     (line,) = [line for line in told.splitlines() if "recalled op 1" in line]
     assert "by words rank 1" in line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -54,12 +53,11 @@ def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextMana
     assert found.text.index("```recalled index") < found.text.index(f"```recalled {first.source} (")
 
 
-@pytest.mark.parametrize("task", ["", " ", "\x00", "\ud800", "x" * 100_000, '"NEAR(', "🧪"])
-def test_any_string_is_a_task(memory: OrchestratorContextManager, task: str) -> None:
+def test_any_string_is_a_task(memory: OrchestratorContextManager) -> None:
     """Nothing is raised."""
-    found = memory.retriever.retrieve_context(task, max_tokens=300)
-    assert found.tokens <= 300
-    assert memory.retriever.get_recommendations(task).task == task
+    for task in ("", " ", "\x00", "\ud800", "x" * 100_000, '"NEAR(', "🧪"):
+        assert memory.retriever.retrieve_context(task, max_tokens=300).tokens <= 300
+        assert memory.retriever.get_recommendations(task).task == task
 
 
 def test_whose_work_it_is_goes_a_little_before(memory: OrchestratorContextManager) -> None:
@@ -154,22 +152,6 @@ def test_what_is_recalled_and_recorded_again_is_no_new_fact(memory: Orchestrator
     memory.record_operation("llm_prompt", {"prompt": found.text, "messages": list(context.as_messages())})
     memory.refresh()
     assert memory.facts() == before
-
-
-def test_many_threads_retrieve_while_others_record(memory: OrchestratorContextManager) -> None:
-    """Each gets an answer within its budget; nothing is raised."""
-
-    def work(number: int) -> int:
-        for turn in range(6):
-            if number % 2:
-                memory.record_operation("note", {"text": f"The shop got door {number}-{turn} of oak."})
-            found = memory.retriever.retrieve_context(f"doors of the shop {turn % 2}", max_tokens=300)
-            assert found.tokens <= 300
-            assert memory.get_orchestrator_context("x", 800, query="doors of oak").tokens <= 800
-        return number
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, range(4))) == [0, 1, 2, 3]
 
 
 def test_another_process_knows_what_was_recalled(tmp_path: Path, memory: OrchestratorContextManager) -> None:
@@ -271,4 +253,4 @@ class Memory(RuleBasedStateMachine):
 
 
 TestTheCacheIsNeverStale = Memory.TestCase
-TestTheCacheIsNeverStale.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+TestTheCacheIsNeverStale.settings = settings(max_examples=4, stateful_step_count=12, deadline=None)
