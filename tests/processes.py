@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -9,6 +10,12 @@ from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
+
+
+def bound() -> None:
+    """Bind a process by rights, whoever runs it, where that is called right before its program begins."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
+        ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import resource
 import signal
@@ -28,7 +27,7 @@ from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageError
 from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
-from tests.processes import start
+from tests.processes import bound, start
 from tests.timing import until
 
 WORKER = """
@@ -59,11 +58,6 @@ def apart(*arguments: object, exit_code: int = 0, **options: Any) -> str:
     said, words = map(str, (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120))
     assert done.returncode == exit_code, (arguments, done.returncode, said, words)
     return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
-
-
-def refused(*arguments: object, **options: Any) -> str:
-    """Run a command in a process of its own, which has to be refused; gives the words."""
-    return apart(*arguments, exit_code=4, **options)
 
 
 def killed(number: int, *arguments: object) -> None:
@@ -249,7 +243,7 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
         memory.record_operation("note", {"text": "Later."})
         told = program("-C", kept, "restore-backup", target, exit_code=4)
         assert told == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
-        told = refused("-C", kept, "restore-backup", target, "--replace")
+        told = apart("-C", kept, "restore-backup", target, "--replace", exit_code=4)
         assert told == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
         assert len(memory.operations()) == 2
     assert [path.name for path in kept.iterdir()] == [".obra"]
@@ -379,15 +373,9 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    told = refused("-C", kept, "backup", tmp_path / "backup", preexec_fn=limit)
+    told = apart("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=limit)
     assert "free some space" in told
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
-
-
-def _bound() -> None:
-    """Bind a process by rights, whoever runs it."""
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
-        ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
 
 
 def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path) -> None:
@@ -398,13 +386,13 @@ def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path)
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = in_folder(kept)
     try:
-        apart("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
+        apart("-C", kept, "backup", tmp_path / "backup", preexec_fn=bound)
     finally:
         for path in (home, *home.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
     assert in_folder(kept) == before
-    apart("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=_bound)
-    apart("-C", again, "record", "note", "--text", "Later.", preexec_fn=_bound)
+    apart("-C", again, "restore-backup", tmp_path / "backup", preexec_fn=bound)
+    apart("-C", again, "record", "note", "--text", "Later.", preexec_fn=bound)
     assert [each["id"] for each in json.loads(program("-C", again, "ops", "--json"))] == [1, 2]
 
 
@@ -413,7 +401,7 @@ def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: P
     versions = kept / ".obra" / "memory" / "versions"
     versions.mkdir(mode=0o300, exist_ok=True)
     versions.chmod(0o300)
-    told = refused("-C", kept, "backup", tmp_path / "backup", preexec_fn=_bound)
+    told = apart("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bound)
     assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ from orchestra_mem.errors import DocumentError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentFault, DocumentName, MustKeep
 from tests.conftest import Clock
-from tests.memories import everywhere, flushed, live, session_of
+from tests.memories import everywhere, flushed, live, problems_of, session_of
 from tests.timing import assert_quick
 
 SESSION = "session"
@@ -234,8 +233,7 @@ def _check(project: Path) -> list[DocumentFault]:
 
 
 def _problems(memory: OrchestratorContextManager) -> list[str]:
-    found: Any = memory.get_stats()["problems"]
-    return [problem["problem"] for problem in found]
+    return [problem["problem"] for problem in problems_of(memory)]
 
 
 def _standing(memory: OrchestratorContextManager) -> set[tuple[int, str]]:
@@ -406,14 +404,11 @@ def test_a_paste_of_50_mb_costs_nothing(
         assert (path.stat().st_size, path.stat().st_mtime_ns) == state
 
 
-@pytest.mark.parametrize("document", list(DocumentName))
 @pytest.mark.parametrize("kind", ["broken YAML", "no front matter", "two front matters"])
-def test_a_front_matter_is_mended_by_a_text_from_before(
-    project: Path, clock: Clock, kind: str, document: DocumentName
-) -> None:
+def test_a_front_matter_is_mended_by_a_text_from_before(project: Path, clock: Clock, kind: str) -> None:
     """As an editor's undo or `git checkout` puts it back after the machine has written; what it wrote stays."""
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        path = memory.episodic_memory.path(document)
+        path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
         good = _with_mine(path.read_text())
         DAMAGES[kind].do(path, good)
         _decide(memory, "hang the bell by the door")
@@ -423,25 +418,24 @@ def test_a_front_matter_is_mended_by_a_text_from_before(
         memory.refresh()
         assert (_problems(memory), _check(project)) == ([], [])
         assert MINE in path.read_text()
-        assert document is not DocumentName.DECISION_LOG or "hang the bell" in path.read_text()
+        assert "hang the bell" in path.read_text()
 
 
-@pytest.mark.parametrize("document", list(DocumentName))
 def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
-    project: Path, clock: Clock, caplog: pytest.LogCaptureFixture, document: DocumentName
+    project: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so, and names the version."""
-    path = project / ".obra" / "memory" / f"{document.value}.md"
+    path = project / ".obra" / "memory" / "decision_log.md"
     text = path.read_text()
     path.unlink()
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        version = memory.episodic_memory.history(document.value)[-1]
+        version = memory.episodic_memory.history("decision_log")[-1]
         assert Path(version.path).read_text() == text
         assert path.exists()
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told == [
         f"{path} is gone: a new one is begun; its last text is version {version.sequence} "
-        f"(`orchestra-mem history {document.value}`)"
+        "(`orchestra-mem history decision_log`)"
     ]
 
 

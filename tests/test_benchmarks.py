@@ -21,13 +21,6 @@ SCRIPTS = Path(__file__).parents[1] / "benchmarks"
 TARGETS: dict[str, Target] = {"wait_p99_ms": ("<=", 1.0), "kept": (">=", 0.99)}
 
 
-def measured(wait: float, kept: float) -> Report:
-    """Fill a report as a script would."""
-    report = Report("sample", TARGETS)
-    fill(wait, kept)(Options(quick=True, json=None, data=DEFAULT_DATA), report)
-    return report
-
-
 def fill(wait: float, kept: float) -> Callable[[Options, Report], None]:
     """Give a measuring function with these results."""
 

@@ -16,7 +16,6 @@ budgets in `core/test_disclosure.py`, rules without a model in the tests of fact
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
 from tests.adapters.test_http_embedder import Server, serving
+from tests.memories import problems_of
 from tests.timing import until
 
 SAID = (
@@ -53,11 +53,6 @@ def sources(memory: OrchestratorContextManager, query: str, mode: SearchMode = S
 def notes(memory: OrchestratorContextManager, query: str = "bcrypt") -> tuple[str, ...]:
     """What an answer tells beside its hits."""
     return memory.search(query).notes
-
-
-def problems(memory: OrchestratorContextManager) -> str:
-    """What `status` tells."""
-    return json.dumps(memory.get_stats()["problems"])
 
 
 @pytest.fixture
@@ -112,7 +107,7 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
         fill(memory)
         memory.update_index()
         assert sources(memory, "doctor")[0] == "op 3"
-        assert problems(memory) == "[]"
+        assert problems_of(memory) == []
         server.broken = True
         assert any("no embeddings of 'm'" in note and "answered with 400" in note for note in notes(memory))
         asked = len(server.requests)
@@ -121,13 +116,13 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
         assert note.startswith(f"{OFF}no embeddings of 'm'")
         assert note.endswith("busy now")
         assert sources(memory, "bcrypt")[0] == "op 1"
-        assert note in problems(memory).encode().decode("unicode_escape")
+        assert note in [problem["problem"] for problem in problems_of(memory)]
         assert memory.get_stats()["search"]["problem"] == note  # type: ignore[index, call-overload]
         with pytest.raises(EmbedderError, match="answered with 400"):
             memory.search("doctor", mode=SearchMode.DENSE)
         assert len(server.requests) == asked
         server.broken = False
-        until(lambda: problems(memory) == "[]", 10)
+        until(lambda: problems_of(memory) == [], 10)
         assert sources(memory, "doctor")[0] == "op 3"
         assert notes(memory) == ()
 

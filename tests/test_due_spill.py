@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.errors import StorageError
-from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.working import WorkingMemory
 from tests.conftest import Clock, record
+from tests.memories import flushed, session_of, text_of
 
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 6}}}
 OVER = 8
@@ -94,10 +93,9 @@ def test_ctrl_c_in_working_memory_doubles_nothing(
     record(memory, 8, first=8)
     left = [operation.id for operation in memory.working_memory.get_all_operations()]
     assert [*standing(memory), *left] == list(range(1, 16))
-    path = memory.flush_session()
-    assert path
-    assert list(SessionDocument.parse(path.read_text(encoding="utf-8")).entries()) == list(range(1, 16))
-    assert path.read_text(encoding="utf-8").count("(op 7)") == 1
+    text = flushed(memory).read_text(encoding="utf-8")
+    assert list(SessionDocument.parse(text).entries()) == list(range(1, 16))
+    assert text.count("(op 7)") == 1
 
 
 @pytest.mark.parametrize("count", [OVER, 30])
@@ -124,28 +122,6 @@ def test_the_documents_do_not_depend_on_when(tmp_path_factory: pytest.TempPathFa
                 record(memory, 1, first=number)
                 if reading:
                     memory.get_stats()
-            session, path = memory.session_memory.session, memory.session_memory.path
-            assert session
-            assert path
-            text = path.read_text(encoding="utf-8")
-            texts.append(text.replace(f'"{session.id}"', session.id).replace(session.id, ""))
+            session = session_of(memory).id
+            texts.append(text_of(memory).replace(f'"{session}"', session).replace(session, ""))
     assert texts[0] == texts[1] == texts[2]
-
-
-def test_a_spill_that_fails_is_told_and_made_up_for(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing that was recorded is in doubt, and the next one that can does it."""
-
-    def refuse(self: SessionMemoryManager, *_: object) -> int:
-        raise StorageError("spill: no space")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SessionMemoryManager, "append_operations", refuse)
-        record(memory, OVER)
-        assert "no space" in str(memory.get_stats()["problems"])
-        assert len(memory.query_recent_operations(limit=100)) == OVER
-    record(memory, 40, first=OVER + 1)
-    assert memory.get_stats()["problems"] == []
-    assert len(standing(memory)) > 40
-    assert standing(memory) == list(range(1, len(standing(memory)) + 1))

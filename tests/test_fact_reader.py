@@ -17,12 +17,11 @@ from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
-from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
-from tests.builders import cases
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
+from tests.builders import an_operation, cases
 from tests.conftest import START, Clock
 from tests.memories import standing
 from tests.processes import python
@@ -38,16 +37,10 @@ OVERLOOKED = (
 )
 
 
-def _operation(text: str) -> Operation:
-    return Operation(
-        id=1, session="s", type="message", data={"speaker": "Ann", "text": text}, timestamp=START, tokens=1,
-        entry_tokens=1,
-    )  # fmt: skip
-
-
 def _quotable(text: str) -> bool:
+    operation = an_operation(1, {"speaker": "Ann", "text": text}, type="message")
     found = find_in_text(text, operation=1, timestamp=START, speaker="Ann")
-    return not found and bool(find_quoted(_operation(text), [(MustKeepKind.DECISION, text)]))
+    return not found and bool(find_quoted(operation, [(MustKeepKind.DECISION, text)]))
 
 
 def _asked_for_facts(messages: Sequence[Message]) -> bool:
@@ -171,19 +164,3 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
     assert len(before) < len(half) < len(whole_facts)
     assert sorted(killed_facts) == sorted(whole_facts)
     assert asked[0] == asked[1]
-
-
-def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:
-    """SmolLM2 135M: each fact beyond those of the classifier stands in its operation word for word."""
-    llm = {"model_path": str(smollm_gguf), "threads": 1, "context_tokens": 2_048}
-    config = {**SMALL, "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 300}, "llm": llm}
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
-        for text in (*OVERLOOKED, "We decided to use Redis for the queue.", "Lunch was nice."):
-            memory.record_operation("message", {"speaker": "Ann", "text": text})
-        record_and_refresh(memory, clock)
-        before = {fact.id for fact in memory.facts(standing=False)}
-        memory.compression.work()
-        said = {operation.id: plain_text(operation) for operation in memory.operations()}
-        added = [fact for fact in memory.facts(standing=False) if fact.id not in before]
-        assert all(fact.text in said[fact.operation] for fact in added)
-        assert all("Lunch" not in fact.text for fact in added)

@@ -26,7 +26,7 @@ from orchestra_mem.testing import FaithfulModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import problems_of
 from tests.processes import python
-from tests.test_bad_models import BAD, TELLING, _model
+from tests.test_bad_models import BAD, RULE, TELLING, _model
 
 CONFIG = {"compression": {"auto": False}}
 TALK = (
@@ -35,7 +35,6 @@ TALK = (
     "Then we went up the stairs to see the others, which took us rather long. "
 )
 TOLD = "Door 17 sticks since May because hinge_left is bent."
-RULE = "Never oil door 12 with anything but the graphite spray."
 CONTENT = f"{TALK}{TOLD} After that we had coffee. {RULE} The lamps were warm, and nobody minded that at all."
 
 
@@ -174,17 +173,3 @@ def test_a_better_summary_keeps_its_bounds(said: list[str], marked: list[str], m
         assert counter.count(draft.text) < counter.count(content)
         assert any(line in draft.text for line in marked)
         assert set(draft.text.split()) <= set(content.split())
-
-
-def test_a_real_small_model_says_only_what_the_item_says(tmp_path: Path, clock: Clock, qwen_gguf: Path) -> None:
-    """Qwen2.5-Coder 0.5B: the summary is the extract, or made of the item's sentences with its must-keep."""
-    llm = {"model_path": str(qwen_gguf), "threads": 1, "context_tokens": 2_048}
-    with open_memory(tmp_path, config={**CONFIG, "llm": llm}, clock=clock) as memory:
-        before = _store(memory)
-        assert memory.compression.work()
-        after = memory.catalog.get(before.id)
-        if after != before:
-            assert after.summary_method == f"extractive + {qwen_gguf.stem}"
-            assert RULE in after.summary
-            assert word_count(after.summary) <= 50
-            assert set(after.summary.split()) <= set(CONTENT.split())

@@ -67,8 +67,7 @@ def place_draft(folder: Path, summary: int) -> SummaryDraft:
 
 def first_line(messages: Sequence[Message]) -> str:
     """A line of what a tool printed, as a good model would take it."""
-    record_text = messages[-1].text
-    lines = [line.removeprefix("Output: ") for line in record_text.splitlines() if "ran for" in line]
+    lines = [line.removeprefix("Output: ") for line in messages[-1].text.splitlines() if "ran for" in line]
     return json.dumps({"lines": lines[-2:]})
 
 
@@ -85,11 +84,9 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 @pytest.fixture
 def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
-    """A queue, in a memory with summaries."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        record_and_refresh(opened, clock, 60)
-        assert len(opened.losses()) >= 6
-    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+    """An empty queue; the clock is where `take` looks at it."""
+    clock.now = LATER
+    with closing(Database(tmp_path / "obra.db")) as database:
         yield SqlJobQueue(database)
 
 
@@ -176,21 +173,13 @@ def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> Non
 # The worker
 
 
-def told(verdict: TrialVerdict, fault: str = "") -> Compressed:
-    """What an improvement came to."""
-    return Compressed(
-        text="", method="", tokens=0, source_tokens=0, verdict=verdict, fault=fault, must_keeps=(), put_back=(),
-        dropped=(), talk=Talk(),
-    )  # fmt: skip
-
-
 def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
     """With the fault of its last attempt; the others wait meanwhile as well."""
-    clock.now = LATER
-    work = BackgroundWork(
-        queue, lambda job, cancelled: told(TrialVerdict.FAILED, "refused"), clock=clock, owner="me",
-        max_attempts=3,
+    refused = Compressed(
+        text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, fault="refused", must_keeps=(),
+        put_back=(), dropped=(), talk=Talk(),
     )  # fmt: skip
+    work = BackgroundWork(queue, lambda job, cancelled: refused, clock=clock, owner="me", max_attempts=3)
     work.offer("S1", 10)
     pauses = []
     for _ in range(3):
@@ -204,7 +193,6 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
 @pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])
 def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, error: Exception) -> None:
     """As what the model refuses: no fault of a moment gives a summary up, and none is lost in the log."""
-    clock.now = LATER
     outcomes: list[Exception | None] = [error, None]
 
     def improve(job: Job, cancelled: Callable[[], bool]) -> None:
@@ -240,7 +228,6 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
 
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
     """What takes a process with it is not tried for ever."""
-    clock.now = LATER
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
     work.offer("S1", 10)
     for _ in range(2):
@@ -254,7 +241,6 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, cloc
 
 def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Clock) -> None:
     """A generation is interrupted, its job waits again, and nothing begins meanwhile, nor while the model is busy."""
-    clock.now = LATER
     seen: list[bool] = []
     busy = [False]
 

@@ -54,11 +54,7 @@ def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Pa
         for path in (CHECKOUT / "orchestra_mem").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    template = {
-        f"orchestra_mem/_data/obra-template/{path.relative_to(CHECKOUT / '.obra-template').as_posix()}"
-        for path in (CHECKOUT / ".obra-template").rglob("*")
-        if path.is_file()
-    }
+    template = {f"orchestra_mem/_data/obra-template/{name}" for name in _template()}
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         licences = [name for name in archive.namelist() if name.endswith("licenses/LICENSE")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,15 +75,17 @@ HEAVY = (
 )  # fmt: skip
 
 
-def _loaded_after(program: str, names: tuple[str, ...]) -> str:
+def _loaded_after(program: str, names: tuple[str, ...], **options: Any) -> str:
     """Which of these modules a fresh interpreter has loaded after a program."""
-    return python(f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])").stdout
+    told = f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])"
+    return python(told, **options).stdout
 
 
-def test_importing_the_public_names_loads_nothing_heavy() -> None:
-    """What only some need, or only later, is loaded on first use."""
+def test_importing_the_public_names_loads_nothing_heavy(tmp_path: Path) -> None:
+    """What only some need, or only later, is loaded on first use; no file is made before a memory is opened."""
     program = "from orchestra_mem import OrchestratorContextManager, open_memory, OperationFilter, StorageError"
-    assert _loaded_after(program, HEAVY) == "[]\n"
+    assert _loaded_after(program, HEAVY, cwd=tmp_path) == "[]\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_line_begins_without_the_memory() -> None:
@@ -126,12 +129,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         orchestra_mem.open_memories  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'orchestra_mem\.build' has no attribute 'open_memories'"):
         orchestra_mem.build.open_memories  # type: ignore[attr-defined]  # noqa: B018
-
-
-def test_importing_opens_no_file_of_the_users(tmp_path: Path) -> None:
-    """Nothing is read or made before a memory is opened."""
-    python("import orchestra_mem", cwd=tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("old", "new", "name"), cases("what_has_moved_is_still_found_in_its_old_place"))

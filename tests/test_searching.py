@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections import Counter
@@ -186,12 +185,12 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
     """By meaning all the time; when the new model has embedded everything, it answers and the old vectors go."""
     config = {"orchestrator": {"auto_refresh_enabled": False}}
     with open_memory(tmp_path, config=config) as memory:
-        for number in range(2_500):
+        for number in range(900):
             memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
         memory.record_operation("note", {"text": "The physician advised more sleep."})
         memory.update_index()
         before = _sources(memory, "doctor", mode=SearchMode.DENSE)
-        assert before[0] == "op 2501"
+        assert before[0] == "op 901"
     monkeypatch.setattr("orchestra_mem.build.search._embedder", lambda *_: _Shorter())
     with open_memory(tmp_path, config=config) as memory:
         found = memory.search("doctor", mode=SearchMode.DENSE)
@@ -199,27 +198,22 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         assert any("embedded" in note for note in found.notes)
         memory.update_index()
         found = memory.search("doctor", mode=SearchMode.DENSE)
-        assert found.hits[0].chunk.source == "op 2501"
+        assert found.hits[0].chunk.source == "op 901"
         assert found.notes == ()
         index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
         assert list(index.models()) == [_Shorter.model]
         index.close()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"limit": -1}, "limit is -1"),
-        ({"mode": "nearest"}, "'nearest' is not a valid SearchMode"),
-        ({"where": SearchFilter(since=datetime(2025, 1, 1))}, "since is 2025-01-01 00:00:00, which has no time zone"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_in_words(
-    memory: OrchestratorContextManager, options: dict[str, object], words: str
-) -> None:
+def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextManager) -> None:
     """A mode may be given by its name."""
-    with pytest.raises(ValueError, match=re.escape(words)):
-        memory.search("bcrypt", **options)  # type: ignore[arg-type]
+    since = SearchFilter(since=datetime(2025, 1, 1))
+    for options, words in (
+        ({"limit": -1}, "limit is -1"), ({"mode": "nearest"}, "'nearest' is not a valid SearchMode"),
+        ({"where": since}, "since is 2025-01-01 00:00:00, which has no time zone"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            memory.search("bcrypt", **options)
     with pytest.raises(ValueError, match="limit is -1"):
         memory.retriever.get_recommendations("bcrypt", limit=-1)
     dense = memory.search("bcrypt", mode="dense")  # type: ignore[arg-type]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from orchestra_mem.job_types import JobState
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_ending import with_lines
-from orchestra_mem.types import Summary
+from orchestra_mem.types import DocumentName, Summary
 from tests.conftest import Clock
 from tests.memories import flushed
 from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
@@ -25,6 +26,8 @@ from tests.timing import until
 
 SECTION = "Architecture"
 PARTS = 60
+# A document may hold 800 tokens.
+SECTIONS: dict[str, object] = {**SMALL, "orchestrator.episodic_compression_threshold": 800}
 
 
 def answer(messages: Sequence[Message]) -> str:
@@ -52,11 +55,17 @@ def prose() -> str:
     return "\n\n".join(lines)
 
 
-def write_section(memory: OrchestratorContextManager, text: str, title: str = SECTION) -> Path:
-    """Write a section into the project state, as a person does."""
-    path = memory.episodic_memory.folder / "project_state.md"
-    path.write_text(f"{path.read_text(encoding='utf-8').rstrip()}\n\n## {title}\n\n{text}\n", encoding="utf-8")
-    return path
+@contextmanager
+def sectioned(
+    folder: Path, clock: Clock, model: ScriptedModel | None = None, text: str = ""
+) -> Iterator[tuple[OrchestratorContextManager, Path]]:
+    """A memory in whose project state a person has written a section, that document's path, and a refresh since."""
+    with open_memory(folder, config=SECTIONS, clock=clock, model=model) as memory:
+        record(memory, clock, 3)
+        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        path.write_text(f"{path.read_text().rstrip()}\n\n## {SECTION}\n\n{text or prose()}\n")
+        memory.refresh()
+        yield memory, path
 
 
 def whole(memory: OrchestratorContextManager) -> list[Summary]:
@@ -207,20 +216,11 @@ def test_lines_come_to_the_end_of_their_lists() -> None:
 # Sections of documents
 
 
-@pytest.fixture
-def config() -> dict[str, object]:
-    """A document may hold 800 tokens."""
-    return {**SMALL, "orchestrator.episodic_compression_threshold": 800}
-
-
 def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_the_file(
-    tmp_path: Path, clock: Clock, config: dict[str, object]
+    tmp_path: Path, clock: Clock
 ) -> None:
     """By extraction, from the next epoch on: must-keeps, and where the rest is; small sections as ever."""
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
-        record(memory, clock, 3)
-        path = write_section(memory, prose())
-        memory.refresh()
+    with sectioned(tmp_path, clock) as (memory, path):
         assert prose() in path.read_text(encoding="utf-8")
         (summary,) = whole(memory)
         assert (summary.document, summary.method) == (f"project_state/{SECTION}", "extractive")
@@ -228,10 +228,8 @@ def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_th
         assert summary.put_back == ("Never restart the broker while orders are open.",)
         assert "table_2" in summary.dropped
         shown = memory.get_orchestrator_context("x").render()
-        told = (
-            f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in project_state.md)*"
-        )
-        assert told in shown
+        told = f"Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in project_state.md"
+        assert f"*({told})*" in shown
         assert summary.put_back[0] in shown
         assert "tests/test_3_11.py" in shown
         assert memory.expand(f"S{summary.id}").operations == ()
@@ -239,14 +237,9 @@ def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_th
         assert whole(memory) == [summary]
 
 
-def test_a_section_is_bettered_at_an_epochs_border_only(
-    tmp_path: Path, clock: Clock, config: dict[str, object]
-) -> None:
+def test_a_section_is_bettered_at_an_epochs_border_only(tmp_path: Path, clock: Clock) -> None:
     """The context stays as it is until then; the file stays as it is for ever."""
-    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
-        record(memory, clock, 3)
-        path = write_section(memory, prose())
-        memory.refresh()
+    with sectioned(tmp_path, clock, good()) as (memory, path):
         (summary,) = whole(memory)
         before, text = memory.get_orchestrator_context("x").render(), path.read_text(encoding="utf-8")
         while memory.compression.work():
@@ -264,36 +257,26 @@ def test_a_section_is_bettered_at_an_epochs_border_only(
         assert added[0] in memory.get_orchestrator_context("x").render()
         assert prose() in path.read_text(encoding="utf-8")
         assert text.count("\n") == path.read_text(encoding="utf-8").count("\n")
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
+    with open_memory(tmp_path, config=SECTIONS, clock=clock) as memory:
         assert added[0] in memory.get_orchestrator_context("x").render()
 
 
-def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(
-    tmp_path: Path, clock: Clock, config: dict[str, object]
-) -> None:
+def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(tmp_path: Path, clock: Clock) -> None:
     """The ledger alone has it: the next border forgets the draft, and contexts show it."""
-    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
-        record(memory, clock, 3)
-        write_section(memory, prose())
-        memory.refresh()
+    with sectioned(tmp_path, clock, good()) as (memory, _):
         while memory.compression.work():
             pass
     draft = place_draft(tmp_path, 1)
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
+    with open_memory(tmp_path, config=SECTIONS, clock=clock) as memory:
         assert draft.text.splitlines()[-1] in memory.get_orchestrator_context("x").render()
         memory.refresh()
         assert [story.draft for story in memory.compression.stories(memory.losses()) if story.draft] == []
         assert whole(memory)[0].text == draft.text
 
 
-def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(
-    tmp_path: Path, clock: Clock, config: dict[str, object]
-) -> None:
+def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(tmp_path: Path, clock: Clock) -> None:
     """A short form is of the very text that it was made of."""
-    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
-        record(memory, clock, 3)
-        path = write_section(memory, prose())
-        memory.refresh()
+    with sectioned(tmp_path, clock, good()) as (memory, path):
         (first,) = whole(memory)
         path.write_text(path.read_text(encoding="utf-8").replace("Part 7 of", "Part seven of"), encoding="utf-8")
         with pytest.raises(ModelError, match=rf"^S{first.id} stays as it is: project_state/{SECTION} has another text"):
@@ -309,15 +292,10 @@ def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(
 
 
 @pytest.mark.parametrize("why", ["pinned", "small"])
-def test_what_is_pinned_or_fits_is_shown_as_it_is(
-    tmp_path: Path, clock: Clock, config: dict[str, object], why: str
-) -> None:
+def test_what_is_pinned_or_fits_is_shown_as_it_is(tmp_path: Path, clock: Clock, why: str) -> None:
     """No short form is made of it."""
     text = f"{prose()}\n\n{PIN}" if why == "pinned" else "\n\n".join(prose().split("\n\n")[:3])
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
-        record(memory, clock, 3)
-        write_section(memory, text)
-        memory.refresh()
+    with sectioned(tmp_path, clock, text=text) as (memory, _):
         assert whole(memory) == []
         assert "Shortened from" not in memory.get_orchestrator_context("x").render()
 

@@ -12,7 +12,7 @@ from orchestra_mem import open_memory
 from orchestra_mem.core.context.window import ContextWindowTracker, UsageEvent, UsagePoint, past_usage
 from orchestra_mem.types import WindowRefresh
 from tests.conftest import Clock, record
-from tests.memories import SMALL
+from tests.memories import SMALL, flushed
 
 NOW = datetime(2025, 1, 15, tzinfo=UTC)
 
@@ -72,8 +72,7 @@ def test_a_session_shows_its_document_wherever_that_lies(tmp_path: Path, clock: 
         memory.refresh()
         session = memory.sessions()[0].id
         assert "**Status**: Active" in memory.session_document(session)
-        path = memory.flush_session()
-        assert path is not None
+        path = flushed(memory)
         assert memory.session_document(session) == path.read_text("utf-8")
         found = memory.summaries(session)
         assert found
