@@ -44,12 +44,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
 # The files whose tests load a model: in two processes at once the models would share the processors.
-_WITH_A_MODEL = re.compile(
-    r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|doctor_models|examples|fact_reader|item_summaries)\.py"
-)
+_WITH_A_MODEL = re.compile(r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|examples)\.py")
 # What else takes longest: it goes out first, so that at the end no process waits for another.
 _DEAR = re.compile(
-    r"/test_(backups|http_description|package|projects|search_disk|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
+    r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
 )
 
 

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, percentile, run
 from benchmarks._queueing import Costs, Outcome, agents, knee
+from benchmarks._retrieval import Scores, index_of, judge, load_talks
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
 SCRIPTS = Path(__file__).parents[1] / "benchmarks"
 TARGETS: dict[str, Target] = {"wait_p99_ms": ("<=", 1.0), "kept": (">=", 0.99)}
@@ -149,3 +152,43 @@ def test_the_knee_is_found() -> None:
 
     assert 50 < knee(outcome, bound_ms=100) < 100
     assert knee(outcome, bound_ms=9) == 0
+
+
+# The retrieval benchmark
+
+TALK = {
+    "sample_id": "t1",
+    "sessions": [
+        {
+            "session": number,
+            "date_time": f"{number}:05 pm on {number} May, 2024",
+            "turns": [
+                {"id": f"D{number}:{turn}", "speaker": "Ann", "text": f"Turn {turn} of session {number}."}
+                for turn in range(1, 5)
+            ],
+        }
+        for number in range(1, 8)
+    ],
+    "questions": [
+        {"question": "Which turn?", "answer": "x", "evidence": ["D2:1", "D7:4"], "category": 1},
+        {"question": "Which other turn?", "answer": "x", "evidence": ["D1:3"], "category": 4},
+    ],
+}
+
+
+def test_answers_are_held_against_the_evidence(tmp_path: Path) -> None:
+    """Turns in their order find the third turn third, and of the other question one of two, in one of two sessions."""
+    (tmp_path / "locomo-dev.json").write_text(json.dumps([TALK]))
+    (talk,) = load_talks(tmp_path / "locomo-dev.json")
+    index = index_of(talk, WordLlamaEmbedder(), tmp_path)
+    chunks = [chunk for chunk in index.chunks(np.arange(1, 29)) if chunk is not None]
+    assert [chunk.operation for chunk in chunks] == list(range(1, 29))
+    scores = Scores()
+    judge(talk, lambda _: chunks, scores)
+    several, one = scores.judged
+    assert (several.recall_at_10, several.recall_at_5, several.reciprocal_rank) == (0.5, 0.5, 1 / 5)
+    assert several.session_recall_at_5 == 0.5
+    assert (one.recall_at_10, one.recall_at_5, one.reciprocal_rank) == (1, 1, 1 / 3)
+    assert scores.mean("recall_at_10") == 0.75
+    assert scores.mean("recall_at_10", category=4) == 1
+    assert len(scores.cpu_ms) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -19,14 +18,14 @@ from tests.timing import until
 
 WINDOW = 10_000
 DUE, CRITICAL = 8_000, 9_500
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager) -> OrchestratorContextManager:
     """A memory with a small window, whose first context has been asked for."""
-    with open_memory(tmp_path, config={"orchestrator": {"context_window": {"max_tokens": WINDOW}}}) as opened:
-        opened.get_orchestrator_context("start")
-        yield opened
+    memory.get_orchestrator_context("start")
+    return memory
 
 
 def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindowTracker:
@@ -78,8 +77,7 @@ def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end:
 
 def test_where_nobody_reads_the_document_stays_bounded(tmp_path: Path) -> None:
     """The document of the session is compacted before it is larger by half than it should be."""
-    config = {"orchestrator": {"session_compression_threshold": 4_000}}
-    with open_memory(tmp_path, config=config) as memory:
+    with open_memory(tmp_path, config={"orchestrator": {"session_compression_threshold": 4_000}}) as memory:
         tracker, session = memory.context_tracker, memory.session_memory
         for number in range(1_500):
             text = f"We moved part {number} of the store behind the new queue, and its {number} rows are checked."
@@ -101,14 +99,13 @@ def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
 
 def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Path) -> None:
     """The others begin a new epoch with what it has written, and see what each of them recorded."""
-    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
     refreshes: list[Refreshed] = []
 
     def told(sender: object, refreshed: Refreshed) -> None:
         refreshes.append(refreshed)
 
     with ExitStack() as stack:
-        memories = [stack.enter_context(open_memory(tmp_path, config=config)) for _ in range(4)]
+        memories = [stack.enter_context(open_memory(tmp_path, config=CONFIG)) for _ in range(4)]
         for each in memories:
             each.events.refreshed.connect(told)
             each.get_orchestrator_context("start")
@@ -123,9 +120,8 @@ def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Pa
 
 def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
     """Who recorded beside the one that has refreshed so far does it when that one is there no more."""
-    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
-    with open_memory(tmp_path, config=config) as memory:
-        with open_memory(tmp_path, config=config) as other:
+    with open_memory(tmp_path, config=CONFIG) as memory:
+        with open_memory(tmp_path, config=CONFIG) as other:
             for number in range(100):
                 (other if number % 2 else memory).record_operation("note", {"text": f"part {number}"}, 200)
             other.refresh()
@@ -139,8 +135,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
     tmp_path: Path, when: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The database refuses what a refresh writes; recording and reading go on, and later it is made up for."""
-    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
-    with open_memory(tmp_path, config=config) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
         memory.get_orchestrator_context("start")
         database = next(tmp_path.rglob("obra.db"))
         with sqlite3.connect(database) as other:
@@ -156,7 +151,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         assert tracker.refresh_count == 0
         with sqlite3.connect(database) as other:
             other.execute("DROP TRIGGER refuse")
-    with open_memory(tmp_path, config=config) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
         recorded = memory.operations()
         memory.refresh()
         assert len(memory.facts()) == len(recorded) > 20
@@ -204,8 +199,7 @@ def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextMana
 
 def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tmp_path: Path) -> None:
     """What another process did meanwhile is seen first, and nothing is due for ever or told of a full window."""
-    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
-    with open_memory(tmp_path, config=config) as other, open_memory(tmp_path, config=config) as memory:
+    with open_memory(tmp_path, config=CONFIG) as other, open_memory(tmp_path, config=CONFIG) as memory:
         tracker = fill(memory)
         other.flush_session()
         for number in range(10):

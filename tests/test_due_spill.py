@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,18 +48,6 @@ def test_where_nobody_reads_working_memory_stays_bounded(memory: OrchestratorCon
         record(memory, 1, first=number)
         assert len(memory._parts.working.entries()) <= 2 * 6
         assert len(standing(memory)) + len(memory._parts.working.entries()) == number
-
-
-def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
-    """What the document holds is noted in the same database: it would be taken back with them."""
-    record(memory, OVER)
-    state = memory._parts.state
-    with suppress(ZeroDivisionError), state.together():
-        memory.get_stats()
-        assert standing(memory) == []
-        raise ZeroDivisionError
-    memory.get_stats()
-    assert standing(memory) == [1, 2, 3, 4]
 
 
 def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:

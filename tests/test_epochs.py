@@ -41,17 +41,6 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
             assert "Step 17" in context.render()
 
 
-def test_a_large_edit_begins_a_new_epoch(memory: OrchestratorContextManager) -> None:
-    """Telling it line by line would cost more than showing it."""
-    record(memory, 15)
-    before = memory.get_orchestrator_context("x")
-    plan = memory.episodic_memory.path(DocumentName.WORK_PLAN)
-    edit(plan, ("## Future Work\n", "## Future Work\n" + "".join(f"- zebra {n}\n" for n in range(90))))
-    context = memory.get_orchestrator_context("x")
-    assert context.epoch > before.epoch
-    assert "zebra 89" in context.prefix
-
-
 def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     memory: OrchestratorContextManager,
 ) -> None:

@@ -31,9 +31,12 @@ from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnly
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
+from tests.faces.conftest import Program
 from tests.memories import SMALL, everywhere, flushed, live, problems_of, session_of
 from tests.processes import CHECKOUT, bound, python
 
+EARLY = "The reactor pump was repaired by hand."
+LATE = "The quokka enclosure needs a new fence."
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
 # Small limits, so that spills, refreshes and compactions happen within dozens of operations.
 CONFIG: dict[str, object] = {
@@ -344,6 +347,64 @@ def read_only_folders(folder: Path) -> None:
         assert _recorded(memory) == told
 
 
+def _index_of_its_own(folder: Path) -> tuple[Path, Path]:
+    """Mount a disk of 3 MB for the search index of a project; gives both folders."""
+    project = folder / "project"
+    index = project / ".obra" / "index"
+    index.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(index)], check=True)
+    return project, index
+
+
+def _found(memory: OrchestratorContextManager, query: str) -> tuple[list[str], str]:
+    answer = memory.search(query, limit=1)
+    return [hit.chunk.text for hit in answer.hits], "; ".join(answer.notes)
+
+
+def full_index(folder: Path) -> None:
+    """Fill the disk that the index lies on while it grows, then make room."""
+    project, index = _index_of_its_own(folder)
+    with open_memory(project) as memory:
+        memory.record_operation("note", {"text": EARLY})
+        assert _found(memory, "reactor pump") == ([EARLY], "")
+        (index / "ballast").write_bytes(b"x" * (shutil.disk_usage(index).free - 200_000))
+        for number in range(300):
+            memory.record_operation("note", {"text": " ".join(f"w{number * 31 + word}x" for word in range(30))})
+        memory.record_operation("note", {"text": LATE})
+        while "is full" not in _found(memory, "reactor pump")[1]:
+            pass
+        assert _found(memory, "reactor pump")[0] == [EARLY]
+    run = Program(project)
+    assert EARLY in run("search", "reactor pump", "-C", project, "--limit", "1")
+    assert "the newest may be missing, the index could not be brought up: " in run.errors
+    assert "is full; free some space, then go on" in run.errors
+    run("index", "-C", project, exit_code=4)
+    assert "is full" in run.errors
+    subprocess.run(["mount", "-o", "remount,size=64m", str(index)], check=True)
+    with open_memory(project) as memory:
+        memory.update_index()
+        assert _found(memory, "quokka enclosure") == ([LATE], "")
+        assert _found(memory, "reactor pump") == ([EARLY], "")
+
+
+def read_only_index(folder: Path) -> None:
+    """Take the right to write into the index alone, then give it back."""
+    project, index = _index_of_its_own(folder)
+    with open_memory(project) as memory:
+        memory.record_operation("note", {"text": EARLY})
+        memory.update_index()
+    subprocess.run(["mount", "-o", "remount,ro", str(index)], check=True)
+    with open_memory(project) as memory:
+        memory.record_operation("note", {"text": LATE})
+        texts, notes = _found(memory, "quokka enclosure")
+        assert texts == [LATE]
+        assert notes.startswith(f"{index} cannot be written to")
+        assert _found(memory, "reactor pump")[0] == [EARLY]
+    subprocess.run(["mount", "-o", "remount,rw", str(index)], check=True)
+    with open_memory(project) as memory:
+        assert _found(memory, "quokka enclosure") == ([LATE], "")
+
+
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "full_disk": lambda folder: full_disk(folder, _real_full_disk, 0),
     "nearly_full_disk": lambda folder: full_disk(folder, _real_full_disk, 150_000),
@@ -354,6 +415,8 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "read_only_mount": read_only_mount,
     "read_only_documents": read_only_documents,
     "read_only_folders": read_only_folders,
+    "full_index": full_index,
+    "read_only_index": read_only_index,
 }
 
 
@@ -371,8 +434,8 @@ def _namespace() -> list[str] | None:
     return command if tried.returncode == 0 else None
 
 
-def play(scenario: str, folder: Path, *, of: str = __file__, mounted: bool = False, **options: Any) -> None:
-    """Run a scenario of a file in a process of its own, and fail with what it printed; `mounted` with its own mounts.
+def play(scenario: str, folder: Path, *, mounted: bool = False, **options: Any) -> None:
+    """Run a scenario in a process of its own, and fail with what it printed; `mounted` with its own mounts.
 
     Where the machine does not allow these, the test is skipped.
     """
@@ -380,14 +443,14 @@ def play(scenario: str, folder: Path, *, of: str = __file__, mounted: bool = Fal
     if namespace is None:
         pytest.skip("no file system may be mounted here")
     played = subprocess.run(
-        [*namespace, sys.executable, of, scenario, str(folder)],
+        [*namespace, sys.executable, __file__, scenario, str(folder)],
         capture_output=True, text=True, timeout=120, check=False,
         env=os.environ | {"PYTHONPATH": str(CHECKOUT), "MOUNT": str(int(mounted))}, **options,
     )  # fmt: skip
     assert played.returncode == 0, played.stdout + played.stderr
 
 
-@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if not name.startswith("read_only")])
+@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if "disk" in name or "limit" in name])
 def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Refused operations raise an error of ours with path and advice; with room again all goes on, and all is there.
 
@@ -399,6 +462,12 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
 @pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
 def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Also after a kill, within a flush, without a log's index, without a database; no byte changes meanwhile."""
+    play(scenario, tmp_path, mounted=True)
+
+
+@pytest.mark.parametrize("scenario", ["full_index", "read_only_index"])
+def test_what_is_in_an_index_on_a_full_or_read_only_disk_answers(tmp_path: Path, scenario: str) -> None:
+    """With a note; when the disk may be written again, all is found."""
     play(scenario, tmp_path, mounted=True)
 
 
