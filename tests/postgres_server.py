@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 import warnings
 from contextlib import suppress
 from itertools import count
@@ -12,6 +11,9 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+from tests.processes import runs
+from tests.timing import until
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # without a folder for run-time files it says that it takes another
@@ -68,8 +70,7 @@ class PostgresServer:
         for pid in running:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        while any(map(_runs, running)):
-            time.sleep(0.01)
+        until(lambda: not any(map(runs, running)))
         # The dead one may be a process still, which nobody has waited for: then it would seem to run.
         for lock in ("postmaster.pid", ".s.PGSQL.5432.lock"):
             (self._server.pgdata / lock).unlink(missing_ok=True)
@@ -81,10 +82,3 @@ class PostgresServer:
     def stop(self) -> None:
         """End it."""
         self._server.cleanup()
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False

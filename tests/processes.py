@@ -25,6 +25,14 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
     return subprocess.Popen([sys.executable, *map(str, arguments)], **{**kept, **options})
 
 
+def runs(pid: int) -> bool:
+    """Whether a process has not ended; one that has and that nobody has waited for runs no more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def python(program: str, *arguments: object, status: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program, which has to end with a status; gives what it has printed."""
     said = (running := start("-c", program, *arguments, **options)).communicate(timeout=120)

@@ -81,21 +81,16 @@ def test_2_cross_session_continuity(tmp_path: Path) -> None:
 
 def test_4_context_compression(tmp_path: Path) -> None:
     """A session document that reaches 40K tokens is compacted by itself to 28K at most; what is critical stands."""
-    critical = {
-        20: ("decision", {"decision": "We decided to use SQLite for the event log because it is embedded."}),
-        55: ("note", {"text": "Never deploy the token service on Fridays."}),
-        90: (
-            "task_execution",
-            {"task_id": 90, "status": "failed", "error": "The build failed with exit code 2 in src/auth/build.py."},
-        ),
-        120: ("note", {"text": "TODO: write the migration guide for issue #777."}),
-    }
     words = [
-        "use SQLite for the event log because it is embedded",
-        "Never deploy the token service on Fridays",
-        "exit code 2 in src/auth/build.py",
-        "write the migration guide for issue #777",
-    ]
+        "use SQLite for the event log because it is embedded", "Never deploy the token service on Fridays",
+        "exit code 2 in src/auth/build.py", "write the migration guide for issue #777",
+    ]  # fmt: skip
+    critical: dict[int, tuple[str, dict[str, object]]] = {
+        20: ("decision", {"decision": f"We decided to {words[0]}."}),
+        55: ("note", {"text": f"{words[1]}."}),
+        90: ("task_execution", {"task_id": 90, "status": "failed", "error": f"The build failed with {words[2]}."}),
+        120: ("note", {"text": f"TODO: {words[3]}."}),
+    }
     with open_memory(tmp_path, clock=Clock(step_s=20)) as memory:
         sizes = [0]
         number = 0

@@ -88,27 +88,16 @@ def _become_pipe(path: Path, text: str) -> None:
     os.mkfifo(path)
 
 
-def _link_out(path: Path, text: str) -> None:
-    outside = path.parents[3] / "outside.md"
-    outside.write_text(text)
-    path.unlink()
-    path.symlink_to(outside)
+def _link_to(target: str, *, exists: bool = False) -> Callable[[Path, str], object]:
+    """Make a document a link: to a file that has its text, to nothing, or to itself."""
 
+    def link(path: Path, text: str) -> None:
+        if exists:
+            (path.parent / target).write_text(text)
+        path.unlink()
+        path.symlink_to(target or path.name)
 
-def _link_nowhere(path: Path, text: str) -> None:
-    path.unlink()
-    path.symlink_to("/nonexist/x.md")
-
-
-def _link_to_itself(path: Path, text: str) -> None:
-    path.unlink()
-    path.symlink_to(path.name)
-
-
-def _link_inside(path: Path, text: str) -> None:
-    path.with_name("inside.txt").write_text(text)
-    path.unlink()
-    path.symlink_to("inside.txt")
+    return link
 
 
 def _mark_read_only(path: Path, text: str) -> None:
@@ -163,10 +152,14 @@ DAMAGES = {
     "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is not there", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
     "a pipe": Damage(do=_become_pipe, problem=" is no file", served=False),
-    "a link that leads out": Damage(do=_link_out, problem=" is a symbolic link that leads out of", served=False),
-    "a link to nowhere": Damage(do=_link_nowhere, problem=" is a symbolic link that leads", served=False),
-    "a link to itself": Damage(do=_link_to_itself, problem=" is a symbolic link", served=False),
-    "a link inside": Damage(do=_link_inside, left=False),
+    "a link that leads out": Damage(
+        do=_link_to("../../../outside.md", exists=True), problem=" is a symbolic link that leads out of", served=False
+    ),
+    "a link to nowhere": Damage(
+        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link that leads", served=False
+    ),
+    "a link to itself": Damage(do=_link_to(""), problem=" is a symbolic link", served=False),
+    "a link inside": Damage(do=_link_to("inside.txt", exists=True), left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
 }  # fmt: skip
 # Slips that are no fault, as a person may have meant them.
@@ -209,6 +202,10 @@ def _record(memory: OrchestratorContextManager, marker: str, count: int) -> None
 
 def _decide(memory: OrchestratorContextManager, what: str) -> None:
     memory.record_operation("decision", {"decision": f"We decided to {what}."})
+
+
+def _path(memory: OrchestratorContextManager, document: str) -> Path:
+    return live(memory) if document == SESSION else memory.episodic_memory.path(DocumentName(document))
 
 
 def _with_mine(text: str) -> str:
@@ -259,9 +256,7 @@ def test_damage_is_told_once_served_left_alone_and_heals(
     damage = DAMAGES[kind]
     caplog.set_level(logging.WARNING, "orchestra_mem")
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        live = memory.session_memory.path
-        path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
-        assert path is not None
+        path = _path(memory, document)
         standing, good = _standing(memory), _with_mine(path.read_text())
         damage.do(path, good)
         before = _holds(path) if damage.left else None
@@ -373,9 +368,7 @@ def test_a_paste_of_50_mb_costs_nothing(
 ) -> None:
     """Its beginning is served, that is told, and context and refresh take under a second and few megabytes."""
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        live = memory.session_memory.path
-        path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
-        assert path is not None
+        path = _path(memory, document)
         memory.get_orchestrator_context("test")
         with path.open("w") as file:
             file.write(_with_mine((used[0] / path.relative_to(project)).read_text()))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestra_mem.adapters.database import Database, SqlTrialLog
 from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
@@ -20,7 +23,7 @@ from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, 
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.errors import ModelError
-from orchestra_mem.job_types import Trial, TrialVerdict
+from orchestra_mem.job_types import TrialLog, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import EXTRACTIVE, Json, Operation
@@ -30,20 +33,11 @@ from tests.conftest import START, Clock
 WORDS = Counter("words", lambda text: len(text.split()), additive=True, exact=True)
 
 
-class Trials:
-    """A trial log in memory."""
-
-    def __init__(self) -> None:
-        self.all: list[Trial] = []
-
-    def add(self, trial: Trial) -> None:
-        """Keep it."""
-        self.all.append(trial)
-
-    def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """The newest first."""
-        found = [t for t in reversed(self.all) if model in (None, t.model) and content in (None, t.content)]
-        return found[:limit]
+@pytest.fixture
+def trials(tmp_path: Path) -> Iterator[SqlTrialLog]:
+    """An empty trial log."""
+    with closing(Database(tmp_path / "obra.db")) as database:
+        yield SqlTrialLog(database)
 
 
 def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
@@ -67,7 +61,7 @@ def work(count: int) -> list[Operation]:
     return found
 
 
-def compressor(model: ScriptedModel | None = None, trials: Trials | None = None) -> MemoryCompressor:
+def compressor(model: ScriptedModel | None = None, trials: TrialLog | None = None) -> MemoryCompressor:
     """One that counts words."""
     return MemoryCompressor(model, counter=WORDS, clock=Clock(), trials=trials, timeout_s=5)
 
@@ -208,9 +202,8 @@ def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     assert first <= set(asked)
 
 
-def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then() -> None:
+def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(trials: SqlTrialLog) -> None:
     """After six rejected summaries of a kind, one of eight; other kinds are tried as ever."""
-    trials = Trials()
     made = compressor(ScriptedModel("no JSON"), trials)
     material, base = drafted(work(3), 40)
 
@@ -222,12 +215,11 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     assert [place for place, verdict in enumerate(verdicts) if verdict is not TrialVerdict.SKIPPED] == [7, 15]
     assert tried("note") is TrialVerdict.REJECTED
     assert tried("step", insist=True) is TrialVerdict.REJECTED
-    assert trials.all[0].fault == "the answer is no JSON, or does not end"
+    assert trials.trials(limit=1)[0].fault == "the answer is no JSON, or does not end"
 
 
-def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
+def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: SqlTrialLog) -> None:
     """It is asked as ever when its server is back; one that was too slow each time goes second."""
-    trials = Trials()
     material, base = drafted(work(3), 40)
 
     def tried(model: ScriptedModel, content: str) -> TrialVerdict:
@@ -236,7 +228,7 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     gone = FailingModel(ModelError("cannot be reached"), name="good")
     assert {tried(gone, "step") for _ in range(9)} == {TrialVerdict.FAILED}
     assert tried(good(), "step").good
-    for trial in [trial for trial in trials.all if not trial.verdict.good]:
+    for trial in [trial for trial in trials.trials(limit=20) if not trial.verdict.good]:
         trials.add(replace(trial, content="note", seconds=300.0))
     assert tried(good(), "note") is TrialVerdict.SKIPPED
 

@@ -27,24 +27,20 @@ MODEL = ModelFile(
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Path:
-    """A folder with the three wheels."""
+    """A folder with the three wheels, as a package index has them; importing one would fail."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for part, content in zip(MODEL.parts, CONTENTS, strict=True):
-        write_wheel(folder, part, content)
+        name = part.package.replace("-", "_")
+        metadata = f"Metadata-Version: 2.1\nName: {part.package}\nVersion: {part.version}\n"
+        info = f"{name}-{part.version}.dist-info"
+        with zipfile.ZipFile(folder / f"{name}-{part.version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"{name}/__init__.py", "raise SystemExit('imported')")
+            archive.writestr(part.member, content)
+            archive.writestr(f"{info}/METADATA", metadata)
+            archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            archive.writestr(f"{info}/RECORD", "")
     return folder
-
-
-def write_wheel(folder: Path, part: Part, content: bytes) -> None:
-    """As a package index has it; importing it would fail."""
-    name = part.package.replace("-", "_")
-    info = f"{name}-{part.version}.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-{part.version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}/__init__.py", "raise SystemExit('imported')")
-        archive.writestr(part.member, content)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {part.package}\nVersion: {part.version}\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
 
 
 def test_parts_are_joined_in_order(tmp_path: Path, wheels: Path) -> None:

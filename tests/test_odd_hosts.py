@@ -6,7 +6,6 @@ import math
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +17,8 @@ from orchestra_mem import open_memory
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.orchestrator import Attempt, Orchestrator, Outcome, TaskResult
 from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.processes import runs
+from tests.timing import until
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrato
     result = orchestrator.execute_task(1, command, timeout_s=1, folder=tmp_path)
     assert (result.result, result.error) == ("half", "no end after 1 s")
     child = int((tmp_path / "child").read_text().split()[-1])
-    assert _gone(child)
+    until(lambda: not runs(child), 5)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -82,8 +83,7 @@ def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_pat
     command = "trap '' TERM INT; echo $$ > child; while :; do sleep 0.2; done"
 
     def press() -> None:
-        while not (tmp_path / "child").exists():
-            time.sleep(0.05)
+        until((tmp_path / "child").exists)
         for _ in range(2):
             if not ended.wait(0.3):  # else it would end the tests
                 signal.pthread_kill(main, signal.SIGINT)
@@ -97,21 +97,9 @@ def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_pat
     finally:
         ended.set()
         thread.join()
-    assert _gone(int((tmp_path / "child").read_text()))
+    child = int((tmp_path / "child").read_text())
+    until(lambda: not runs(child), 5)
     assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
-
-
-def _gone(process: int) -> bool:
-    """Whether a process has ended within moments; one that nobody has buried has."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            state = ""
-        if state in ("", "Z"):
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @pytest.mark.parametrize("said", [42, b"x", ["what next?"], True])

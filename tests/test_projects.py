@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,8 +20,7 @@ from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
 from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
 from tests.conftest import START, Clock
-from tests.processes import CHECKOUT, start
-from tests.test_storage_failures import _namespace
+from tests.processes import start
 
 # Opens all projects below a folder again and again, each process in an order of its own.
 _OPENER = """
@@ -34,24 +31,6 @@ rounds, below = int(sys.argv[1]), Path(sys.argv[2])
 for _ in range(rounds):
     for project in random.sample(sorted(below.iterdir()), 20):
         open_memory(project).close()
-"""
-# In a namespace of its own: a home that is full or may only be read.
-_HOME_OF_ITS_OWN = """
-import os, subprocess, sys
-from pathlib import Path
-from orchestra_mem import open_memory
-home, options, project = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-home.mkdir()
-subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)], check=True)
-try:
-    while True:
-        (home / f"ballast{len([*home.iterdir()])}").write_bytes(b"x" * 4096)
-except OSError as error:
-    print(error.strerror)
-os.environ["ORCHESTRA_MEM_HOME"] = str(home)
-with open_memory(project) as memory:
-    memory.record_operation("note", {"text": "The oven is hot."})
-    print(len(memory.operations()), [str(path) for path in home.rglob("*.json")])
 """
 SECRET = "The vault is opened by the copper key."
 
@@ -192,21 +171,6 @@ def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: C
         Projects().add(project)
     with pytest.raises(StorageError, match=f"reading {home}/projects: "):
         Projects().list()
-
-
-@pytest.mark.parametrize(("options", "why"), [("size=8k", "No space left on device"), ("ro", "Read-only file system")])
-def test_a_home_that_is_full_or_read_only_is_no_failure_of_a_project(options: str, why: str, tmp_path: Path) -> None:
-    """On real file systems: the project opens and records, and no half of a file is left."""
-    namespace = _namespace()
-    if namespace is None:
-        pytest.skip("no file system may be mounted here")
-    project = tmp_path / "project"
-    project.mkdir()
-    done = subprocess.run(
-        [*namespace, sys.executable, "-c", _HOME_OF_ITS_OWN, tmp_path / "home", options, project],
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.returncode) == (f"{why}\n1 []\n", 0), done.stderr
 
 
 def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_path: Path, home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.memories import edit, say
 
@@ -219,6 +221,51 @@ def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextMan
     dense = memory.search("bcrypt", mode="dense")  # type: ignore[arg-type]
     assert dense.hits == memory.search("bcrypt", mode=SearchMode.DENSE).hits
     assert {hit.reasons.keyword_rank for hit in dense.hits} == {None}
+
+
+# Any string
+
+# What breaks query languages, regular expressions, JSON, file names, terminals, and readers of characters.
+ALPHABETS = (
+    "\"'*():^-+NEARANDORNOT ", "%_\\;--/*[]{}|&!~", "\x00\x01\x1b\x7f\x85\u2028\ufeff\ufffe",
+    "\ud800\udfff\ud83d\ude00",
+    "😀🏳️‍🌈👨‍👩‍👧🇩🇪", "数据库服务器再起動배포검토ฐานข้อมูล", "áàǎāａｂｃ①Ⅷﬁ", "\u0301\u0308\u0e31\u0e34\u200d\u200b\u202e",
+    "#0123456789.,:-/", "abcXYZ_ .", "ابجد שלום नमस्ते", " \t\r\n\u00a0\u3000",
+)  # fmt: skip
+WORDS = (
+    "NEAR(", "AND", "OR", "NOT", "#12", "#", "src/flow.py", "record_operation", "CamelCase", "yesterday", "last week",
+    "2024-13-45", "in 99999 days",
+    "10^400 weeks ago", "when", "SELECT * FROM chunk; --", "${PATH}", "\\u0000", "数据库",
+)  # fmt: skip
+
+
+def _queries(count: int) -> list[str]:
+    rng = random.Random("any query")
+    found = []
+    for _ in range(count):
+        alphabet = "".join(rng.choices(ALPHABETS, k=rng.randint(1, 3)))
+        pieces = ["".join(rng.choices(alphabet, k=rng.randint(0, 12))) for _ in range(rng.randint(0, 4))]
+        pieces += rng.choices(WORDS, k=rng.randint(0, 2))
+        rng.shuffle(pieces)
+        found.append(rng.choice(["", " ", "\x00"]).join(pieces))
+    return found
+
+
+@pytest.mark.parametrize("embedder", ["wordllama", "off"])
+def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None:
+    """By words, by meaning, by both; with an embedder and without; each hit once and no more than wanted."""
+    rng = random.Random("how")
+    modes = [mode for mode in SearchMode if embedder != "off" or mode is not SearchMode.DENSE]
+    answered = 0
+    with open_memory(tmp_path, config={"search": {"embedder": embedder}}) as memory:
+        for _, text in cases("said_in_languages"):
+            memory.record_operation("note", {"text": text})
+        for query in _queries(500):
+            limit = rng.choice([0, 1, 3])
+            hits = memory.search(query, mode=rng.choice(modes), limit=limit).hits
+            assert len({hit.id for hit in hits}) == len(hits) <= limit, query
+            answered += bool(hits)
+    assert answered > 50
 
 
 # An index that is begun anew

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem import open_memory
+from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.context.window import Crossing
 from orchestra_mem.hooks import Hooks, hookimpl
 from orchestra_mem.types import Operation
@@ -14,7 +14,7 @@ from orchestra_mem.types import Operation
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 4_096}}}
 
 
-def test_a_subscriber_hears_of_each_thing_once(tmp_path: Path) -> None:
+def test_a_subscriber_hears_of_each_thing_once(memory: OrchestratorContextManager) -> None:
     """Recording, refreshing and flushing are told after they have happened, a repeated key only once."""
     heard: list[tuple[str, object]] = []
 
@@ -24,17 +24,15 @@ def test_a_subscriber_hears_of_each_thing_once(tmp_path: Path) -> None:
     def flushed(sender: object, session: object, path: Path) -> None:
         heard.append(("flushed", path.is_file()))
 
-    with open_memory(tmp_path) as memory:
-        memory.events.operation_recorded.connect(recorded)
-        memory.events.session_flushed.connect(flushed)
-        memory.record_operation("note", {"text": "one"}, idempotency_key="a")
-        memory.record_operation("note", {"text": "one"}, idempotency_key="a")
-        memory.record_operation("note", {"text": "two"})
-        memory.flush_session()
+    memory.events.operation_recorded.connect(recorded)
+    memory.events.session_flushed.connect(flushed)
+    for text, key in (("one", "a"), ("one", "a"), ("two", None)):
+        memory.record_operation("note", {"text": text}, idempotency_key=key)
+    memory.flush_session()
     assert heard == [("recorded", 1), ("recorded", 2), ("flushed", True)]
 
 
-def test_refreshes_and_thresholds_are_told(tmp_path: Path) -> None:
+def test_refreshes_and_thresholds_are_told(memory: OrchestratorContextManager) -> None:
     """Who watches the window hears it fill and hears of the refresh that follows."""
     heard: list[str] = []
 
@@ -44,15 +42,16 @@ def test_refreshes_and_thresholds_are_told(tmp_path: Path) -> None:
     def refreshed(sender: object, refreshed: object) -> None:
         heard.append("refreshed")
 
-    with open_memory(tmp_path, config=CONFIG) as memory:
-        memory.events.window_filled.connect(filled)
-        memory.events.refreshed.connect(refreshed)
-        while "refreshed" not in heard:
-            memory.record_operation("note", {"text": "a short note"}, 400)
+    memory.events.window_filled.connect(filled)
+    memory.events.refreshed.connect(refreshed)
+    while "refreshed" not in heard:
+        memory.record_operation("note", {"text": "a short note"}, 400)
     assert heard[:3] == ["warning", "refresh", "refreshed"]
 
 
-def test_a_failing_subscriber_is_isolated_logged_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_subscriber_is_isolated_logged_and_counted(
+    memory: OrchestratorContextManager, caplog: pytest.LogCaptureFixture
+) -> None:
     """The operation is recorded, the next subscriber hears of it, and status names the one that failed."""
     heard: list[int] = []
 
@@ -62,12 +61,11 @@ def test_a_failing_subscriber_is_isolated_logged_and_counted(tmp_path: Path, cap
     def sound(sender: object, operation: Operation) -> None:
         heard.append(operation.id)
 
-    with open_memory(tmp_path) as memory:
-        memory.events.operation_recorded.connect(broken)
-        memory.events.operation_recorded.connect(sound)
-        operations = [memory.record_operation("note", {"text": str(number)}).id for number in range(3)]
-        assert heard == operations
-        assert "it failed 3 times" in str(memory.get_stats()["problems"])
+    memory.events.operation_recorded.connect(broken)
+    memory.events.operation_recorded.connect(sound)
+    operations = [memory.record_operation("note", {"text": str(number)}).id for number in range(3)]
+    assert heard == operations
+    assert "it failed 3 times" in str(memory.get_stats()["problems"])
     assert "broken failed" in caplog.text
 
 

@@ -405,6 +405,20 @@ def read_only_index(folder: Path) -> None:
         assert _found(memory, "quokka enclosure") == ([LATE], "")
 
 
+def closed_home(folder: Path, options: str) -> None:
+    """Use a project whose home, where projects list themselves, is full or may only be read."""
+    project, home = folder / "project", folder / "home"
+    project.mkdir()
+    home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)], check=True)
+    with suppress(OSError):
+        _fill(home)
+    os.environ["ORCHESTRA_MEM_HOME"] = str(home)
+    with _open(project) as memory:
+        assert _record(memory, "first") == 1
+    assert not [*home.rglob("*.json")]
+
+
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "full_disk": lambda folder: full_disk(folder, _real_full_disk, 0),
     "nearly_full_disk": lambda folder: full_disk(folder, _real_full_disk, 150_000),
@@ -415,6 +429,8 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "read_only_mount": read_only_mount,
     "read_only_documents": read_only_documents,
     "read_only_folders": read_only_folders,
+    "full_home": lambda folder: closed_home(folder, "size=8k"),
+    "read_only_home": lambda folder: closed_home(folder, "ro"),
     "full_index": full_index,
     "read_only_index": read_only_index,
 }
@@ -468,6 +484,12 @@ def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, sce
 @pytest.mark.parametrize("scenario", ["full_index", "read_only_index"])
 def test_what_is_in_an_index_on_a_full_or_read_only_disk_answers(tmp_path: Path, scenario: str) -> None:
     """With a note; when the disk may be written again, all is found."""
+    play(scenario, tmp_path, mounted=True)
+
+
+@pytest.mark.parametrize("scenario", ["full_home", "read_only_home"])
+def test_a_home_that_is_full_or_read_only_is_no_failure_of_a_project(tmp_path: Path, scenario: str) -> None:
+    """It opens and records, and no half of a file is left."""
     play(scenario, tmp_path, mounted=True)
 
 
