@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
-from tests.conftest import START, Clock
+from tests.conftest import Clock
 from tests.memories import say
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
@@ -184,7 +184,6 @@ class Memory(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock()
-        self.clock.now = START
         self.memory = open_memory(self.folder.name, config=CONFIG, clock=self.clock)
         self.other = open_memory(self.folder.name, config=CONFIG, clock=self.clock)
         self.count = 0

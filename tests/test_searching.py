@@ -96,7 +96,6 @@ def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory:
     assert told["K2"] == "Never open the shop in a storm."
     assert "K2" in _sources(memory, "storm")
     assert "K2" in _sources(memory, "deploy on Friday")
-    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     lines = path.read_text(encoding="utf-8").split("\n")
     path.write_text("\n".join(line for line in lines if "(K2)" not in line), encoding="utf-8")
     found = _sources(memory, "deploy on Friday")

@@ -74,8 +74,6 @@ def test_a_session_shows_its_document_wherever_that_lies(tmp_path: Path, clock: 
         assert "**Status**: Active" in memory.session_document(session)
         path = flushed(memory)
         assert memory.session_document(session) == path.read_text("utf-8")
-        found = memory.summaries(session)
-        assert found
-        assert {each.session for each in found} == {session}
+        assert {each.session for each in memory.summaries(session)} == {session}
         path.unlink()
         assert memory.session_document(session) == ""
