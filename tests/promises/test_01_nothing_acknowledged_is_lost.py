@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem import open_memory
+from tests.processes import start
 from tests.promises.conftest import SMALL, Open, work
 
 # Records without end, refreshing and reading between, and says each id as soon as it has it.
 WORKER = """
 import json, sys
 from orchestra_mem import open_memory
+from tests.processes import start
 from tests.promises.conftest import SMALL, operation
 with open_memory(sys.argv[1], config=SMALL) as memory:
     for number in range(1, 100_000):
@@ -34,9 +34,7 @@ with open_memory(sys.argv[1], config=SMALL) as memory:
 
 
 def _worker(project: Path, name: str) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", WORKER, str(project), name]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return start("-c", WORKER, project, name, stderr=None)
 
 
 def _killed(worker: subprocess.Popen[str], lines: int, pause_s: float) -> dict[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +30,6 @@ CLASSES = [
 ]  # fmt: skip
 TABLE = Path(orchestra_mem.__file__).parents[1] / "docs" / "names.md"
 ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What is it?")]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
-    """A memory in which nothing has happened."""
-    with open_memory(tmp_path, config=SMALL) as opened:
-        yield opened
 
 
 class Llm:

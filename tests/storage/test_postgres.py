@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -250,20 +248,6 @@ def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monk
     (finding,) = [each for each in diagnose(tmp_path) if each.part == "database"]
     assert finding.words == "sound; schema 14, on a PostgreSQL server"
     assert not (tmp_path / ".obra" / "obra.db").exists()
-
-
-def test_a_memory_that_nobody_has_any_more_leaves_no_thread(tmp_path: Path, config: dict[str, Any]) -> None:
-    """The pool of connections has threads; they end with it."""
-    before = threading.active_count()
-    forgotten = open_memory(tmp_path, config=config)
-    forgotten.record_operation("note", {"text": "one"})
-    del forgotten
-
-    def gone() -> bool:
-        gc.collect()  # its own worker may have held it a moment ago
-        return threading.active_count() <= before
-
-    until(gone, 10)
 
 
 def test_what_others_keep_in_a_schema_is_left_alone(
