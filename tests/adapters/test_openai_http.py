@@ -45,6 +45,7 @@ class Llama:
         self.answer: Callable[[Any], str] = lambda body: "".join(self.pieces)
         self.takes_schema = True
         self.refuse: Callable[[str, Any], int] = lambda path, body: 0
+        self.refusal = "not this"
         self.seen: list[tuple[str, Any, str]] = []
         self.broken_off = threading.Event()
 
@@ -116,7 +117,7 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
             if self.path == "/v1/chat/completions":
                 return self._complete(body)
             if status := llama.refuse(self.path, body):
-                return self._send(status, {}, b'{"error": "not this"}')
+                return self._send(status, {}, json.dumps({"error": llama.refusal}).encode())
             if self.path in llama.served:
                 return self._send(200, {}, json.dumps(llama.questions(self.path, body)).encode())
             return self._send(404, {}, b'{"error": {"code": 404, "message": "File Not Found"}}')
