@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -176,17 +177,14 @@ def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path:
     memory = open_memory(tmp_path, config={"search": search})
     memory.record_operation("note", {"text": "red bicycle"})
 
-    def ask() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(memory.search, "bicycle")
+        until(lambda: server.requests)
+        start = time.monotonic()
+        memory.close()
+        assert time.monotonic() - start < 10
+        server.go_on.set()
         with suppress(ClosedError):
-            memory.search("bicycle")
-
-    asked = threading.Thread(target=ask)
-    asked.start()
-    until(lambda: server.requests)
-    start = time.monotonic()
-    memory.close()
-    assert time.monotonic() - start < 10
-    server.go_on.set()
-    asked.join(30)
+            asked.result(30)
     with open_memory(tmp_path) as memory:
         assert memory.search("bicycle").hits

@@ -541,27 +541,19 @@ def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, open
     assert shop.share_decision("K1").is_new
 
 
-def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: Path) -> None:
-    """Also one that a person wrote into a document, where it stands as they wrote it."""
+def test_secrets_stay_out_of_the_shared_log_and_reach_no_project(home: Path, opened: Open, tmp_path: Path) -> None:
+    """One that a person wrote into a document stands there alone, and each project takes it out as it reads."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    shop = opened("shop", "Hello.")
+    shop, web = opened("shop", "Hello."), opened("web", "Hello.")
     shop.refresh()
-    path = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
-    path.write_text(path.read_text(encoding="utf-8").replace("- None", f"### We deploy with {secret}."), "utf-8")
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    edit(own, ("## Decisions\n\n- None", f"## Decisions\n\n### We deploy with {secret}."))
     [fact] = shop.facts()
     assert secret in fact.text
     shop.share_decision(f"K{fact.id}")
-    everything = b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
-    assert secret.encode() not in everything
-
-
-def test_a_secret_that_a_person_writes_into_the_shared_log_reaches_no_project(home: Path, opened: Open) -> None:
-    """Each takes it out as it reads the document."""
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    assert secret.encode() not in b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
     edit(log_of(home), ("## Rules\n\n- None", f"## Rules\n\n- Deploy with {secret}, nothing else."))
-    web = opened("web", "Hello.")
-    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We decided t"]
+    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We deploy wi"]
     assert secret not in f"{web.shared_decisions()} {part_of(web)}"
 
 
