@@ -44,13 +44,6 @@ class Llm:
         return "It is blue."
 
 
-def test_the_designs_classes_are_importable_from_the_top() -> None:
-    """Each once: the class that the memory itself is made of."""
-    assert set(CLASSES) <= set(orchestra_mem.__all__)
-    for name in CLASSES:
-        assert getattr(orchestra_mem, name).__name__ == name
-
-
 def test_a_tier_that_the_memory_hands_out_is_of_the_class_at_the_top(memory: OrchestratorContextManager) -> None:
     """So that `isinstance` holds."""
     parts = {
