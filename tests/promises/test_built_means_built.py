@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -43,15 +42,6 @@ def server() -> Iterator[Server]:
     """A server of embeddings, whose answers a test can break."""
     with serving() as told:
         yield told
-
-
-@pytest.fixture
-def silent() -> Iterator[str]:
-    """The address of a server that takes what it is sent and never answers."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
 # Filters
@@ -152,9 +142,10 @@ def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [0, 64])
-def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, silent: str, dimensions: int) -> None:
+def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, server: Server, dimensions: int) -> None:
     """Each search answers by words within a second, from the first on, and tells what is missing."""
-    search = {"embedder": "http", "base_url": silent, "model": "m", "dimensions": dimensions}
+    server.failures, server.silence_s = [None] * 99, 60.0
+    search = {"embedder": "http", "base_url": server.url, "model": "m", "dimensions": dimensions}
     with open_memory(tmp_path, config={"search": search}) as memory:
         record(memory, 5)
         memory.search("")  # loads what search is made of
@@ -166,6 +157,7 @@ def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, s
             assert answer.notes
         until(lambda: "does not answer" in str(memory.get_stats()["problems"]), 10)
         assert memory.search("step").notes[0].startswith(OFF)
+    server.go_on.set()
 
 
 @pytest.mark.parametrize("dimensions", [0, 64])

@@ -98,23 +98,14 @@ def test_learning_survives_a_kill(tmp_path: Path) -> None:
 def test_what_was_given_is_not_learnt_again(memory: OrchestratorContextManager) -> None:
     """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing.
 
-    A person who says the same has said it again.
+    A person who says the same has said it again; what another agent finds out in the same words is new to it.
     """
-    memory.catalog.store({"content": "We decided to keep the juniper archive in the cellar.", "agent": "ada"})
-    message = memory.inject("Where is the archive?", agent="ada")
-    memory.learn(message, "We decided to keep the juniper archive in the cellar.", agent="ada")
-    (item,) = memory.catalog.items(LIVE)
-    assert item.said == 1
-    memory.learn("We decided to keep the juniper archive in the cellar.", "Yes.", agent="ada")
-    (item,) = memory.catalog.items(LIVE)
-    assert item.said == 2
-
-
-def test_what_one_agent_was_given_another_still_learns_by_itself(memory: OrchestratorContextManager) -> None:
-    """An item of ada's is private: what bob finds out in the same words is new to him."""
     said = "We decided to keep the juniper archive in the cellar."
     memory.catalog.store({"content": said, "agent": "ada"})
-    memory.inject("Where is the archive?", agent="ada")
+    message = memory.inject("Where is the archive?", agent="ada")
+    for asked, answer, times in ((message, said, 1), (said, "Yes.", 2)):
+        memory.learn(asked, answer, agent="ada")
+        assert [item.said for item in memory.catalog.items(LIVE)] == [times]
     memory.learn("Where is the archive?", said, agent="bob")
     assert _live(memory, "bob") == [said]
 
