@@ -6,7 +6,6 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, VersionReason
 from tests.adapters.test_files import STORE, store_in, temporaries
-from tests.processes import python
+from tests.processes import python, start
 
 
 @pytest.fixture
@@ -106,8 +105,7 @@ def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder:
 @contextmanager
 def _editing(path: Path, style: str, told: list[int]) -> Iterator[subprocess.Popen[str]]:
     """An editor in a process of its own, which saves once more each time that it is told to go on."""
-    command = [sys.executable, "-c", _EDITOR, str(path), style]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as editor:
+    with start("-c", _EDITOR, path, style, stdin=subprocess.PIPE, stderr=None) as editor:
         assert editor.stdin is not None
         threading.Thread(target=_listen, args=(editor, told), daemon=True).start()
         editor.stdin.write(f"{_SAVES}\n")

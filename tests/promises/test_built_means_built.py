@@ -79,8 +79,8 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
 
 def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContextManager) -> None:
     """Among thousands that are not in the index yet, what was recorded last is found, by each search."""
-    record(memory, 4_000, say="Step {n}: the crate was moved to the next shelf.")
-    for last, name in enumerate(("garnet parser", "amber lexer"), 4_001):
+    record(memory, 2_000, say="Step {n}: the crate was moved to the next shelf.")
+    for last, name in enumerate(("garnet parser", "amber lexer"), 2_001):
         memory.record_operation("step", {"text": f"The {name} was seen."})
         assert memory.search(name).hits[0].chunk.source == f"op {last}"
 

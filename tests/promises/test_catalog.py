@@ -214,7 +214,7 @@ _words = st.text(st.sampled_from("abcde ä我,.\n`<>#"), min_size=1, max_size=30
 _contents = st.lists(st.tuples(_words, st.integers(0, 10), st.sampled_from(["ada", "bob", "global"])), max_size=12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(_contents, st.integers(0, 400), _words)
 def test_the_budget_holds_whatever_the_items_and_the_message(
     tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, int, str]], budget: int, message: str
