@@ -97,12 +97,12 @@ def test_an_answer_ends_where_its_room_does(qwen: LlamaModel, smollm_gguf: Path)
     """At `max_tokens`, and at the end of the window."""
     said = qwen.generate(COLOURS, max_tokens=3)
     assert (said.finish, said.answer_tokens) == (Finish.LENGTH, 3)
-    with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)) as small:
-        prompt = [Message(role=Role.USER, text=SENTENCE * 29)]
+    with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)) as small:
+        prompt = [Message(role=Role.USER, text=SENTENCE * 13)]
         endless: dict[str, Any] = {"type": "string", "minLength": 5_000}
         said = small.generate(prompt, max_tokens=400, schema=endless)
-    assert said.prompt_tokens > 430
-    assert (said.finish, said.prompt_tokens + said.answer_tokens) == (Finish.LENGTH, 512)
+    assert said.prompt_tokens > 200
+    assert (said.finish, said.prompt_tokens + said.answer_tokens) == (Finish.LENGTH, 256)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
@@ -128,8 +128,8 @@ def test_what_was_read_is_not_read_again(qwen: LlamaModel) -> None:
     """A prompt that begins as the one before costs only what is new; its answer counts as read."""
     system = Message(role=Role.SYSTEM, text=SENTENCE * 5)
     asked = Message(role=Role.USER, text="When does it leave?")
-    first = qwen.generate([system, asked], max_tokens=20)
-    again = qwen.generate([system, asked], max_tokens=20)
+    first = qwen.generate([system, asked], max_tokens=8)
+    again = qwen.generate([system, asked], max_tokens=8)
     assert again.evaluated_tokens == 1
     assert again.text == first.text
     grown = [system, asked, Message(role=Role.ASSISTANT, text=first.text), Message(role=Role.USER, text="And then?")]
@@ -143,13 +143,13 @@ def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
     """The background leaves the program's talk in the cache; a third one takes the place of the older."""
 
     def talk(about: str, question: str) -> list[Message]:
-        return [Message(role=Role.SYSTEM, text=about * 6), Message(role=Role.USER, text=question)]
+        return [Message(role=Role.SYSTEM, text=about * 4), Message(role=Role.USER, text=question)]
 
     mine, behind, third = SENTENCE, "A record of the tests lies beside the log. ", "Nobody has painted the lighthouse. "
-    alone = [qwen.generate(talk(mine, each), max_tokens=12).text for each in ("When?", "Where?")]
+    alone = [qwen.generate(talk(mine, each), max_tokens=6).text for each in ("When?", "Where?")]
     for question, text in zip(("When?", "Where?"), alone, strict=True):
         qwen.generate(talk(behind, f"{question} And {question}"), max_tokens=5)
-        said = qwen.generate(talk(mine, question), max_tokens=12)
+        said = qwen.generate(talk(mine, question), max_tokens=6)
         assert said.evaluated_tokens < 20
         assert said.text == text
     assert qwen.generate(talk(behind, "Why?"), max_tokens=2).evaluated_tokens < 20
@@ -160,12 +160,12 @@ def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
 
 def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
     """Where both together are too long for the cache, the one that was left goes and nothing fails."""
-    small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=384, threads=1)
-    long = SENTENCE * 20
+    small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)
+    long = SENTENCE * 12
     try:
         for start in ("One. ", "Two. ", "Three. ", "One. "):
-            said = small.generate([Message(role=Role.SYSTEM, text=start * 20 + long)], max_tokens=3)
-            assert 310 < said.prompt_tokens < 381
+            said = small.generate([Message(role=Role.SYSTEM, text=start * 12 + long)], max_tokens=3)
+            assert 190 < said.prompt_tokens < 253
             assert said.answer_tokens > 0
     finally:
         small.close()
