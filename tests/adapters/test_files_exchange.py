@@ -63,7 +63,7 @@ for number in range(int(sys.stdin.readline())):
     print(number, flush=True)
     sys.stdin.readline()
 """
-_SAVES = 100
+_SAVES = 300
 
 
 @pytest.mark.usefixtures("can_exchange")
