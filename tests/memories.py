@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
@@ -108,3 +111,14 @@ def everywhere(memory: OrchestratorContextManager) -> list[int]:
     for number in document.summaries():
         found += [operation.id for operation in memory.expand(f"S{number}").operations]
     return sorted(found)
+
+
+def closed_to_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the system say that nothing may be written there: tests may run as a user whom rights do not bind."""
+    access = os.access
+
+    def denied(path: Path, mode: int, **options: bool) -> bool:
+        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == folder)
+
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})

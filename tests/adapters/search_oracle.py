@@ -7,7 +7,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from orchestra_mem.search_types import (
 )
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
+TOKYO = timezone(timedelta(hours=9))
 MODEL = EmbeddingModel(name="small", version="1", dimensions=8)
 WORDS = 'gate pump valve door lamp fuse wire bolt rack lid 中文 文本 #12 load_file a\0b NEAR " * \ud800'.split(" ")
 
@@ -54,10 +55,11 @@ def some_chunk(rng: random.Random, key: str) -> Chunk:
         text=" ".join(fixed.choices(WORDS, k=fixed.randrange(12))),
         title=" ".join(fixed.choices(WORDS, k=fixed.randrange(3))),
         heading=tuple(fixed.choices(WORDS, k=fixed.randrange(3))), kind=rng.choice(["note", "error", "plan"]),
-        group=rng.choice(["S1", "S2", "log \ud800"]), position=rng.randrange(-3, 20),
-        session=rng.choice([None, "S1", "S2"]), agent=rng.choice([None, "coder", "tester"]),
-        item=rng.choice([None, 1, 2]), pattern=rng.choice([None, "parallel"]),
-        time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]), operation=rng.randrange(100),
+        group=rng.choice(["S1", "S2", "log \ud800"]), position=rng.choice([-(2**40), *range(-3, 20)]),
+        session=rng.choice([None, "S1", "S2"]), agent=rng.choice([None, "coder", "täster\udcff"]),
+        item=rng.choice([None, 1, 2**40]), pattern=rng.choice([None, "parallel"]),
+        time=rng.choice([None, (START + timedelta(microseconds=rng.randrange(10**12))).astimezone(TOKYO)]),
+        operation=rng.choice([rng.randrange(100), 2**40]),
         importance=rng.random(),
     )  # fmt: skip
 
@@ -186,7 +188,8 @@ def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
     assert index.count() == len(oracle.chunks)
     ids = np.array([*oracle.chunks, 0, 10**6], np.int64)
     expected = [_in_utc(oracle.chunks[i]) for i in oracle.chunks]
-    assert index.chunks(ids) == [*expected, None, None]
+    assert (found := index.chunks(ids)) == [*expected, None, None]
+    assert all(chunk.time.utcoffset() == timedelta(0) for chunk in found if chunk and chunk.time)
     assert index.neighbours(ids, 2).tolist() == oracle.neighbours(ids.tolist(), 2)
     for group in ("S1", "log \ud800", "none"):
         assert index.keys(group) == {key: i for key, i in oracle.ids.items() if oracle.chunks[i].group == group}

@@ -17,7 +17,6 @@ from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, 
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import (
     DatabaseDamagedError,
-    LockTimeoutError,
     NotFoundError,
     SchemaTooNewError,
     StorageError,
@@ -185,20 +184,6 @@ def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> Non
     assert _schema(tmp_path / "old.db") == _schema(tmp_path / "new.db")
 
 
-def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step of a later program is taken once, over the data of the earlier one."""
-    path = tmp_path / "obra.db"
-    with closing(Database(path)) as database:
-        recorded = _record(SqlEventLog(database), _draft({"n": 1}))
-    step = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1)"
-    monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, step))
-    for _ in range(2):
-        with closing(Database(path)) as database, database.reading("test") as reader:
-            assert database.schema_version == len(MIGRATIONS) + 1
-            assert SqlEventLog(database).operation(recorded.id) == recorded
-            assert reader.execute("SELECT x FROM later").fetchall() == [(1,)]
-
-
 def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file stays at its schema, and the earlier program still opens it."""
     path = tmp_path / "obra.db"
@@ -299,18 +284,6 @@ def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabas
         thread.join(timeout=5)
         assert not thread.is_alive()
     assert (counts, log.count()) == ([1], 2)
-
-
-def test_database_held_too_long_is_told(tmp_path: Path) -> None:
-    """After the time-out it is an error of ours that names the setting, and nothing was recorded."""
-    path = tmp_path / "obra.db"
-    with closing(Database(path)) as holder, closing(Database(path, busy_timeout_s=0.1)) as waiting:
-        with holder.transaction("hold"), pytest.raises(LockTimeoutError) as error:
-            _record(SqlEventLog(waiting), _draft())
-        assert str(error.value) == (
-            f"record: {path}: database is locked; another process has held it for too long, see storage.busy_timeout_s"
-        )
-        assert _record(SqlEventLog(waiting), _draft()).id == 1
 
 
 @pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,45 +16,41 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageFullError
-from orchestra_mem.ports import WritePoint
-from orchestra_mem.types import Author, Version, VersionReason
-from tests.processes import python
+from orchestra_mem.types import Author, VersionReason
+from tests.processes import python, start
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
 # Bytes as a file may hold them: what is no UTF-8 becomes lone surrogates, line ends stay.
 TEXTS = st.binary(max_size=300).map(lambda data: data.decode("utf-8", "surrogateescape"))
 
 
-def _store(folder: Path, **options: object) -> FileDocumentStore:
+# A program that has a store begins like this; it is killed at its second argument, and saves the third right before.
+STORE = """
+import os, sys, time; from pathlib import Path; from datetime import datetime, UTC
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.types import Author, VersionReason
+folder, point, saved = Path(sys.argv[1]), *(*sys.argv[2:], "", "")[:2]
+def reach(at):
+    if saved and at == "x.rename.before": (folder / "a.md").write_text(saved)
+    if at == point: os.kill(os.getpid(), 9)
+store = FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", write_point=reach)
+"""
+
+
+def store_in(folder: Path, **options: object) -> FileDocumentStore:
+    """A store with its versions and its lock below a folder."""
     return FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", **options)  # type: ignore[arg-type]
+
+
+def temporaries(folder: Path) -> list[str]:
+    """What writing has left beside documents and versions."""
+    return sorted(path.name for path in folder.rglob("*tmp~*"))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileDocumentStore:
     """A store in a folder of its own."""
-    return _store(tmp_path)
-
-
-def _keep(
-    store: FileDocumentStore, document: str, text: str, author: Author = Author.MACHINE, time: datetime = NOON
-) -> Version:
-    return store.keep_version(document, text, time=time, author=author, reason=VersionReason.REFRESH)
-
-
-def _temporaries(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*tmp~*"))
-
-
-class _Stop(Exception):
-    """Ends an operation at a write point, as a crash does."""
-
-
-def _stop_at(point: str) -> WritePoint:
-    def stop(reached: str) -> None:
-        if reached == point:
-            raise _Stop
-
-    return stop
+    return store_in(tmp_path)
 
 
 # Whole documents
@@ -65,24 +60,34 @@ def _stop_at(point: str) -> WritePoint:
 def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactory, text: str, then: str) -> None:
     """Any text, what is no UTF-8 included, is read as it was written, the first time and over another."""
     folder = tmp_path_factory.mktemp("documents")
-    store, path = _store(folder), folder / "a.md"
+    store, path = store_in(folder), folder / "a.md"
     store.replace(path, text, expected=None, name="x")
     assert store.read(path) == text
     store.replace(path, then, expected=text, name="x")
     assert store.read(path) == then
-    assert _temporaries(folder) == []
+    assert temporaries(folder) == []
 
 
-@pytest.mark.parametrize("point", ["write.before", "write.after", "fsync.after", "rename.before"])
-def test_write_that_stops_leaves_the_old_text(tmp_path: Path, point: str) -> None:
-    """All or nothing: up to the renaming the document is as before, and nothing is left beside it."""
-    path = tmp_path / "a.md"
+@pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
+def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> None:
+    """All or nothing: up to the renaming a document is as before, and a version is none; nothing is left beside it."""
+
+    def stop(reached: str) -> None:
+        if reached == point:
+            raise KeyboardInterrupt
+
+    path, store = tmp_path / "a.md", store_in(tmp_path, write_point=stop)
     path.write_text("old")
-    store = _store(tmp_path, write_point=_stop_at(f"x.{point}"))
-    with pytest.raises(_Stop):
-        store.replace(path, "new", expected="old", name="x")
-    assert path.read_text() == "old"
-    assert _temporaries(tmp_path) == []
+    writes: dict[str, Callable[[], object]] = {
+        "x": lambda: store.replace(path, "new", expected="old", name="x"),
+        "version": lambda: store.keep_version(
+            "a", "old", time=NOON, author=Author.MACHINE, reason=VersionReason.REFRESH
+        ),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        writes[point.partition(".")[0]]()
+    assert (path.read_text(), store.versions("a")) == ("old", [])
+    assert temporaries(tmp_path) == []
 
 
 @pytest.mark.parametrize(("present", "expected"), [("theirs", "ours"), ("theirs", None), (None, "ours")])
@@ -96,7 +101,7 @@ def test_document_changed_by_others_is_not_overwritten(
     with pytest.raises(DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"):
         store.replace(path, "new", expected=expected, name="x")
     assert store.read(path) == present
-    assert _temporaries(tmp_path) == []
+    assert temporaries(tmp_path) == []
 
 
 # Appends
@@ -151,7 +156,7 @@ def test_version_is_listed_as_it_was_kept(
     document: str, moment: datetime, hours: int, author: Author, reason: VersionReason, text: str,
 ) -> None:  # fmt: skip
     """Name, time to the microsecond, author, reason and size come back from the file's name, the text byte for byte."""
-    store = _store(tmp_path_factory.mktemp("versions"))
+    store = store_in(tmp_path_factory.mktemp("versions"))
     time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
     kept = store.keep_version(document, text, time=time, author=author, reason=reason)
     assert (kept.document, kept.time, kept.author, kept.reason) == (document, time, author, reason)
@@ -166,50 +171,32 @@ def test_version_is_listed_as_it_was_kept(
 def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
     """Temporary files of documents and versions go; everything else stays, hidden files too."""
     code = (
-        "import os, sys; from pathlib import Path; from datetime import datetime, UTC\n"
-        "from orchestra_mem.adapters.files import FileDocumentStore\n"
-        "from orchestra_mem.types import Author, VersionReason\n"
-        "folder, point = Path(sys.argv[1]), sys.argv[2]\n"
-        "def die(reached):\n"
-        "    if reached == point: os.kill(os.getpid(), 9)\n"
-        "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock', write_point=die)\n"
         "store.keep_version('a', 'old', time=datetime.now(UTC), author=Author.MACHINE, reason=VersionReason.EDIT)\n"
         "store.replace(folder / 'a.md', 'text', expected=None, name='x')\n"
     )
     for point in ("version.fsync.after", "x.fsync.after"):
-        python(code, tmp_path, point, status=-signal.SIGKILL)
+        python(STORE + code, tmp_path, point, status=-signal.SIGKILL)
     (tmp_path / ".hidden.md").write_text("mine")
-    assert len(_temporaries(tmp_path)) == 2
-    assert _store(tmp_path).sweep((tmp_path, tmp_path / "missing")) == 2
-    assert sorted(path.name for path in tmp_path.rglob("*.md*")) == [".hidden.md", _only_version(tmp_path)]
-
-
-def _only_version(folder: Path) -> str:
-    (version,) = (folder / "versions").iterdir()
-    return version.name
+    assert len(temporaries(tmp_path)) == 2
+    assert store_in(tmp_path).sweep((tmp_path, tmp_path / "missing")) == 2
+    (version,) = (tmp_path / "versions").iterdir()
+    assert sorted(path.name for path in tmp_path.rglob("*.md*")) == [".hidden.md", version.name]
 
 
 # Locks
 
-_HOLDER = (
-    "import sys, time; from pathlib import Path; from orchestra_mem.adapters.files import FileDocumentStore\n"
-    "folder = Path(sys.argv[1])\n"
-    "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock')\n"
-    "with store.lock():\n"
-    "    print('held', flush=True); time.sleep(60)\n"
-)
-
 
 def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
     """After the time-out it is an error of ours that says which setting; once the holder is dead the lock is free."""
-    store = _store(tmp_path, lock_timeout_s=0.2)
-    with subprocess.Popen([sys.executable, "-c", _HOLDER, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+    store = store_in(tmp_path, lock_timeout_s=0.2)
+    holding = "with store.lock():\n    print('held', flush=True); time.sleep(60)\n"
+    with start("-c", STORE + holding, tmp_path) as holder:
         assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        start = time.monotonic()
+        assert holder.stdout.readline() == "held\n"
+        begun = time.monotonic()
         with pytest.raises(LockTimeoutError) as error, store.lock():
             pass
-        assert 0.2 <= time.monotonic() - start < 5
+        assert 0.2 <= time.monotonic() - begun < 5
         holder.kill()
         holder.wait()
     assert str(error.value) == (
@@ -218,13 +205,3 @@ def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
     assert (tmp_path / "lock").exists()
     with store.lock():
         pass
-
-
-@pytest.mark.parametrize("point", ["write.after", "fsync.after", "rename.before"])
-def test_version_that_stops_half_way_is_none(tmp_path: Path, point: str) -> None:
-    """There is no version until it is whole."""
-    store = _store(tmp_path, write_point=_stop_at(f"version.{point}"))
-    with pytest.raises(_Stop):
-        _keep(store, "a", "text")
-    assert store.versions("a") == []
-    assert _temporaries(tmp_path) == []

@@ -6,21 +6,20 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
-from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.files import exchange as exchanging
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, VersionReason
-from tests.processes import python
+from tests.adapters.test_files import STORE, store_in, temporaries
+from tests.processes import python, start
 
 
 @pytest.fixture
@@ -43,14 +42,6 @@ def can_exchange(folder: Path) -> None:
         pytest.skip("this system cannot exchange two files")
     one.unlink()
     two.unlink()
-
-
-def _store(folder: Path, **options: object) -> FileDocumentStore:
-    return FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", **options)  # type: ignore[arg-type]
-
-
-def _leftovers(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*tmp~*"))
 
 
 _EDITOR = """
@@ -79,7 +70,7 @@ _SAVES = 300
 @pytest.mark.parametrize("style", ["in place", "renamed", "both"])
 def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder: Path, style: str) -> None:
     """Each saved text stands in the document, in what was replaced, which is kept before, or in a version."""
-    store, path = _store(folder), folder / "plan.md"
+    store, path = store_in(folder), folder / "plan.md"
     path.write_text("the beginning\n")
     replaced: set[str] = set()
     told: list[int] = []
@@ -108,14 +99,13 @@ def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder:
                 editor.stdin.flush()
     assert editor.returncode == 0
     assert conflicts > 0
-    assert _leftovers(folder) == []
+    assert temporaries(folder) == []
 
 
 @contextmanager
 def _editing(path: Path, style: str, told: list[int]) -> Iterator[subprocess.Popen[str]]:
     """An editor in a process of its own, which saves once more each time that it is told to go on."""
-    command = [sys.executable, "-c", _EDITOR, str(path), style]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as editor:
+    with start("-c", _EDITOR, path, style, stdin=subprocess.PIPE, stderr=None) as editor:
         assert editor.stdin is not None
         threading.Thread(target=_listen, args=(editor, told), daemon=True).start()
         editor.stdin.write(f"{_SAVES}\n")
@@ -153,44 +143,32 @@ def _saving(path: Path, **texts: str) -> WritePoint:
 
 
 @pytest.mark.usefixtures("can_exchange")
-def test_text_saved_right_before_the_renaming_stands(tmp_path: Path) -> None:
-    """The write is refused, and nothing is left beside the document."""
+@pytest.mark.parametrize(
+    ("saved", "stands", "kept"),
+    [
+        ({"rename_before": "saved"}, "saved", []),
+        ({"rename_after": "saved"}, "saved", []),  # it replaced ours as it would have a minute later
+        # The second was saved over by the third, by the editor itself.
+        ({"rename_before": "first", "rename_after": "second", "back_before": "third"}, "third", ["first"]),
+    ],
+)
+def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept(
+    tmp_path: Path, saved: dict[str, str], stands: str, kept: list[str]
+) -> None:
+    """The write is refused where it met a text that it did not know; also where the first is being put back."""
     path = tmp_path / "a.md"
     path.write_text("old")
-    store = _store(tmp_path, write_point=_saving(path, rename_before="saved"))
-    with pytest.raises(DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"):
+    store = store_in(tmp_path, write_point=_saving(path, **saved))
+    refused = pytest.raises(
+        DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"
+    )
+    with refused if "rename_before" in saved else nullcontext():
         store.replace(path, "new", expected="old", name="x")
-    assert path.read_text() == "saved"
-    assert store.versions("a") == []
-    assert _leftovers(tmp_path) == []
-
-
-@pytest.mark.usefixtures("can_exchange")
-def test_of_texts_saved_again_and_again_the_newest_stands_and_each_is_kept(tmp_path: Path) -> None:
-    """Whatever instants the saves meet, also while the first of them is being put back."""
-    path = tmp_path / "a.md"
-    path.write_text("old")
-    point = _saving(path, rename_before="first", rename_after="second", back_before="third")
-    store = _store(tmp_path, write_point=point)
-    with pytest.raises(DocumentConflictError):
-        store.replace(path, "new", expected="old", name="x")
-    assert path.read_text() == "third"
-    kept = store.versions("a")
-    # The second was saved over by the third, by the editor itself.
-    assert [store.read_version(version) for version in kept] == ["first"]
-    assert [(version.author, version.reason) for version in kept] == [(Author.PERSON, VersionReason.CONFLICT)]
-    assert _leftovers(tmp_path) == []
-
-
-@pytest.mark.usefixtures("can_exchange")
-def test_text_saved_after_the_renaming_stands_over_ours(tmp_path: Path) -> None:
-    """It replaced ours as it would have a minute later."""
-    path = tmp_path / "a.md"
-    path.write_text("old")
-    store = _store(tmp_path, write_point=_saving(path, rename_after="saved"))
-    store.replace(path, "new", expected="old", name="x")
-    assert path.read_text() == "saved"
-    assert _leftovers(tmp_path) == []
+    assert path.read_text() == stands
+    versions = store.versions("a")
+    assert [store.read_version(version) for version in versions] == kept
+    assert all((each.author, each.reason) == (Author.PERSON, VersionReason.CONFLICT) for each in versions)
+    assert temporaries(tmp_path) == []
 
 
 @pytest.mark.usefixtures("can_exchange")
@@ -198,7 +176,7 @@ def test_document_that_somebody_has_open_for_writing_is_not_replaced(tmp_path: P
     """What an editor has not written yet would go with the file; who only reads is no hindrance."""
     path = tmp_path / "a.md"
     path.write_text("old")
-    store = _store(tmp_path)
+    store = store_in(tmp_path)
     with path.open("r+") as file:
         with pytest.raises(DocumentConflictError):
             store.replace(path, "new", expected="old", name="x")
@@ -208,7 +186,7 @@ def test_document_that_somebody_has_open_for_writing_is_not_replaced(tmp_path: P
         store.replace(path, "new", expected="more", name="x")
         assert reader.read() == "more"
     assert path.read_text() == "new"
-    assert _leftovers(tmp_path) == []
+    assert temporaries(tmp_path) == []
 
 
 @pytest.mark.parametrize("expected", ["old", None])
@@ -226,10 +204,10 @@ def test_document_that_comes_or_goes_in_that_instant_is_a_conflict(tmp_path: Pat
                 path.unlink()
 
     with pytest.raises(DocumentConflictError):
-        _store(tmp_path, write_point=point).replace(path, "new", expected=expected, name="x")
+        store_in(tmp_path, write_point=point).replace(path, "new", expected=expected, name="x")
     assert path.exists() is (expected is None)
     assert not path.exists() or path.read_text() == "made"
-    assert _leftovers(tmp_path) == []
+    assert temporaries(tmp_path) == []
 
 
 def test_without_exchange_links_and_leases_documents_are_replaced_all_the_same(
@@ -240,38 +218,25 @@ def test_without_exchange_links_and_leases_documents_are_replaced_all_the_same(
     monkeypatch.setattr(exchanging, "_lease", lambda descriptor: None)
     monkeypatch.setattr(os, "link", _not_supported)
     path = tmp_path / "a.md"
-    store = _store(tmp_path)
+    store = store_in(tmp_path)
     store.replace(path, "one", expected=None, name="x")
     store.replace(path, "two", expected="one", name="x")
     with pytest.raises(DocumentConflictError):
         store.replace(path, "three", expected="one", name="x")
     assert path.read_text() == "two"
-    assert _leftovers(tmp_path) == []
+    assert temporaries(tmp_path) == []
 
 
 def _not_supported(*_: object) -> None:
     raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
 
-_KILLED = (
-    "import os, sys; from pathlib import Path\n"
-    "from orchestra_mem.adapters.files import FileDocumentStore\n"
-    "folder, point, saved = Path(sys.argv[1]), sys.argv[2], sys.argv[3]\n"
-    "path = folder / 'a.md'\n"
-    "def die(reached):\n"
-    "    if saved and reached == 'x.rename.before':\n"
-    "        path.write_text(saved)\n"
-    "    if reached == point: os.kill(os.getpid(), 9)\n"
-    "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock', write_point=die)\n"
-    "store.replace(path, 'new', expected='old', name='x')\n"
-)
-
-
 def _killed_at(folder: Path, point: str, saved: str) -> Path:
     """A document whose replacing was killed at a point, after somebody had saved a text at the last instant."""
     path = folder / "a.md"
     path.write_text("old")
-    python(_KILLED, folder, point, saved, status=-signal.SIGKILL)
+    replacing = "store.replace(folder / 'a.md', 'new', expected='old', name='x')"
+    python(STORE + replacing, folder, point, saved, status=-signal.SIGKILL)
     return path
 
 
@@ -292,12 +257,12 @@ def test_process_killed_in_that_instant_takes_no_text_along(
     """The next start removes what was left, and puts back what somebody had saved."""
     path = _killed_at(tmp_path, point, saved)
     assert path.read_text() == left
-    assert len(_leftovers(tmp_path)) == 1
-    store = _store(tmp_path)
+    assert len(temporaries(tmp_path)) == 1
+    store = store_in(tmp_path)
     assert store.sweep((tmp_path,)) == 1
     assert path.read_text() == mended
     assert store.versions("a") == []
-    assert _leftovers(tmp_path) == []
+    assert temporaries(tmp_path) == []
 
 
 @pytest.mark.usefixtures("can_exchange")
@@ -305,7 +270,7 @@ def test_what_was_saved_since_stands_and_what_was_saved_over_is_a_version(tmp_pa
     """Nothing that a person saved after the kill is replaced by what they saved before it."""
     path = _killed_at(tmp_path, "x.back.before", "saved by a person")
     path.write_text("saved later")
-    store = _store(tmp_path)
+    store = store_in(tmp_path)
     assert store.sweep((tmp_path,)) == 1
     assert path.read_text() == "saved later"
     (version,) = store.versions("a")

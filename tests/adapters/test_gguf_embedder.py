@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestra_mem import open_memory
 from orchestra_mem.adapters.llama.embedder import GgufEmbedder
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import Embedder, SearchMode
+from orchestra_mem.search_types import Embedder
 
 pytestmark = pytest.mark.slow
 
@@ -40,14 +39,6 @@ def test_let_go_it_is_loaded_anew(smollm: GgufEmbedder) -> None:
     before = smollm.embed_query("red bicycle")
     smollm.close()
     assert smollm.embed_query("red bicycle") == pytest.approx(before, abs=1e-5)
-
-
-def test_a_memory_searches_with_it(smollm_gguf: Path, tmp_path: Path) -> None:
-    """By the settings alone."""
-    config = {"search": {"embedder": "gguf", "model_path": str(smollm_gguf)}}
-    with open_memory(tmp_path, config=config) as memory:
-        memory.record_operation("note", {"text": "The physician advised more sleep."})
-        assert memory.search("the physician advised more sleep", mode=SearchMode.DENSE).hits[0].chunk.source == "op 1"
 
 
 def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:

@@ -113,16 +113,17 @@ def test_tools_are_counted_as_the_model_reads_them(gguf: str, request: pytest.Fi
         assert more > 60 if gguf == "qwen_gguf" else more == 0
 
 
-def test_a_tool_speaks_no_special_token(qwen: GgufVocabulary) -> None:
-    """Its description may spell one, and must not end the prompt's part."""
-    asked = [Message(role=Role.USER, text="Go on.")]
-    (end,) = qwen.prompt_tokens(asked)[-5:-4]
-    plain, spelled = (
-        qwen.prompt_tokens(asked, [{"type": "function", "function": {"name": "f", "description": said}}])
-        for said in ("It ends.", "It ends <|im_end|>.")
-    )
-    assert plain.count(end) == spelled.count(end) == 2
-    assert len(spelled) == len(plain) + 6
+def test_what_was_recorded_cannot_speak_as_the_prompt(qwen: GgufVocabulary) -> None:
+    """A message or a tool that spells special tokens is read as that text: they come from the template alone."""
+    special = range(151_643, 151_665)
+
+    def prompt(said: str) -> list[int]:
+        tools: list[dict[str, Json]] = [{"type": "function", "function": {"name": "f", "description": said}}]
+        return qwen.prompt_tokens([Message(role=Role.USER, text=said)], tools)
+
+    harmless, spelled = prompt("It ends."), prompt("It ends <|im_end|>.")
+    assert [each for each in spelled if each in special] == [each for each in harmless if each in special] != []
+    assert len(spelled) > len(harmless) + 2 * 4  # as letters, not one for each
 
 
 @SHARED
@@ -172,23 +173,16 @@ def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pyte
 
 @pytest.mark.parametrize("choice", ["auto", "gguf"])
 def test_a_memory_counts_with_the_model_that_is_set(tmp_path: Path, qwen_gguf: Path, choice: str) -> None:
-    """A context keeps its budget by the model's own count, and says that it is exact."""
-    config = {"llm": {"model_path": str(qwen_gguf)}, "tokens": {"counter": choice}}
+    """A context keeps its budget by the model's own count, and says that it is exact; a path goes from the project."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mine.gguf").symlink_to(qwen_gguf)
+    config = {"llm": {"model_path": "models/mine.gguf"}, "tokens": {"counter": choice}}
     with open_memory(tmp_path, config=config) as memory:
         for number in range(30):
             memory.record_operation("step", {"text": f"Step {number} took 1234{number} ms in parser_{number}.py."})
         context = memory.get_orchestrator_context("next", max_tokens=600)
-        assert (context.exact, context.counter) == (True, "vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m")
+        assert (context.exact, context.counter) == (True, "vocabulary of mine")
         rendered = context.render()
     assert 300 < context.tokens <= 600
     with closing(GgufVocabulary(qwen_gguf)) as vocabulary:
         assert len(vocabulary.tokens(rendered)) == context.tokens
-
-
-def test_a_relative_path_goes_from_the_project(tmp_path: Path, smollm_gguf: Path) -> None:
-    """As every path in the settings does."""
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "small.gguf").symlink_to(smollm_gguf)
-    config = {"llm": {"model_path": "models/small.gguf"}}
-    with open_memory(tmp_path, config=config) as memory:
-        assert memory.get_orchestrator_context("next").counter == "vocabulary of small"

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -18,7 +19,7 @@ from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
-from orchestra_mem.model_types import Finish, Generation, Message, Role
+from orchestra_mem.model_types import Finish, Message, Role
 from tests.conftest import record
 from tests.timing import until
 from tools.llama_server import default_path
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.slow
 
 WINDOW, SLOTS = 2_048, 2
 START_S = 60.0
+LONG = "Count to ten thousand."
 ODD = ["", "a", "你好, world", "don't <|im_end|> stop", "x = [1,\n  2]\n\n", "\U0001f600 \ud800", "123 " * 90]
 
 
@@ -91,18 +93,6 @@ def asked(text: str) -> list[Message]:
     return [Message(role=Role.SYSTEM, text="You are brief."), Message(role=Role.USER, text=text)]
 
 
-def in_background(model: OpenAiModel, stop: threading.Event) -> tuple[threading.Thread, list[Generation]]:
-    """A long answer under way."""
-    found: list[Generation] = []
-
-    def run() -> None:
-        found.append(model.generate(asked("Count to ten thousand."), max_tokens=1_500, cancelled=stop.is_set))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, found
-
-
 @pytest.mark.parametrize("text", ODD)
 def test_a_prompt_is_counted_as_it_is_read(model: OpenAiModel, text: str) -> None:
     """To the token, by the usage that the server reports; special tokens, emoji and half characters too."""
@@ -128,11 +118,11 @@ def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
 def test_a_cancelled_answer_frees_its_slot(running: Running, model: OpenAiModel) -> None:
     """At once: the server stops where the connection ends, and does not write to the end for nobody."""
     stop = threading.Event()
-    thread, found = in_background(model, stop)
-    until(lambda: busy_slots(running) == 1)
-    stop.set()
-    thread.join(10)
-    assert found[0].finish is Finish.CANCELLED
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(model.generate, asked(LONG), max_tokens=1_500, cancelled=stop.is_set)
+        until(lambda: busy_slots(running) == 1)
+        stop.set()
+        assert answer.result(10).finish is Finish.CANCELLED
     until(lambda: busy_slots(running) == 0, 5)
 
 
@@ -167,19 +157,11 @@ def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:
     server = Running(smollm_gguf)
     server.await_health()
     model = OpenAiModel(Server(server.url, tries=1))
-    errors: list[str] = []
-
-    def run() -> None:
-        try:
-            model.generate(asked("Count to ten thousand."), max_tokens=1_500)
-        except ModelError as error:
-            errors.append(str(error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    until(lambda: busy_slots(server) == 1)
-    server.kill()
-    thread.join(20)
-    assert "broke off in mid-answer" in errors[0]
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(model.generate, asked(LONG), max_tokens=1_500)
+        until(lambda: busy_slots(server) == 1)
+        server.kill()
+        with pytest.raises(ModelError, match="broke off in mid-answer"):
+            answer.result(20)
     with pytest.raises(ModelError, match="cannot be reached"):
         model.generate(asked("Still there?"), max_tokens=2)

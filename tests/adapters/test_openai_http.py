@@ -45,6 +45,7 @@ class Llama:
         self.answer: Callable[[Any], str] = lambda body: "".join(self.pieces)
         self.takes_schema = True
         self.refuse: Callable[[str, Any], int] = lambda path, body: 0
+        self.refusal = "not this"
         self.seen: list[tuple[str, Any, str]] = []
         self.broken_off = threading.Event()
 
@@ -68,31 +69,28 @@ class Llama:
 
     def events(self) -> Iterator[bytes]:
         """An answer as server-sent events."""
-        for number, piece in enumerate(self.pieces):
-            if number == 2 and self.ends == "error":
-                yield b'data: {"error": {"code": 500, "message": "out of slots"}}\n\n'
-                return
-            if self.ends == "reading":
-                break
-            if number == 2 and self.ends in ("early", "silence", "garbage"):
-                break
-            choice = {"index": 0, "delta": {"content": piece}, "finish_reason": None}
-            yield f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+        for piece in self.pieces[: {"well": None, "reading": 0}.get(self.ends, 2)]:
+            yield _event(choices=[{"index": 0, "delta": {"content": piece}, "finish_reason": None}])
         while self.ends == "reading":
             time.sleep(0.02)
             choice = {"index": 0, "delta": {"role": "assistant", "content": None}, "finish_reason": None}
             progress = {"total": 1_791, "cache": 0, "processed": 128, "time_ms": 1_214}
-            yield f"data: {json.dumps({'choices': [choice], 'prompt_progress': progress})}\n\n".encode()
+            yield _event(choices=[choice], prompt_progress=progress)
+        if self.ends == "error":
+            yield _event(error={"code": 500, "message": "out of slots"})
         if self.ends == "garbage":
             yield b"data: <html>\n\n"
         if self.ends != "well":
             return
-        choice = {"index": 0, "delta": {}, "finish_reason": self.finish}
-        usage = {"prompt_tokens": self.reported, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
         timings = {"prompt_n": 4, "prompt_ms": 1.0, "predicted_n": 4, "predicted_ms": 1.0}
-        yield f"data: {json.dumps({'choices': [choice], 'timings': timings})}\n\n".encode()
-        yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+        yield _event(choices=[{"index": 0, "delta": {}, "finish_reason": self.finish}], timings=timings)
+        usage = {"prompt_tokens": self.reported, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
+        yield _event(choices=[], usage=usage)
         yield b"data: [DONE]\n\n"
+
+
+def _event(**data: Any) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()
 
 
 def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
@@ -116,7 +114,7 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
             if self.path == "/v1/chat/completions":
                 return self._complete(body)
             if status := llama.refuse(self.path, body):
-                return self._send(status, {}, b'{"error": "not this"}')
+                return self._send(status, {}, json.dumps({"error": llama.refusal}).encode())
             if self.path in llama.served:
                 return self._send(200, {}, json.dumps(llama.questions(self.path, body)).encode())
             return self._send(404, {}, b'{"error": {"code": 404, "message": "File Not Found"}}')

@@ -5,7 +5,6 @@ Disks that really are read-only are in `tests/test_storage_failures.py`.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -18,7 +17,7 @@ from orchestra_mem.adapters.database import Database, SqlEventLog
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.types import OperationFilter
-from tests.memories import problems_of
+from tests.memories import closed_to_writing, problems_of
 
 
 @pytest.fixture
@@ -33,14 +32,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def closed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, said by the system to be closed to writing: tests may run as a user whom rights do not bind."""
-    access = os.access
-
-    def denied(path: Path, mode: int, **options: bool) -> bool:
-        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == project / ".obra")
-
-    monkeypatch.setattr(os, "access", denied)
-    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    """The same, closed to writing."""
+    closed_to_writing(project / ".obra", monkeypatch)
     return project
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.terms import content_words, index_text
-from orchestra_mem.errors import EmbedderError, StorageError
+from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EVERYTHING, Chunk, Ids, Outlines, Tier, Tokens
 
 EMBEDDER = WordLlamaEmbedder()
@@ -67,15 +65,3 @@ def test_upkeep_makes_up_for_what_could_not_be_cut(tmp_path: Path, words: WordLl
         with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as other:
             other.maintain()
             _assert_cut(index.outlines(ids, EVERYTHING))
-
-
-def test_damaged_words_are_told_and_the_index_begun_anew(tmp_path: Path) -> None:
-    """As any other damage."""
-    with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as index:
-        ids = _add(index)
-        with closing(sqlite3.connect(tmp_path / "search.db", isolation_level=None)) as connection:
-            connection.execute("UPDATE chunk SET tokens = x'00' WHERE words > 1")
-        with pytest.raises(StorageError, match="the words of chunks of the search index cannot be read"):
-            index.outlines(ids, EVERYTHING)
-        assert index.count() == 0
-        _assert_cut(index.outlines(np.sort(_add(index)), EVERYTHING))

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
@@ -32,6 +32,7 @@ def _state(database: SqlDatabase) -> StateManager:
 WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), WORDS)
 @example([("Straße", "ab")], "STRASSE")
 @example([('say "hey"', "")], '"hey"')

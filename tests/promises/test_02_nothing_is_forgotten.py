@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
-from tests.memories import live
+from tests.memories import everywhere
 from tests.promises.conftest import Open, operation, work
 
 
 def test_every_summary_expands_to_its_operations_word_for_word(memory: OrchestratorContextManager) -> None:
-    """Of each level: as many as it counts, without a gap, with the data that was recorded."""
+    """Of each level: as many as it counts, without a gap, with the data that was recorded.
+
+    What none covers stands in working memory or in the session's document.
+    """
     work(memory, 150)
     memory.refresh()
     summaries = memory.losses()
@@ -20,19 +23,7 @@ def test_every_summary_expands_to_its_operations_word_for_word(memory: Orchestra
         assert [op.id for op in covered] == list(range(summary.first_operation, summary.last_operation + 1))
         assert len(covered) == summary.operation_count
         assert [(op.type, op.data) for op in covered] == [operation(op.id) for op in covered]
-
-
-def test_what_is_no_longer_shown_is_summarised(memory: OrchestratorContextManager) -> None:
-    """Each operation stands in working memory, in the session's document, or under a summary of it."""
-    work(memory, 150)
-    memory.refresh()
-    path = live(memory)
-    shown = {op.id for op in memory.working_memory.get_all_operations()}
-    document = path.read_text(encoding="utf-8")
-    shown |= {number for number in range(1, 151) if f"(op {number})" in document}
-    for summary in memory.losses():
-        shown |= set(range(summary.first_operation, summary.last_operation + 1))
-    assert shown == set(range(1, 151))
+    assert everywhere(memory) == list(range(1, 151))
 
 
 def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -> None:

@@ -9,17 +9,12 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.work_types import WorkKind
+from tests.memories import edit
 from tests.promises.conftest import Open, documents, work
 
 
 def _save(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _replace(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text, f"{path.name} has no {old!r}:\n{text}"
-    _save(path, text.replace(old, new, 1))
 
 
 @pytest.fixture
@@ -58,7 +53,7 @@ def test_lines_of_a_person_stand_through_all_that_follows(
 def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorContextManager, project: Path) -> None:
     """The next context has the person's words; what was deleted does not come back with a refresh."""
     log = documents(project)[2]
-    _replace(log, "keep batch 3 of the mail queue in table t3", "keep batch 3 of the mail queue in REDIS")
+    edit(log, ("keep batch 3 of the mail queue in table t3", "keep batch 3 of the mail queue in REDIS"))
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
     _save(log, "".join(line for line in lines if "table t14." not in line))
     work(memory, 60, 100)
@@ -119,9 +114,9 @@ def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_sinc
     """It bears a stamp, is away while the machine records a decision, and is saved again: the decision stands."""
     log = documents(project)[2]
     for table in ("t3.", "t14.", "t25."):
-        _replace(log, f"in table {table}", f"in the old table {table}")
+        edit(log, (f"in table {table}", f"in the old table {table}"))
     entries = "".join(f"### Use lamp {number} in the hall\n\nIt is warm.\n\n" for number in range(6))
-    _replace(log, "## Decisions\n\n", f"## Decisions\n\n{entries}")
+    edit(log, ("## Decisions\n\n", f"## Decisions\n\n{entries}"))
     stamped = re.sub("^updated: .*$", "updated: 2025-03-01T09:30", log.read_text(encoding="utf-8"), flags=re.M)
     _save(log, stamped)
     memory.get_orchestrator_context("next prompt")
@@ -144,7 +139,7 @@ def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
     """The machine writes the document anew meanwhile, without what people had written; then the editor saves."""
     log = documents(project)[2]
     entry = "### Use the old lamp\n\nBecause it is warm.\n\n"
-    _replace(log, "## Decisions\n\n", f"## Decisions\n\n{entry}")
+    edit(log, ("## Decisions\n\n", f"## Decisions\n\n{entry}"))
     memory.refresh()
     saved = log.read_text(encoding="utf-8")
     log.unlink()
@@ -161,7 +156,7 @@ def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContex
     """The editor saves the machine's own text again, byte for byte, after the rewording was heard."""
     log = documents(project)[2]
     opened = log.read_text(encoding="utf-8")
-    _replace(log, "the mail queue in table t3", "the mail queue in REDIS")
+    edit(log, ("the mail queue in table t3", "the mail queue in REDIS"))
     memory.refresh()
     _save(log, opened)
     work(memory, 5, 500)
@@ -181,7 +176,7 @@ def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
     So too where the editor was opened before the machine had last written.
     """
     log = documents(project)[2]
-    _replace(log, "the mail queue in table t3", "the mail queue in REDIS")
+    edit(log, ("the mail queue in table t3", "the mail queue in REDIS"))
     memory.refresh()
     first = f"{log.read_text(encoding='utf-8')}\n## Mine\n\nA note.\n"
     _save(log, first)
@@ -206,7 +201,7 @@ def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
 def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
     """A ticked line is done, a new one is a new item, and the document keeps both."""
     plan = documents(project)[1]
-    _replace(plan, "- [ ] #2 Login form", "- [x] #2 Login form\n  - [ ] Forgotten password")
+    edit(plan, ("- [ ] #2 Login form", "- [x] #2 Login form\n  - [ ] Forgotten password"))
     memory.get_orchestrator_context("next prompt")
     assert memory.state.item(2).status == "done"
     assert "Forgotten password" in [item.title for item in memory.state.items()]

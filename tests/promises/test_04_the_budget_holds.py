@@ -33,7 +33,7 @@ def test_no_context_exceeds_its_budget(
 def test_the_window_is_never_exceeded_in_a_long_session(memory: OrchestratorContextManager) -> None:
     """Without a budget of its own a context stays in the window, through refreshes, and the tracker agrees."""
     window = memory.context_tracker.max_tokens
-    for first in range(1, 300, 10):
+    for first in range(1, 150, 10):
         work(memory, 10, first)
         context = memory.get_orchestrator_context("next prompt")
         assert context.tokens <= context.budget_tokens <= window

@@ -11,36 +11,32 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.testing import EndlessModel, FailingModel, FaithfulModel, HangingModel, ScriptedModel
+from orchestra_mem.testing import FaithfulModel, ScriptedModel
 from tests.promises.conftest import SMALL, slow_clock, work
 from tests.timing import until
 
 LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."
+# More of the first kind are in `tests/test_bad_models.py` and `tests/test_fact_reader.py`.
 MODELS: dict[str, Callable[[], ScriptedModel]] = {
-    "says nothing": lambda: ScriptedModel(""),
     "invents": lambda: ScriptedModel(
         json.dumps({"lines": [LIE], "summary": LIE, "facts": [{"kind": "decision", "quote": LIE}]})
     ),
-    "answers in prose": lambda: ScriptedModel(LIE),
-    "never ends": EndlessModel,
-    "fails": lambda: FailingModel(RuntimeError("boom")),
-    "hangs": HangingModel,
     "is good": FaithfulModel,
 }
 
 
 def _with_model(folder: Path, model: ScriptedModel | None) -> OrchestratorContextManager:
     folder.mkdir()
-    return open_memory(folder, config={**SMALL, "llm": {"timeout_s": 1}}, clock=slow_clock(), model=model)
+    return open_memory(folder, config=SMALL, clock=slow_clock(), model=model)
 
 
 def _until_all_is_read(model: ScriptedModel) -> None:
-    """Wait until the model, which reads behind, is asked no more; one that gives no answer is given up meanwhile."""
+    """Wait until the model, which reads behind, is asked no more."""
     until(lambda: model.prompts)
     asked = 0
     while asked < len(model.prompts):
         asked = len(model.prompts)
-        time.sleep(1.2 if isinstance(model, EndlessModel | HangingModel) else 0.2)
+        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("name", MODELS)

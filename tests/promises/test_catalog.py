@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,13 @@ def opened(tmp_path: Path, clock: Clock) -> Open:
     return with_catalog
 
 
+@pytest.fixture
+def memory(opened: Open) -> Iterator[OrchestratorContextManager]:
+    """One with the settings that there are by default."""
+    with opened() as made:
+        yield made
+
+
 def _ids(memory: OrchestratorContextManager, message: str, agent: str = "ada", **more: Any) -> list[str]:
     return [each.item.summary for each in memory.relevant(message, agent=agent, **more).items]
 
@@ -56,24 +63,23 @@ def _live(memory: OrchestratorContextManager, agent: str = "ada") -> list[str]:
 # Two lines around an agent
 
 
-def test_what_an_agent_answered_is_given_with_its_next_message(opened: Open) -> None:
+def test_what_an_agent_answered_is_given_with_its_next_message(memory: OrchestratorContextManager) -> None:
     """Decision, insight, error and plan come back fenced as data, within the budget, and name what was put in."""
     said = (
         "We decided to use Redux for state management. I discovered that the old store leaks memory on reload. "
         "The build fails with ENOSPC on runner 3. Next step: migrate the settings page."
     )
-    with opened() as memory:
-        memory.learn("Which store do we take?", said, agent="ada")
-        message = memory.inject("How is state management done?", agent="ada")
-        kinds = {each.item.type.value for each in message.injection.items}
-        assert kinds == {"decision", "insight", "error", "plan"}
-        assert message.endswith("\nHow is state management done?")
-        assert message.startswith("```recalled catalog\n- M")
-        assert message.context_loaded
-        assert len(message.item_ids) == 4
-        assert message.injection.items[0].item.content == "We decided to use Redux for state management."
-        assert message.tokens <= 2_000
-        assert memory.inject("How?", agent="ada", use_memory=False) == "How?"
+    memory.learn("Which store do we take?", said, agent="ada")
+    message = memory.inject("How is state management done?", agent="ada")
+    kinds = {each.item.type.value for each in message.injection.items}
+    assert kinds == {"decision", "insight", "error", "plan"}
+    assert message.endswith("\nHow is state management done?")
+    assert message.startswith("```recalled catalog\n- M")
+    assert message.context_loaded
+    assert len(message.item_ids) == 4
+    assert message.injection.items[0].item.content == "We decided to use Redux for state management."
+    assert message.tokens <= 2_000
+    assert memory.inject("How?", agent="ada", use_memory=False) == "How?"
 
 
 def test_learning_survives_a_kill(tmp_path: Path) -> None:
@@ -89,50 +95,38 @@ def test_learning_survives_a_kill(tmp_path: Path) -> None:
         assert _live(memory) == ["We decided to keep the juniper archive in the cellar."]
 
 
-def test_what_was_given_is_not_learnt_again(opened: Open) -> None:
+def test_what_was_given_is_not_learnt_again(memory: OrchestratorContextManager) -> None:
     """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing.
 
-    A person who says the same has said it again.
+    A person who says the same has said it again; what another agent finds out in the same words is new to it.
     """
-    with opened() as memory:
-        memory.catalog.store({"content": "We decided to keep the juniper archive in the cellar.", "agent": "ada"})
-        message = memory.inject("Where is the archive?", agent="ada")
-        memory.learn(message, "We decided to keep the juniper archive in the cellar.", agent="ada")
-        (item,) = memory.catalog.items(LIVE)
-        assert item.said == 1
-        memory.learn("We decided to keep the juniper archive in the cellar.", "Yes.", agent="ada")
-        (item,) = memory.catalog.items(LIVE)
-        assert item.said == 2
-
-
-def test_what_one_agent_was_given_another_still_learns_by_itself(opened: Open) -> None:
-    """An item of ada's is private: what bob finds out in the same words is new to him."""
     said = "We decided to keep the juniper archive in the cellar."
-    with opened() as memory:
-        memory.catalog.store({"content": said, "agent": "ada"})
-        memory.inject("Where is the archive?", agent="ada")
-        memory.learn("Where is the archive?", said, agent="bob")
-        assert _live(memory, "bob") == [said]
+    memory.catalog.store({"content": said, "agent": "ada"})
+    message = memory.inject("Where is the archive?", agent="ada")
+    for asked, answer, times in ((message, said, 1), (said, "Yes.", 2)):
+        memory.learn(asked, answer, agent="ada")
+        assert [item.said for item in memory.catalog.items(LIVE)] == [times]
+    memory.learn("Where is the archive?", said, agent="bob")
+    assert _live(memory, "bob") == [said]
 
 
-def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(opened: Open) -> None:
+def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memory: OrchestratorContextManager) -> None:
     """A name that no agent of an operation can have is refused, before anything is kept."""
     name = "a" * 200
-    with opened() as memory:
-        memory.record_operation("note", {"text": "x"}, agent=name)
-        memory.learn("", "We decided to keep the lamp in the cellar.", agent=name)
-        (item,) = memory.catalog.items(LIVE)
-        assert memory.catalog.update(item.id, {"priority": 9}).ci_source == name
-        assert memory.catalog.bring_in(memory.catalog.export(name)) == 1
-        for bad in ("a" * 201, "a\nb", "rev\u200b"):
-            for call in (
-                lambda bad=bad: memory.learn("", "We decided to keep the map in the cellar.", agent=bad),
-                lambda bad=bad: memory.catalog.store({"content": "x"}, agent=bad),
-                lambda bad=bad: memory.catalog.store({"content": "x", "agent": bad}),
-            ):
-                with pytest.raises(InvalidItemError, match="200"):
-                    call()
-        assert len(memory.catalog.items(LIVE)) == 1
+    memory.record_operation("note", {"text": "x"}, agent=name)
+    memory.learn("", "We decided to keep the lamp in the cellar.", agent=name)
+    (item,) = memory.catalog.items(LIVE)
+    assert memory.catalog.update(item.id, {"priority": 9}).ci_source == name
+    assert memory.catalog.bring_in(memory.catalog.export(name)) == 1
+    for bad in ("a" * 201, "a\nb", "rev\u200b"):
+        for call in (
+            lambda bad=bad: memory.learn("", "We decided to keep the map in the cellar.", agent=bad),
+            lambda bad=bad: memory.catalog.store({"content": "x"}, agent=bad),
+            lambda bad=bad: memory.catalog.store({"content": "x", "agent": bad}),
+        ):
+            with pytest.raises(InvalidItemError, match="200"):
+                call()
+    assert len(memory.catalog.items(LIVE)) == 1
 
 
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
@@ -150,80 +144,77 @@ def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Op
 @pytest.mark.parametrize(
     "again", ["for the cache we use Redis", "We use a Redis for the cache!", "We used Redis for the cache."]
 )
-def test_a_second_saying_strengthens_and_does_not_add(opened: Open, clock: Clock, again: str) -> None:
+def test_a_second_saying_strengthens_and_does_not_add(
+    memory: OrchestratorContextManager, clock: Clock, again: str
+) -> None:
     """The item is newer, lasts longer, counts its sayings and weighs a little more."""
-    with opened() as memory:
-        first = memory.catalog.store({"content": "We use Redis for the cache.", "type": "decision", "agent": "ada"})
-        clock.now += DAY
-        second = memory.catalog.store({"content": again, "type": "decision", "agent": "ada"})
-        assert (second.id, second.said, second.priority) == (first.id, 2, first.priority + 1)
-        assert second.expires == clock.now + 7 * DAY
-        assert len(_live(memory)) == 1
+    first = memory.catalog.store({"content": "We use Redis for the cache.", "type": "decision", "agent": "ada"})
+    clock.now += DAY
+    second = memory.catalog.store({"content": again, "type": "decision", "agent": "ada"})
+    assert (second.id, second.said, second.priority) == (first.id, 2, first.priority + 1)
+    assert second.expires == clock.now + 7 * DAY
+    assert len(_live(memory)) == 1
 
 
 @pytest.mark.parametrize("other", ["We do not use Redis for the cache.", "We use Redis for the mail queue."])
-def test_what_says_something_else_is_an_item_of_its_own(opened: Open, other: str) -> None:
+def test_what_says_something_else_is_an_item_of_its_own(memory: OrchestratorContextManager, other: str) -> None:
     """A word more may turn it round."""
-    with opened() as memory:
-        memory.catalog.store({"content": "We use Redis for the cache.", "agent": "ada"})
-        memory.catalog.store({"content": other, "agent": "ada"})
-        assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
+    memory.catalog.store({"content": "We use Redis for the cache.", "agent": "ada"})
+    memory.catalog.store({"content": other, "agent": "ada"})
+    assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
 
 
-def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(opened: Open) -> None:
+def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: OrchestratorContextManager) -> None:
     """The earlier one is hidden, and names the later; of another agent's it says nothing."""
-    with opened() as memory:
-        old = memory.catalog.store(
-            {"content": "We decided to use Redux for state management.", "type": "decision", "agent": "ada"},
-            author=Author.MACHINE,
-        )
-        memory.catalog.store(
-            {"content": "We use Redux for state management in the shop.", "type": "decision", "agent": "bob"},
-            author=Author.MACHINE,
-        )
-        memory.learn("", "We no longer use Redux for state management; we decided to use Zustand.", agent="ada")
-        (new,) = memory.catalog.items(ItemFilter(agents=["ada"]))
-        gone = memory.catalog.get(old.id)
-        assert (gone.status, gone.superseded_by) == (ItemStatus.SUPERSEDED, new.id)
-        assert "Redux" not in "".join(_ids(memory, "state management")[1:])
-        assert len(_live(memory, "bob")) == 1
+    old = memory.catalog.store(
+        {"content": "We decided to use Redux for state management.", "type": "decision", "agent": "ada"},
+        author=Author.MACHINE,
+    )
+    memory.catalog.store(
+        {"content": "We use Redux for state management in the shop.", "type": "decision", "agent": "bob"},
+        author=Author.MACHINE,
+    )
+    memory.learn("", "We no longer use Redux for state management; we decided to use Zustand.", agent="ada")
+    (new,) = memory.catalog.items(ItemFilter(agents=["ada"]))
+    gone = memory.catalog.get(old.id)
+    assert (gone.status, gone.superseded_by) == (ItemStatus.SUPERSEDED, new.id)
+    assert "Redux" not in "".join(_ids(memory, "state management")[1:])
+    assert len(_live(memory, "bob")) == 1
 
 
 # Relevance and packing
 
 
-def test_all_tags_matching_outranks_newer_with_none(opened: Open, clock: Clock) -> None:
+def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextManager, clock: Clock) -> None:
     """And each item tells the four parts of its score, as the source design has them."""
-    with opened() as memory:
-        memory.catalog.store({"content": "Redux store", "tags": ["redux", "store"], "agent": "ada", "priority": 5})
-        clock.now += 3 * DAY
-        memory.catalog.store({"content": "Lamps are warm", "tags": ["lamps"], "agent": "ada", "priority": 5})
-        first, second = memory.relevant("which redux store?", agent="ada").items
-        assert (first.item.content, second.item.content) == ("Redux store", "Lamps are warm")
-        parts = first.relevance
-        assert (parts.tags, parts.affinity, parts.priority) == (0.4, 0.2, 0.05)
-        assert parts.recency == pytest.approx(0.3 * 2.718281828 ** (-72 / 168), abs=1e-6)
-        assert parts.score == pytest.approx(parts.recency + 0.65)
+    memory.catalog.store({"content": "Redux store", "tags": ["redux", "store"], "agent": "ada", "priority": 5})
+    clock.now += 3 * DAY
+    memory.catalog.store({"content": "Lamps are warm", "tags": ["lamps"], "agent": "ada", "priority": 5})
+    first, second = memory.relevant("which redux store?", agent="ada").items
+    assert (first.item.content, second.item.content) == ("Redux store", "Lamps are warm")
+    parts = first.relevance
+    assert (parts.tags, parts.affinity, parts.priority) == (0.4, 0.2, 0.05)
+    assert parts.recency == pytest.approx(0.3 * 2.718281828 ** (-72 / 168), abs=1e-6)
+    assert parts.score == pytest.approx(parts.recency + 0.65)
 
 
-def test_what_does_not_fit_is_given_as_its_summary_then_the_next(opened: Open) -> None:
+def test_what_does_not_fit_is_given_as_its_summary_then_the_next(memory: OrchestratorContextManager) -> None:
     """With where the whole can be had; a smaller one behind it is given whole."""
-    with opened() as memory:
-        long = "The parser reads tables. " + "It keeps every row of every table in order. " * 60
-        item = memory.catalog.store({"content": long, "tags": ["parser"], "agent": "ada"})
-        memory.catalog.store({"content": "Lamps are warm.", "tags": ["lamps"], "agent": "ada"})
-        injection = memory.relevant("the parser", agent="ada", max_tokens=110)
-        assert [(each.whole, each.item.number) for each in injection.items] == [(False, 1), (True, 2)]
-        assert f"expand M{item.number}" in injection.text
-        assert injection.tokens <= 110
-        assert memory.expand(f"M{item.number}").memory_item == item
+    long = "The parser reads tables. " + "It keeps every row of every table in order. " * 60
+    item = memory.catalog.store({"content": long, "tags": ["parser"], "agent": "ada"})
+    memory.catalog.store({"content": "Lamps are warm.", "tags": ["lamps"], "agent": "ada"})
+    injection = memory.relevant("the parser", agent="ada", max_tokens=110)
+    assert [(each.whole, each.item.number) for each in injection.items] == [(False, 1), (True, 2)]
+    assert f"expand M{item.number}" in injection.text
+    assert injection.tokens <= 110
+    assert memory.expand(f"M{item.number}").memory_item == item
 
 
 _words = st.text(st.sampled_from("abcde ä我,.\n`<>#"), min_size=1, max_size=300).filter(str.strip)
 _contents = st.lists(st.tuples(_words, st.integers(0, 10), st.sampled_from(["ada", "bob", "global"])), max_size=12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(_contents, st.integers(0, 400), _words)
 def test_the_budget_holds_whatever_the_items_and_the_message(
     tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, int, str]], budget: int, message: str
@@ -242,30 +233,28 @@ def test_the_budget_holds_whatever_the_items_and_the_message(
 # Time
 
 
-def test_what_has_expired_is_given_to_nobody(opened: Open, clock: Clock) -> None:
+def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager, clock: Clock) -> None:
     """From its last moment on, before any clean-up; from priority 8 on it stays for good."""
-    with opened() as memory:
-        memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
-        kept = memory.catalog.store({"content": "Never deploy on Fridays.", "agent": "ada", "priority": 8})
-        assert kept.expires is None
-        clock.now += 7 * DAY
-        assert _ids(memory, "tea") == ["Never deploy on Fridays."]
-        assert memory.catalog.expire_old() == 1
-        assert _live(memory) == ["Never deploy on Fridays."]
-        (gone,) = memory.catalog.items(ItemFilter(statuses=[ItemStatus.EXPIRED]))
-        assert gone.content == "Tea is at four."
+    memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+    kept = memory.catalog.store({"content": "Never deploy on Fridays.", "agent": "ada", "priority": 8})
+    assert kept.expires is None
+    clock.now += 7 * DAY
+    assert _ids(memory, "tea") == ["Never deploy on Fridays."]
+    assert memory.catalog.expire_old() == 1
+    assert _live(memory) == ["Never deploy on Fridays."]
+    (gone,) = memory.catalog.items(ItemFilter(statuses=[ItemStatus.EXPIRED]))
+    assert gone.content == "Tea is at four."
 
 
-def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(opened: Open, clock: Clock) -> None:
+def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(memory: OrchestratorContextManager, clock: Clock) -> None:
     """One that ran while the clock was a year ahead says nothing of the days until then."""
-    with opened() as memory:
-        clock.now += 365 * DAY
-        memory.catalog.clean_up()
-        due = [memory.catalog.cleanup_due]
-        clock.now -= 365 * DAY
-        due.append(memory.catalog.cleanup_due)
-        memory.catalog.clean_up()
-        assert [*due, memory.catalog.cleanup_due] == [False, True, False]
+    clock.now += 365 * DAY
+    memory.catalog.clean_up()
+    due = [memory.catalog.cleanup_due]
+    clock.now -= 365 * DAY
+    due.append(memory.catalog.cleanup_due)
+    memory.catalog.clean_up()
+    assert [*due, memory.catalog.cleanup_due] == [False, True, False]
 
 
 def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:
@@ -279,56 +268,54 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
         assert [item.content for item in hidden] == ["three", "two"]
 
 
-def test_a_purge_removes_for_good_what_is_hidden(opened: Open, tmp_path: Path) -> None:
+def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """Not a word of it stays in the catalog, the audit trail or the search index; what is live stays."""
-    with opened() as memory:
-        item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
-        memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
-        memory.refresh()
-        assert memory.search("zanzibar").hits
-        memory.catalog.delete(item.id)
-        memory.refresh()
-        assert memory.catalog.purge(ItemFilter(statuses=[*ItemStatus])) == 1
-        assert not any("zanzibar" in hit.chunk.text for hit in memory.search("zanzibar").hits)
-        with pytest.raises(NotFoundError):
-            memory.catalog.get(item.id)
-        assert _live(memory) == ["Lamps are warm."]
-        memory.refresh()
-        files = [path for path in (tmp_path / ".obra" / "memory").rglob("*.md") if b"zanzibar" in path.read_bytes()]
-        assert files == []
-        assert "zanzibar" not in repr(memory.audit())
+    item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
+    memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
+    memory.refresh()
+    assert memory.search("zanzibar").hits
+    memory.catalog.delete(item.id)
+    memory.refresh()
+    assert memory.catalog.purge(ItemFilter(statuses=[*ItemStatus])) == 1
+    assert not any("zanzibar" in hit.chunk.text for hit in memory.search("zanzibar").hits)
+    with pytest.raises(NotFoundError):
+        memory.catalog.get(item.id)
+    assert _live(memory) == ["Lamps are warm."]
+    memory.refresh()
+    files = [path for path in (tmp_path / ".obra" / "memory").rglob("*.md") if b"zanzibar" in path.read_bytes()]
+    assert files == []
+    assert "zanzibar" not in repr(memory.audit())
 
 
 # Who sees and changes what
 
 
-def test_an_agent_sees_and_changes_its_own_alone(opened: Open) -> None:
+def test_an_agent_sees_and_changes_its_own_alone(memory: OrchestratorContextManager) -> None:
     """All agents' items are read and not written; a refusal names the permission that is missing, and is audited."""
-    with opened() as memory:
-        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.", type="decision")
-        shared = memory.catalog.store({"content": "The juniper office opens at nine."})
-        assert (mine.ci_source, shared.ci_source) == ("ada", "global")
-        bob = memory.as_agent("bob")
-        assert "key" not in bob.inject("the juniper box")
-        assert "office" in bob.inject("the juniper office")
-        assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
-        for agents, given in (([], True), (["ada"], True), (["bob"], False), (["ada", "bob"], False)):
-            assert ("key" in memory.retriever.retrieve_context("juniper", agents=agents).text) is given
-            assert (mine.id in str(memory.retriever.get_recommendations("juniper", agents=agents))) is given
-        told = []
-        for reference in (mine.id, f"M{mine.number}", "M99"):
-            with pytest.raises(NotFoundError) as caught:
-                bob.expand(reference)
-            told.append(str(caught.value).replace(reference, ""))
-        assert len(set(told)) == 1, "whether an item is there must not be told"
-        with pytest.raises(AccessDeniedError, match=r"write: \[global\]"):
-            memory.catalog.delete(shared.id, agent="bob")
-        with pytest.raises(AccessDeniedError):
-            bob.remember("x", agent="ada")
-        with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
-            memory.catalog.items(ItemFilter(agents=["ada"]), agent="bob")
-        refused = memory.audit(AuditFilter(agent="bob", outcome=None))
-        assert [entry.call for entry in refused if entry.outcome == "refused"] == ["list", "store", "delete"]
+    mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.", type="decision")
+    shared = memory.catalog.store({"content": "The juniper office opens at nine."})
+    assert (mine.ci_source, shared.ci_source) == ("ada", "global")
+    bob = memory.as_agent("bob")
+    assert "key" not in bob.inject("the juniper box")
+    assert "office" in bob.inject("the juniper office")
+    assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
+    for agents, is_given in (([], True), (["ada"], True), (["bob"], False), (["ada", "bob"], False)):
+        assert ("key" in memory.retriever.retrieve_context("juniper", agents=agents).text) is is_given
+        assert (mine.id in str(memory.retriever.get_recommendations("juniper", agents=agents))) is is_given
+    told = []
+    for reference in (mine.id, f"M{mine.number}", "M99"):
+        with pytest.raises(NotFoundError) as caught:
+            bob.expand(reference)
+        told.append(str(caught.value).replace(reference, ""))
+    assert len(set(told)) == 1, "whether an item is there must not be told"
+    with pytest.raises(AccessDeniedError, match=r"write: \[global\]"):
+        memory.catalog.delete(shared.id, agent="bob")
+    with pytest.raises(AccessDeniedError):
+        bob.remember("x", agent="ada")
+    with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
+        memory.catalog.items(ItemFilter(agents=["ada"]), agent="bob")
+    refused = memory.audit(AuditFilter(agent="bob", outcome=None))
+    assert [entry.call for entry in refused if entry.outcome == "refused"] == ["list", "store", "delete"]
 
 
 def test_grants_open_what_they_name(opened: Open) -> None:
@@ -387,34 +374,32 @@ def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> No
         assert [entry.call for entry in refused] == ["operations", "search"]
 
 
-def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(opened: Open) -> None:
+def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: OrchestratorContextManager) -> None:
     """All agents see operations: one that tells the message with what was put before it tells the message alone."""
-    with opened() as memory:
-        ada = memory.as_agent("ada")
-        ada.remember("Ada keeps the key in the juniper box.")
-        message = ada.inject("Where is the key?")
-        done = ada.record_operation("message", {"role": "user", "text": message})
-        assert "juniper" in message
-        assert done.data == {"role": "user", "text": "\nWhere is the key?"}
+    ada = memory.as_agent("ada")
+    ada.remember("Ada keeps the key in the juniper box.")
+    message = ada.inject("Where is the key?")
+    done = ada.record_operation("message", {"role": "user", "text": message})
+    assert "juniper" in message
+    assert done.data == {"role": "user", "text": "\nWhere is the key?"}
 
 
-def test_an_agents_view_has_no_way_to_act_as_another(opened: Open) -> None:
+def test_an_agents_view_has_no_way_to_act_as_another(memory: OrchestratorContextManager) -> None:
     """It has what an agent may do and no more; no agent has the name of all, and none is named on the way."""
-    with opened() as memory:
-        view = memory.as_agent(" eve ")
-        assert view.agent == "eve"
-        for name in ("flush_session", "audit", "as_agent", "response_cache", "blame", "conflicts"):
-            assert not hasattr(view, name)
-        for name in ("commit", "get_relevant", "purged", "access", "_store"):
-            with pytest.raises(AttributeError, match=f"no '{name}': that is for who owns the memory"):
-                getattr(view.catalog, name)
-        with pytest.raises(TypeError, match="agent"):
-            view.catalog.items(LIVE, agent="")
-        with pytest.raises(AccessDeniedError, match="only who owns the memory"):
-            view.catalog.purge(LIVE)
-        for name in ("", " ", "global", "*"):
-            with pytest.raises(ValueError, match="a name of its own"):
-                memory.as_agent(name)
+    view = memory.as_agent(" eve ")
+    assert view.agent == "eve"
+    for name in ("flush_session", "audit", "as_agent", "response_cache", "blame", "conflicts"):
+        assert not hasattr(view, name)
+    for name in ("commit", "get_relevant", "purged", "access", "_store"):
+        with pytest.raises(AttributeError, match=f"no '{name}': that is for who owns the memory"):
+            getattr(view.catalog, name)
+    with pytest.raises(TypeError, match="agent"):
+        view.catalog.items(LIVE, agent="")
+    with pytest.raises(AccessDeniedError, match="only who owns the memory"):
+        view.catalog.purge(LIVE)
+    for name in ("", " ", "global", "*"):
+        with pytest.raises(ValueError, match="a name of its own"):
+            memory.as_agent(name)
 
 
 @pytest.mark.parametrize("isolation", ["catalog", "strict"])
@@ -440,21 +425,6 @@ def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str)
             catalog.update(item.id, {name: "ada"})
         assert memory.catalog.items(ItemFilter(agents=["ada"])) == []
         assert catalog.update(item.id, {name: "eve", "priority": 2}).priority == 2
-
-
-@settings(max_examples=15)
-@given(st.integers(0), st.integers(1, 25))
-def test_no_order_of_calls_gives_or_changes_what_is_anothers(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int
-) -> None:
-    """Nothing that comes back or is raised has a word of others' items, and these are as before."""
-    folder, rng = tmp_path_factory.mktemp("memory"), random.Random(seed)  # what is drawn depends on what was answered
-    with open_memory(folder) as memory:
-        others = fill(memory, items=4, operations=0)
-        calls = [AgentCalls(memory, folder, agent, rng) for agent in ("eve", "mallory")]
-        heard = [each.tell(rng.choice(each.methods)) for each in rng.choices(calls, k=count)]
-        assert not any(MARK.casefold() in told.casefold() for told in heard)
-        assert others_items(memory) == others
 
 
 @pytest.mark.parametrize("isolation", ["catalog", "strict"])
@@ -495,61 +465,58 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         assert memory.catalog.clean_up().audit_entries == 5
 
 
-def test_words_are_found_in_upper_and_lower_case_of_any_script(opened: Open) -> None:
+def test_words_are_found_in_upper_and_lower_case_of_any_script(memory: OrchestratorContextManager) -> None:
     """Beyond ASCII too, and a sharp s as the two that it is written with in capitals."""
-    with opened() as memory:
-        item = memory.catalog.store({"content": "Der Ärger über die Straße nach Łódź; и ещё Москва."})
-        for query in ("ÜBER", "über ÄRGER", "STRASSE", "łÓDŹ", "МОСКВА", "Ещё"):
-            assert memory.catalog.search(query) == [item], query
-        assert memory.catalog.search("UBER") == []
+    item = memory.catalog.store({"content": "Der Ärger über die Straße nach Łódź; и ещё Москва."})
+    for query in ("ÜBER", "über ÄRGER", "STRASSE", "łÓDŹ", "МОСКВА", "Ещё"):
+        assert memory.catalog.search(query) == [item], query
+    assert memory.catalog.search("UBER") == []
 
 
-def test_the_report_of_injections_tells_share_and_disuse(opened: Open) -> None:
+def test_the_report_of_injections_tells_share_and_disuse(memory: OrchestratorContextManager) -> None:
     """A long item takes the larger part; what was looked at, changed or said again counts as used."""
-    with opened() as memory:
-        tea = memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
-        rule = memory.catalog.store({"content": "Tea " + "needs fresh water and time. " * 10, "agent": "ada"})
-        memory.inject("tea", agent="ada", max_tokens=0)  # nothing is given; the message counts
-        tokens = 0
-        for number in range(4):
-            tokens += memory.inject("tea", agent="ada").tokens
-            if number == 1:
-                memory.catalog.get(tea.id, agent="ada")
-        memory.catalog.get(rule.id)  # by the owner: the agent has not used it
-        found = {each.item: each for each in memory.catalog.audit.injections("ada", unused=4, share=0.5)}
-        assert {item: (each.times, each.messages, each.unused) for item, each in found.items()} == {
-            tea.id: (4, 5, 2), rule.id: (4, 5, 4),
-        }  # fmt: skip
-        assert abs(sum(each.tokens for each in found.values()) - tokens) <= 1
-        assert sum(each.token_share for each in found.values()) == pytest.approx(1)
-        assert found[rule.id].token_share > 5 * found[tea.id].token_share
-        assert (found[tea.id].warnings, found[rule.id].warnings) == ((), ("unused", "share"))
-        assert memory.catalog.audit.injections("bob") == []
+    tea = memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+    rule = memory.catalog.store({"content": "Tea " + "needs fresh water and time. " * 10, "agent": "ada"})
+    memory.inject("tea", agent="ada", max_tokens=0)  # nothing is given; the message counts
+    tokens = 0
+    for number in range(4):
+        tokens += memory.inject("tea", agent="ada").tokens
+        if number == 1:
+            memory.catalog.get(tea.id, agent="ada")
+    memory.catalog.get(rule.id)  # by the owner: the agent has not used it
+    found = {each.item: each for each in memory.catalog.audit.injections("ada", unused=4, share=0.5)}
+    assert {item: (each.times, each.messages, each.unused) for item, each in found.items()} == {
+        tea.id: (4, 5, 2), rule.id: (4, 5, 4),
+    }  # fmt: skip
+    assert abs(sum(each.tokens for each in found.values()) - tokens) <= 1
+    assert sum(each.token_share for each in found.values()) == pytest.approx(1)
+    assert found[rule.id].token_share > 5 * found[tea.id].token_share
+    assert (found[tea.id].warnings, found[rule.id].warnings) == ((), ("unused", "share"))
+    assert memory.catalog.audit.injections("bob") == []
 
 
 # Bad input, other machines
 
 
-def test_all_that_is_wrong_with_an_item_is_told_at_once(opened: Open) -> None:
+def test_all_that_is_wrong_with_an_item_is_told_at_once(memory: OrchestratorContextManager) -> None:
     """Each fault with its field, in words; nothing is stored."""
     wrong = {
         "content": "x" * 5_000_000, "type": "rumour", "priority": 11, "expires": "2020-01-01T00:00:00Z",
         "tags": "redux", "colour": "red",
     }  # fmt: skip
-    with opened() as memory:
-        with pytest.raises(InvalidItemError) as told:
-            memory.catalog.store(wrong)
-        assert [fault.partition(":")[0] for fault in told.value.faults] == [
-            "content", "type", "tags", "priority", "colour",
-        ]  # fmt: skip
-        with pytest.raises(InvalidItemError, match="expires: 2020-01-01T00:00:00"):
-            memory.catalog.store({"content": "x", "expires": "2020-01-01T00:00:00Z"})
-        for agent in ("", "  "):
-            with pytest.raises(ValueError, match="agent"):
-                memory.inject("x", agent=agent)
+    with pytest.raises(InvalidItemError) as told:
+        memory.catalog.store(wrong)
+    assert [fault.partition(":")[0] for fault in told.value.faults] == [
+        "content", "type", "tags", "priority", "colour",
+    ]  # fmt: skip
+    with pytest.raises(InvalidItemError, match="expires: 2020-01-01T00:00:00"):
+        memory.catalog.store({"content": "x", "expires": "2020-01-01T00:00:00Z"})
+    for agent in ("", "  "):
         with pytest.raises(ValueError, match="agent"):
-            memory.catalog.store({"content": "x"}, agent="  ")
-        assert memory.catalog.items(LIVE) == []
+            memory.inject("x", agent=agent)
+    with pytest.raises(ValueError, match="agent"):
+        memory.catalog.store({"content": "x"}, agent="  ")
+    assert memory.catalog.items(LIVE) == []
 
 
 def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open, tmp_path: Path, clock: Clock) -> None:
@@ -586,14 +553,13 @@ def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_cannot_be_read_never_keeps_a_message_back(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message comes alone, with the reason."""
-    with opened() as memory:
 
-        def refuse(*_: object, **__: object) -> None:
-            raise StorageError("the disk has gone")
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("the disk has gone")
 
-        monkeypatch.setattr(memory._agents.selector, "get_relevant", refuse)
-        message = memory.inject("How?", agent="ada")
-        assert (message, message.context_loaded, message.injection.problem) == ("How?", False, "the disk has gone")
+    monkeypatch.setattr(memory._agents.selector, "get_relevant", refuse)
+    message = memory.inject("How?", agent="ada")
+    assert (message, message.context_loaded, message.injection.problem) == ("How?", False, "the disk has gone")

@@ -12,6 +12,7 @@ from orchestra_mem.adapters.files.exchange import aside_of
 from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.types import Author, VersionReason
 from tests.conftest import Clock
+from tests.memories import edit
 
 SAID = (
     "We decided to use Redux for state management. I discovered that the old store leaks memory on reload. "
@@ -38,12 +39,6 @@ def _items(memory: OrchestratorContextManager) -> dict[str, MemoryItem]:
     return {item.content: item for item in memory.catalog.items(ItemFilter(agents=["ada"]))}
 
 
-def _edit(document: Path, old: str, new: str) -> None:
-    text = document.read_text(encoding="utf-8")
-    assert text.count(old) == 1, text
-    document.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorContextManager, document: Path) -> None:
     """Each on a line with its priority and its number, in a section of its type; another agent has its own file."""
     text = document.read_text(encoding="utf-8")
@@ -58,13 +53,15 @@ def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorCon
 
 def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorContextManager, document: Path) -> None:
     """Reworded, weighed, pinned, taken out, added: seen by the next look, and by the next refresh's text."""
-    text = document.read_text(encoding="utf-8")
-    lines = [line for line in text.split("\n") if "ENOSPC" not in line]
-    document.write_text("\n".join(lines), encoding="utf-8")
-    _edit(document, "to use Redux", "to use Zustand")
-    _edit(document, "on reload. (priority: 5) (M2)", "on reload. (priority: 7) (M2)")
-    _edit(document, "settings page. (priority: 4) (M4)", "settings page. (priority: 4) (M4) <!-- pin -->")
-    _edit(document, "## Plans\n\n", "## Plans\n\n- Ask Ruth about the licence, priority: 3\n")
+    (line,) = [line for line in document.read_text(encoding="utf-8").split("\n") if "ENOSPC" in line]
+    edit(
+        document,
+        (f"{line}\n", ""),
+        ("to use Redux", "to use Zustand"),
+        ("on reload. (priority: 5) (M2)", "on reload. (priority: 7) (M2)"),
+        ("settings page. (priority: 4) (M4)", "settings page. (priority: 4) (M4) <!-- pin -->"),
+        ("## Plans\n\n", "## Plans\n\n- Ask Ruth about the licence, priority: 3\n"),
+    )
     found = _items(memory)
     reworded = found["We decided to use Zustand for state management."]
     assert (reworded.number, reworded.author) == (1, Author.PERSON)
@@ -84,13 +81,11 @@ def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorCo
 
 def test_a_deletion_that_is_undone_brings_the_item_back(memory: OrchestratorContextManager, document: Path) -> None:
     """Also after the machine has written the document without it."""
-    before = document.read_text(encoding="utf-8")
-    (line,) = [line for line in before.split("\n") if "ENOSPC" in line]
-    document.write_text(before.replace(f"{line}\n", ""), encoding="utf-8")
+    (line,) = [line for line in document.read_text(encoding="utf-8").split("\n") if "ENOSPC" in line]
+    edit(document, (f"{line}\n", ""))
     memory.refresh()
     assert len(_items(memory)) == 3
-    text = document.read_text(encoding="utf-8")
-    document.write_text(text.replace("## Errors\n\n", f"## Errors\n\n{line}\n"), encoding="utf-8")
+    edit(document, ("## Errors\n\n", f"## Errors\n\n{line}\n"))
     assert len(_items(memory)) == 4
     memory.refresh()
     assert document.read_text(encoding="utf-8").count("ENOSPC") == 1
@@ -141,7 +136,7 @@ def test_a_long_item_is_cut_and_its_end_stays(memory: OrchestratorContextManager
     memory.catalog.store({"content": f"The parser reads tables. {'It keeps all rows. ' * 30}{end}", "agent": "ada"})
     memory.refresh()
     assert "zanzibar" not in document.read_text(encoding="utf-8")
-    _edit(document, "The parser reads tables.", "The lexer reads tables.")
+    edit(document, ("The parser reads tables.", "The lexer reads tables."))
     (item,) = [item for content, item in _items(memory).items() if content.startswith("The lexer")]
     assert item.content.endswith(end)
 
@@ -155,7 +150,7 @@ def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
     written = document.read_bytes()
     aside_of(document, written, b"what stood there before", ".tmp~").write_bytes(written.replace(b"Redux", b"Zustand"))
     if saved_since:
-        _edit(document, "Redux", "MobX")
+        edit(document, ("Redux", "MobX"))
     with open_memory(tmp_path) as again:
         again.refresh()
         used = "MobX" if saved_since else "Zustand"
@@ -177,13 +172,13 @@ def test_what_is_purged_before_its_document_is_written_stays_in_no_version(
     assert [path.name for path in files if "Redux" in path.read_text(encoding="utf-8")] == []
 
 
-@pytest.mark.parametrize("agent", ["__main__", "notes.md", "Ünïcode 探", "..", "a/b", "_.-", "x" * 70, "CON"])
-def test_every_agents_document_is_found_by_the_name_it_is_listed_under(
-    memory: OrchestratorContextManager, agent: str
-) -> None:
+def test_every_agents_document_is_found_by_the_name_it_is_listed_under(memory: OrchestratorContextManager) -> None:
     """Whatever the agent is called; where one is not, the status and the list of documents fail as a whole."""
-    memory.catalog.store({"content": "The oven takes an hour."}, agent=agent)
+    agents = ["__main__", "notes.md", "Ünïcode 探", "..", "a/b", "_.-", "x" * 70, "CON"]
+    for hours, agent in enumerate(agents):
+        memory.catalog.store({"content": f"The oven takes {hours} hours."}, agent=agent)
     memory.write_catalog()
-    names = memory.documents.names()
-    assert len(names) == 5
-    assert sum("The oven takes an hour." in memory.documents.text(name) for name in names) == 1
+    texts = [memory.documents.text(name) for name in memory.documents.names()]
+    assert len(texts) == 4 + len(agents)
+    for hours, _ in enumerate(agents):
+        assert sum(f"The oven takes {hours} hours." in text for text in texts) == 1

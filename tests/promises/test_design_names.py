@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,6 @@ TABLE = Path(orchestra_mem.__file__).parents[1] / "docs" / "names.md"
 ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What is it?")]
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
-    """A memory in which nothing has happened."""
-    with open_memory(tmp_path, config=SMALL) as opened:
-        yield opened
-
-
 class Llm:
     """A model as the design has it: it only takes prompts."""
 
@@ -50,13 +42,6 @@ class Llm:
         """Answer always the same."""
         self.prompts.append(prompt)
         return "It is blue."
-
-
-def test_the_designs_classes_are_importable_from_the_top() -> None:
-    """Each once: the class that the memory itself is made of."""
-    assert set(CLASSES) <= set(orchestra_mem.__all__)
-    for name in CLASSES:
-        assert getattr(orchestra_mem, name).__name__ == name
 
 
 def test_a_tier_that_the_memory_hands_out_is_of_the_class_at_the_top(memory: OrchestratorContextManager) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +25,8 @@ from orchestra_mem import (
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.shared_document import read_shared
 from tests.faces.conftest import Program
-from tests.memories import edit, problems_of
+from tests.memories import closed_to_writing, edit, problems_of
+from tests.processes import start
 
 CHILD = "tests.promises.sharing_child"
 EVERYBODYS = "Never log card numbers."
@@ -88,11 +87,7 @@ def prepared(folder: Path) -> None:
 
 
 def _children(folder: Path, count: int, projects: int) -> list[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", CHILD, str(folder)]
-    return [
-        subprocess.Popen([*command, str(seed), str(projects)], stdout=subprocess.PIPE, text=True)
-        for seed in range(count)
-    ]
+    return [start("-m", CHILD, folder, seed, projects) for seed in range(count)]
 
 
 def _acknowledged(output: str) -> list[list[str]]:
@@ -117,34 +112,28 @@ def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
             assert texts[1].count(row[3].strip()) <= 1
 
 
-def test_twenty_projects_and_ten_processes_share_and_adopt_at_once(home: Path, tmp_path: Path) -> None:
-    """Nothing that was acknowledged is lost, and nothing stands twice, neither the rule that all of them share."""
+def test_twenty_projects_and_ten_processes_share_and_adopt_at_once_and_some_are_killed(
+    home: Path, tmp_path: Path
+) -> None:
+    """Nothing that was acknowledged is lost, nothing stands twice, and who is not killed comes to its end."""
     folder = tmp_path / "projects"
     prepared(folder)
     children = _children(folder, 10, 4)
-    told = [row for child in children for row in _acknowledged(child.communicate(timeout=300)[0])]
-    assert [child.returncode for child in children] == [0] * 10
+    said = []
+    for child in children[:4]:
+        with child:
+            assert child.stdout is not None
+            first = child.stdout.readline()
+            time.sleep(0.1)
+            child.kill()
+            said.append(first + child.stdout.read())
+    others = [*children[4:], *_children(folder, 1, 20)]
+    said += [child.communicate(timeout=300)[0] for child in others]
+    assert [child.returncode for child in others] == [0] * 7
+    told = [row for each in said for row in _acknowledged(each)]
     check_log(home, folder, told)
-    news = Counter(row[3] for row in told if row[0] == "shared" and row[2] == "True")
-    assert len(news) >= 10
-    assert sum(row[0] == "adopted" for row in told) == 40
-
-
-def test_killing_whoever_shares_loses_nothing_that_was_acknowledged(home: Path, tmp_path: Path) -> None:
-    """Each is killed in the middle; whoever comes next shares the rest, and all stands once."""
-    folder = tmp_path / "projects"
-    prepared(folder)
-    told: list[list[str]] = []
-    for pause_s in (0.9, 1.5, 2.2):
-        children = _children(folder, 3, 20)
-        time.sleep(pause_s)
-        for child in children:
-            child.send_signal(signal.SIGKILL)
-        told += [row for child in children for row in _acknowledged(child.communicate(timeout=60)[0])]
-    [last] = _children(folder, 1, 20)
-    told += _acknowledged(last.communicate(timeout=300)[0])
-    assert last.returncode == 0
-    check_log(home, folder, told)
+    assert sum(row[0] == "shared" and row[2] == "True" for row in told) >= 10
+    assert sum(row[0] == "adopted" for row in told) >= 6 * 4 + 20
 
 
 def _edited(text: str, number: int) -> str:
@@ -414,7 +403,7 @@ def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
         shop.share_decision(f"K{fact.id}")
     web = opened("web", *(f"We decided that hall {number} has {number} doors." for number in range(9)))
     web.refresh()
-    for budget in (*range(0, 400, 7), 700, 1_500, 4_000):
+    for budget in (*range(0, 400, 37), 700, 4_000):
         for query in (None, "how many doors has hall 3?"):
             context = web.get_orchestrator_context("next prompt", budget, query=query)
             assert context.tokens <= budget
@@ -487,16 +476,10 @@ def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home
 
 
 def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sharing is refused in words. The system is made to say so, as tests may run as a user whom rights do not bind."""
+    """Sharing is refused in words."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
-    access, closed = os.access, home / "shared" / ".obra"
-
-    def denied(path: Path, mode: int, **options: bool) -> bool:
-        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == closed)
-
-    monkeypatch.setattr(os, "access", denied)
-    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    closed_to_writing(home / "shared" / ".obra", monkeypatch)
     with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
         shop.share_decision("K2")
     assert shop.share_decision("K1").is_new is False
@@ -558,27 +541,19 @@ def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, open
     assert shop.share_decision("K1").is_new
 
 
-def test_secrets_stay_out_of_the_shared_log(home: Path, opened: Open, tmp_path: Path) -> None:
-    """Also one that a person wrote into a document, where it stands as they wrote it."""
+def test_secrets_stay_out_of_the_shared_log_and_reach_no_project(home: Path, opened: Open, tmp_path: Path) -> None:
+    """One that a person wrote into a document stands there alone, and each project takes it out as it reads."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    shop = opened("shop", "Hello.")
+    shop, web = opened("shop", "Hello."), opened("web", "Hello.")
     shop.refresh()
-    path = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
-    path.write_text(path.read_text(encoding="utf-8").replace("- None", f"### We deploy with {secret}."), "utf-8")
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    edit(own, ("## Decisions\n\n- None", f"## Decisions\n\n### We deploy with {secret}."))
     [fact] = shop.facts()
     assert secret in fact.text
     shop.share_decision(f"K{fact.id}")
-    everything = b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
-    assert secret.encode() not in everything
-
-
-def test_a_secret_that_a_person_writes_into_the_shared_log_reaches_no_project(home: Path, opened: Open) -> None:
-    """Each takes it out as it reads the document."""
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    assert secret.encode() not in b"".join(each.read_bytes() for each in home.rglob("*") if each.is_file())
     edit(log_of(home), ("## Rules\n\n- None", f"## Rules\n\n- Deploy with {secret}, nothing else."))
-    web = opened("web", "Hello.")
-    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We decided t"]
+    assert [each.text[:12] for each in web.shared_decisions()] == ["Deploy with ", "We deploy wi"]
     assert secret not in f"{web.shared_decisions()} {part_of(web)}"
 
 

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import load_settings
+from orchestra_mem.doctor.backups import move_database
+from orchestra_mem.settings import Settings
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 
@@ -28,9 +31,20 @@ class Machine:
         project.mkdir(parents=True)
         return cls(project, {**SMALL, "storage": {**on_server, "machine": name}})
 
-    def open(self) -> OrchestratorContextManager:
+    def open(self, **given: Any) -> OrchestratorContextManager:
         """Open the memory there."""
-        return open_memory(self.project, config=self.config)
+        return open_memory(self.project, **{"config": self.config, **given})
+
+    def settings(self, config: dict[str, Any] | None = None) -> Settings:
+        """Its own settings, or those of another configuration there."""
+        return load_settings(self.project, {}, config or self.config)
+
+    def move(self, old: dict[str, Any], new: dict[str, Any]) -> dict[str, int]:
+        """Move the memory from where one configuration has it to where another will; gives the rows of each table."""
+        told: dict[str, int] = {}
+        moved = move_database(self.project, self.settings(old), self.settings(new), on_table=told.__setitem__)
+        assert moved.rows == sum(told.values())
+        return told
 
     @property
     def log(self) -> Path:
@@ -39,7 +53,7 @@ class Machine:
 
     def text(self) -> str:
         """What stands in that, but for the number of the revision."""
-        return "\n".join(row for row in self.log.read_text("utf-8").split("\n") if not row.startswith("revision: "))
+        return _without_revision(self.log)
 
     def edit(self, old: str, new: str) -> None:
         """Save it with other words somewhere."""
@@ -50,12 +64,11 @@ class Machine:
     def files(self) -> dict[str, str]:
         """Its documents with their versions, without the numbers of revisions."""
         home = self.project / ".obra"
-        return {
-            str(path.relative_to(home)): "\n".join(
-                row for row in path.read_text("utf-8").split("\n") if not row.startswith("revision: ")
-            )
-            for path in home.rglob("*.md")
-        }
+        return {str(path.relative_to(home)): _without_revision(path) for path in home.rglob("*.md")}
+
+
+def _without_revision(path: Path) -> str:
+    return "\n".join(row for row in path.read_text("utf-8").split("\n") if not row.startswith("revision: "))
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
-from orchestra_mem.build import load_settings
+from orchestra_mem import OrchestratorContextManager, StorageError
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.backups import go_on_here, move_database
-from orchestra_mem.settings import Settings
 from orchestra_mem.work_types import WorkKind
+from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.processes import python
@@ -39,53 +38,67 @@ move_database(project, file, server, on_table=lambda table, rows: None, write_po
 """
 
 
-def test_documents_move_to_the_server_and_back_with_the_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """On the server another machine has them, with their versions; back in the file nothing tells of it."""
-    machine = Machine.of(tmp_path, "laptop", on_server)
-    with open_memory(machine.project, config=SMALL) as memory:
+def _said(machine: Machine, config: dict[str, Any]) -> tuple[object, ...]:
+    """What the memory answers, byte for byte, and its documents."""
+    with machine.open(config=config, clock=Clock()) as memory:
+        asked = [[hit.chunk.text for hit in memory.search(f"where is batch {n}?").hits] for n in range(0, 30, 3)]
+        return asked, memory.get_orchestrator_context("x").render(), str(memory.operations()), machine.files()
+
+
+def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """The same contexts, hits and documents byte for byte, there and on another machine; what it leaves makes way."""
+    machine, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
+    with machine.open(config=SMALL, clock=Clock()) as memory:
         work(memory, 30)
+        memory.record_operation("note", {"text": "nul \x00, half \ud800, \U00100000 0, 日本, %s ? :x"})
         memory.refresh()
-    before = machine.files()
-    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
-    move_database(machine.project, file, server, on_table=lambda table, rows: None)
-    machine.open().close()
-    desk = Machine.of(tmp_path, "desk", on_server)
+    before = _said(machine, SMALL)
+
+    def interrupt(table: str, rows: int) -> None:
+        if table == "operations":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        move_database(machine.project, machine.settings(SMALL), machine.settings(), on_table=interrupt)
+    assert machine.move(SMALL, machine.config)["operations"] == 31
+    assert _said(machine, machine.config) == before
+    with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is of no use any more
+        machine.open(config=SMALL)
     with desk.open() as there:
-        assert desk.files() == machine.files() == before
+        assert desk.files() == machine.files()
         there.record_operation("decision", {"text": "We close on Sundays."})
         there.refresh()
-    move_database(machine.project, server, file, on_table=lambda table, rows: None)
-    with open_memory(machine.project, config=SMALL) as memory:
+    assert machine.move(machine.config, SMALL)["operations"] == 32
+    with machine.open(config=SMALL) as memory:
         assert memory.documents.unread() == []
         assert "revision: " not in machine.log.read_text("utf-8")
         assert "We close on Sundays." in machine.text()
-    with closing(open_database(machine.project / ".obra", file)) as database:
+    with closing(open_database(machine.project / ".obra", machine.settings(SMALL))) as database:
         assert database.value("test", "SELECT count(*) FROM shared_files") == 0
-    move_database(machine.project, file, server, on_table=lambda table, rows: None)
+    machine.move(SMALL, machine.config)
     with machine.open() as memory:
-        assert [operation.type for operation in memory.operations()][30:] == ["decision"]
+        assert [operation.type for operation in memory.operations()][31:] == ["decision"]
         assert "We close on Sundays." in machine.text()
 
 
 def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """Between the commits of the two databases; what was recorded in the old one since is not left behind untold."""
     machine = Machine.of(tmp_path, "laptop", on_server)
-    with open_memory(machine.project, config=SMALL) as memory:
+    with machine.open(config=SMALL) as memory:
         work(memory, 20)
     killed = python(_KILLED, machine.project, json.dumps(SMALL), json.dumps(machine.config), status=-9)
     assert killed.stdout == "copied\n"
-    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
-    assert move_database(machine.project, file, server, on_table=lambda table, rows: None).rows > 20
+    assert machine.move(SMALL, machine.config)["operations"] == 20
     with pytest.raises(StorageError, match="this memory was moved from"):
-        move_database(machine.project, file, server, on_table=lambda table, rows: None)
+        machine.move(SMALL, machine.config)
     with machine.open() as memory:
         assert len(memory.operations()) == 20
-    go_on_here(machine.project, file)
-    with open_memory(machine.project, config=SMALL) as memory:
+    go_on_here(machine.project, machine.settings(SMALL))
+    with machine.open(config=SMALL) as memory:
         memory.record_operation("note", {"text": "One more loaf."})
     with pytest.raises(StorageError, match=r"has another memory already: .* operations\. .*`DROP SCHEMA … CASCADE`"):
-        move_database(machine.project, file, server, on_table=lambda table, rows: None)
-    with open_memory(machine.project, config=SMALL) as memory:
+        machine.move(SMALL, machine.config)
+    with machine.open(config=SMALL) as memory:
         assert memory.record_operation("note", {"text": "And one."}).id == 22
 
 
@@ -95,11 +108,10 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     """All that was acknowledged before has moved; whoever opens it is told as well, until it is to go on there."""
     schema = postgres.schema()
     other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
-    file, server, elsewhere = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config, other.config))
 
-    def moves(memory: OrchestratorContextManager, old: Settings, new: Settings) -> str:
+    def moves(memory: OrchestratorContextManager, old: dict[str, Any], new: dict[str, Any]) -> str:
         with ThreadPoolExecutor() as pool:
-            moved = pool.submit(move_database, laptop.project, old, new, on_table=lambda table, rows: None)
+            moved = pool.submit(laptop.move, old, new)
             with pytest.raises(StorageError) as told:
                 recorded.extend(memory.record_operation("note", {"text": "Another loaf."}) for _ in count())
             moved.result()
@@ -109,19 +121,21 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
 
     recorded: list[object] = []
     with desk.open() as there:
-        assert re.search(r"moved from schema .* to .*obra.db of .*: only that folder can", moves(there, server, file))
+        assert re.search(
+            r"moved from schema .* to .*obra.db of .*: only that folder can", moves(there, laptop.config, SMALL)
+        )
     with pytest.raises(StorageError, match=r"To go on here as well.*`orchestra-mem move --to URL`, with the URL in"):
         desk.open()
-    with open_memory(laptop.project, config=SMALL) as here:
+    with laptop.open(config=SMALL) as here:
         assert len(here.operations()) == 2 + len(recorded)
-        assert f"to schema {schema} of postgresql://" in moves(here, file, elsewhere)
+        assert f"to schema {schema} of postgresql://" in moves(here, SMALL, other.config)
     with other.open() as here:
         assert len(here.operations()) == 2 + len(recorded)
     with pytest.raises(StorageError, match=r"To go on with .* all the same: `orchestra-mem move --to file`"):
-        open_memory(laptop.project, config=SMALL)
-    for machine, settings in ((desk, server), (Machine(laptop.project, SMALL), file)):
-        assert go_on_here(machine.project, settings)
-        assert not go_on_here(machine.project, settings)
+        laptop.open(config=SMALL)
+    for machine in (desk, Machine(laptop.project, SMALL)):
+        assert go_on_here(machine.project, machine.settings())
+        assert not go_on_here(machine.project, machine.settings())
         with machine.open() as memory:
             memory.record_operation("note", {"text": "The oven is cold."})
     postgres.drop(schema)
@@ -131,8 +145,7 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
     """With the folder that it is moved from, which has the documents that it had."""
     schema, before = postgres.schema(), laptop.files()
     other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
-    old, new = (load_settings(laptop.project, {}, each.config) for each in (laptop, other))
-    move_database(laptop.project, old, new, on_table=lambda table, rows: None)
+    laptop.move(laptop.config, other.config)
     with other.open() as memory:
         assert len(memory.operations()) == 2
         assert other.files() == before
@@ -142,27 +155,25 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
 def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """Who moves back what a server has from before the move loses nothing of what lies here."""
     machine = Machine.of(tmp_path, "laptop", on_server)
-    with open_memory(machine.project, config=SMALL) as memory:
+    with machine.open(config=SMALL) as memory:
         work(memory, 12)
-    file, server = (load_settings(machine.project, {}, each) for each in (SMALL, machine.config))
-    move_database(machine.project, file, server, on_table=lambda table, rows: None)
-    with closing(open_database(machine.project / ".obra", server)) as database:
+    machine.move(SMALL, machine.config)
+    with closing(open_database(machine.project / ".obra", machine.settings())) as database:
         database.write("test", "DELETE FROM operations WHERE id = 12")
     with pytest.raises(StorageError, match="another memory already"):
-        move_database(machine.project, server, file, on_table=lambda table, rows: None)
-    with closing(open_database(machine.project / ".obra", file, moving=True)) as database:
+        machine.move(machine.config, SMALL)
+    with closing(open_database(machine.project / ".obra", machine.settings(SMALL), moving=True)) as database:
         assert database.value("test", "SELECT count(*) FROM operations") == 12
 
 
 def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """In front matter that was there before the documents were shared, and through what is shared later."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
-    with open_memory(laptop.project, config=SMALL) as memory:
+    with laptop.open(config=SMALL) as memory:
         memory.record_operation("decision", {"text": "We close at noon."})
         memory.refresh()
     laptop.edit("---\n\n", "revision: 5\n---\n\n")
-    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
-    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
+    laptop.move(SMALL, laptop.config)
     for machine in (laptop, desk, laptop):
         with machine.open() as memory:
             memory.record_operation("decision", {"text": f"We close at {len(memory.operations()) + 1}."})
@@ -174,11 +185,10 @@ def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: 
 def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """Who is ended while it shares them has left none out: another machine would begin these anew."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
-    with open_memory(laptop.project, config=SMALL) as memory:
+    with laptop.open(config=SMALL) as memory:
         work(memory, 30)
         memory.refresh()
-    file, server = (load_settings(laptop.project, {}, each) for each in (SMALL, laptop.config))
-    move_database(laptop.project, file, server, on_table=lambda table, rows: None)
+    laptop.move(SMALL, laptop.config)
     before = laptop.files()
 
     def ends(point: str) -> None:
@@ -186,7 +196,7 @@ def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: d
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        open_memory(laptop.project, config=laptop.config, write_point=ends)
+        laptop.open(write_point=ends)
     desk.open().close()
     assert desk.files() == before
     laptop.open().close()

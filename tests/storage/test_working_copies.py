@@ -136,39 +136,23 @@ def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: M
         assert all(f"The oven takes {number} minutes more." in said for number in range(12))
 
 
-def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(laptop: Machine, desk: Machine) -> None:
-    """The line stands in the archive on both machines."""
-    desk.open().close()
-    (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
-    live.write_text(live.read_text("utf-8") + "\nA remark of mine.\n", "utf-8")
-    with laptop.open() as here:
-        here.flush_session()
-    desk.open().close()
-    assert not live.exists()
-    laptop.open().close()
-    for machine in (laptop, desk):
-        (archive,) = (machine.project / ".obra" / "sessions" / "archive").glob("*.md")
-        assert "A remark of mine." in archive.read_text("utf-8")
-
-
-def test_what_is_saved_in_a_session_whose_archive_was_edited_elsewhere_goes_along(
-    laptop: Machine, desk: Machine
+@pytest.mark.parametrize("names", [["desk"], ["laptop", "desk"]])
+def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
+    laptop: Machine, desk: Machine, names: list[str]
 ) -> None:
-    """The archive has been changed since the document became it: both remarks stand there."""
+    """Into the archive on both machines; there it stands beside what somebody has written into that since."""
     desk.open().close()
     (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
     with laptop.open() as here:
         here.flush_session()
     (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
-    archive.write_text(archive.read_text("utf-8") + "\nA remark from the laptop.\n", "utf-8")
-    laptop.open().close()
-    live.write_text(live.read_text("utf-8") + "\nA remark from the desk.\n", "utf-8")
-    for machine in (desk, laptop, desk):
+    for name, document in zip(reversed(names), (live, archive), strict=False):
+        document.write_text(document.read_text("utf-8") + f"\nA remark from the {name}.\n", "utf-8")
+    for machine in (laptop, desk, laptop, desk):
         machine.open().close()
     assert not live.exists()
     assert laptop.files() == desk.files()
-    for name in ("laptop", "desk"):
-        assert f"A remark from the {name}." in archive.read_text("utf-8")
+    assert all(f"A remark from the {name}." in archive.read_text("utf-8") for name in names)
 
 
 def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:
@@ -178,7 +162,7 @@ def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(la
         if point == "archive.rename.after":
             raise KeyboardInterrupt
 
-    with suppress(KeyboardInterrupt), open_memory(laptop.project, config=laptop.config, write_point=ends) as here:
+    with suppress(KeyboardInterrupt), laptop.open(write_point=ends) as here:
         here.record_operation("note", {"text": "The oven is warm."})
         here.flush_session()
     for machine in (laptop, desk, laptop):
@@ -299,7 +283,7 @@ def test_a_folder_with_another_memorys_documents_is_refused(
         desk.open()
     other = {**laptop.config, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
     with pytest.raises(StorageError, match="has documents of another memory than schema"):
-        open_memory(laptop.project, config=other)
+        laptop.open(config=other)
     shutil.copytree(laptop.project, tmp_path / "moved")  # the folder may be moved or copied: it is a copy like any
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:
         assert len(memory.operations()) == 2
@@ -329,7 +313,7 @@ def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_late
         if full and point == "document.rename.before":
             raise OSError(ENOSPC, "No space left on device")
 
-    with open_memory(laptop.project, config=laptop.config, write_point=disk) as here:
+    with laptop.open(write_point=disk) as here:
         here.record_operation("decision", {"text": "We close at noon."})
         full = True
         here.refresh()
