@@ -138,7 +138,7 @@ def test_version_is_the_packages(run: Any) -> None:
 
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
     """Nor bars; what is printed may be stored and read by programs."""
-    commands = ("status", "doctor")
+    commands = ("status", "doctor", "ops")
     running = [start(each, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) for each in commands]
     for process in running:
         output, errors = process.communicate(timeout=60)

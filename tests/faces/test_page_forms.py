@@ -67,12 +67,16 @@ def test_a_form_with_faults_changes_nothing(served: Served) -> None:
 
 
 def test_an_agent_sees_and_changes_its_own_items_alone(served: Served) -> None:
-    """By the pages as by the API."""
+    """By the pages as by the API; what is not offered is said in words, and not linked."""
     headers = served.agent("a")
+    home = served.bare.get("/", headers=headers).text
+    assert "not offered to agents" in home
+    assert 'href="/catalog"' in home
+    assert 'href="/sessions"' not in home
     assert "The secret of a." in served.bare.get("/catalog", headers=headers).text
     assert "The secret of b." not in served.bare.get("/catalog", headers=headers).text
     assert served.bare.get("/catalog/M2", headers=headers).status_code == 404
     assert served.bare.post("/catalog/M2", headers=headers, data={"do": "forget"}).status_code == 404
     assert served.memory.catalog.get("M2").status == "live"
-    for path in ("/documents", f"/documents/{LOG}", f"/edit/{LOG}", f"/versions/{LOG}", "/work", "/audit"):
+    for path in ("/documents", f"/documents/{LOG}", f"/edit/{LOG}", f"/versions/{LOG}", "/work", "/audit", "/sessions"):
         assert served.bare.get(path, headers=headers).status_code == 403, path

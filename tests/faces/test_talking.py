@@ -117,12 +117,6 @@ def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
     assert shown.startswith('> create an epic for billing\nCreated Epic #1 "Billing"\n> frobnicate the widget\n')
 
 
-def test_yes_cancels_without_asking(tmp_path: Path) -> None:
-    """For scripts: what takes away is done at once."""
-    _shell(tmp_path, "create an epic for billing")
-    assert 'Cancelled Epic #1 "Billing"' in _shell(tmp_path, "cancel #1", options=("--yes",))
-
-
 def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
     """The exit code is 1, the output shown, the item failed."""
     _shell(tmp_path, "create a task called Write the tests")

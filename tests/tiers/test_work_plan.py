@@ -458,7 +458,7 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(desk: Desk) -> No
 
 
 def test_what_cannot_be_done_to_a_line_is_told(desk: Desk) -> None:
-    """A kind stays; a line that is not read as one, or has a number that there is not, does nothing; it is told once."""
+    """A kind stays; a line that is not read as one, or has a number of nothing, does nothing; that is told once."""
     unread = ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6")
     desk.change(("#3 Signup (story", "#3 Sign up (task"), *unread, times=2)
     desk.plan.has_once(
