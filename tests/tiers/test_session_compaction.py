@@ -269,12 +269,14 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
 
 def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:
     """A document of many short entries is compacted whole: what each says, and what may not be lost of it."""
-    with open_memory(tmp_path) as memory:
-        for number in range(1_500):
+    config = {"orchestrator": {"session_compression_threshold": 8_000, "auto_refresh_enabled": False}}
+    with open_memory(tmp_path, config=config) as memory:
+        for number in range(700):
             memory.record_operation(
                 "message", {"speaker": "Ann", "text": f"We decided to use part{number} for job{number}."}
             )
         memory.refresh()
+        assert memory.losses()[-1].last_operation > 512
         for summary in memory.losses():
             facts = [fact for fact in memory.facts(standing=False) if fact.id in summary.must_keeps]
             told = {fact.operation for fact in facts}
