@@ -159,7 +159,7 @@ def test_a_secret_in_a_transcript_is_not_kept(run: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path, how: signal.Signals) -> None:
     """By `kill -9` or Ctrl-C: what was recorded stays, each thing once; nothing is printed for a bar in a pipe."""
-    file = _transcript(tmp_path / "s.jsonl", 1_500)
+    file = _transcript(tmp_path / "s.jsonl", 500)
     run("init")
     process = start("import", file, cwd=run.folder)
     with open_memory(run.folder) as memory:
@@ -168,13 +168,13 @@ def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path,
         process.send_signal(how)
         _, errors = process.communicate(timeout=60)
         begun = memory.count_operations()
-    assert 100 <= begun < 1_500
+    assert 100 <= begun < 500
     assert process.returncode == (-how if how is signal.SIGKILL else 130)
     assert "importing" not in errors
     assert "Traceback" not in errors
     assert ("interrupted; what had been recorded stays" in errors) is (how is signal.SIGINT)
     done = run.json("import", file)
-    assert (done["recorded"], done["known"]) == (1_500 - begun, begun)
+    assert (done["recorded"], done["known"]) == (500 - begun, begun)
     texts = [op["data"]["text"] for op in run.json("ops", "--limit", "0")]
-    assert texts == [f"The oven of bakery {number} is hot." for number in range(1_500)]
+    assert texts == [f"The oven of bakery {number} is hot." for number in range(500)]
     run("check")
