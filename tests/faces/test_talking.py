@@ -82,17 +82,6 @@ def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals
     assert len(list((tmp_path / ".obra/sessions/archive").glob("*.md"))) == 1
 
 
-def test_two_shells_on_one_project(tmp_path: Path) -> None:
-    """Both do what they are told at the same time; every item and operation is there, once."""
-    _shell(tmp_path, "create an epic for billing")
-    said = "".join(f"create a task called Part {number}\n" for number in range(15))
-    shells = [_talking(tmp_path, "--json", said=said) for _ in range(2)]
-    outputs = [each.communicate(timeout=120)[0] for each in shells]
-    assert [each.returncode for each in shells] == [0, 0]
-    created = [json.loads(line)["effects"][0]["items"][0] for output in outputs for line in output.splitlines()]
-    assert sorted(created) == list(range(2, 32))
-
-
 def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
     """Each line before its answer, remarks left out; a line that could not be done makes the exit code 1."""
     script = tmp_path / "lines.txt"
