@@ -11,6 +11,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.errors import StorageError
 from orchestra_mem.types import SessionStatus
 from tests.conftest import Clock, record
 from tests.memories import live, session_of, text_of
@@ -18,8 +19,6 @@ from tests.timing import assert_quick
 
 # Spills after four operations and compacts nothing.
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
-
-
 COUNTER = open_counter("tiktoken")
 
 
@@ -81,9 +80,8 @@ def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
     with open_memory(tmp_path, config=CONFIG) as memory:
         for number in range(7):
             memory.record_operation("task", {"title": f"task {number}", "a": "b", "status": "completed"})
-        path = memory.session_memory.path
+        path = live(memory)
         entry = memory.working_memory.entries()[0].text
-    assert path is not None
     whole = path.read_text(encoding="utf-8")
     lines = [place for place, character in enumerate(entry) if character == "\n"]
     ends = {1, 2, 5, 6, 7, 20, *(line + more for line in lines[:-1] for more in range(8) if line + more < len(entry))}
@@ -224,9 +222,7 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
             failing.append(name)
             try:
                 path = memory.flush_session()
-            except OSError:
-                raise
-            except Exception as error:
+            except StorageError as error:
                 assert "No space left on device" in str(error)
                 path = memory.flush_session()
             assert path is not None, name
