@@ -325,6 +325,3 @@ def test_extending_counts_the_new_items_alone() -> None:
         epoch = longer
     assert counter.asked == 50
     assert epoch.tokens == len(epoch.render())
-
-
-# Bad input

@@ -118,22 +118,14 @@ def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere(
     assert mark(merged, MARKED) == MARKED.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
 
 
-def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old() -> None:
-    """There is one block for the person's lines, with what the machine would write now."""
+@pytest.mark.parametrize("person", [PERSON, BASE.replace("- b\n", "")])
+def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old(person: str) -> None:
+    """There is one block, with what the machine would write now, also where nothing of the person's stands above it."""
+    old = mark(merge(BASE, MACHINE, person))
     machine = MACHINE.replace("by the machine", "by the machine at last")
-    text = mark(merge(MACHINE, machine, without_conflicts(MARKED)), MARKED)
+    text = mark(merge(MACHINE, machine, without_conflicts(old)), old)
     assert [block.machine for block in find_conflicts(text)] == ["- b by the machine at last -->\n"]
-    assert without_conflicts(text) == PERSON
-
-
-def test_a_deleted_line_that_the_machine_keeps_changing_has_one_block() -> None:
-    """Also where nothing of the person's stands above it."""
-    person = BASE.replace("- b\n", "")
-    text = mark(merge(BASE, MACHINE, person))
-    machine = MACHINE.replace("by the machine", "by the machine at last")
-    again = mark(merge(MACHINE, machine, without_conflicts(text)), text)
-    assert [block.machine for block in find_conflicts(again)] == ["- b by the machine at last -->\n"]
-    assert without_conflicts(again) == person
+    assert without_conflicts(text) == person
 
 
 def test_a_rejected_conflict_does_not_come_back() -> None:
@@ -164,14 +156,6 @@ def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accept
     )
 
 
-def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:
-    """It stays through everything, and `faults` says so."""
-    edited = MARKED.replace("> - b by the machine", "> - b by both")
-    assert find_conflicts(edited) == ()
-    assert without_conflicts(edited) == edited
-    assert faults(edited) == ((6, NOT_WHOLE), (8, NOT_WHOLE))
-
-
 def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> None:
     """Nor is another line end."""
     merged = merge("a\nb\nc\n", "a\nm  \n\nn\nc\n", "a\np \nc\n")
@@ -185,38 +169,26 @@ OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
 
 
 @pytest.mark.parametrize(
-    ("lines", "found"),
+    ("text", "whole", "found"),
     [
-        ([OPENING, MIDDLE], [1]),
-        ([MIDDLE, CLOSING], [2]),
-        ([OPENING, MIDDLE, OPENING, CLOSING], [1, 3, 4]),
-        (["<!-- conflict 3f9a1c what -->", MIDDLE, CLOSING], [1, 3]),
-        ([OPENING, "mine", MIDDLE, CLOSING], [1, 4]),
-        (["<!-- /conflict 3f9a -->"], [1]),
-        (["<!-- a conflict of 3f9a -->", "a conflict", "<!-- pin -->"], []),
+        (f"{OPENING}\n{MIDDLE}\n", [], [1]),
+        (f"{MIDDLE}\n{CLOSING}\n", [], [2]),
+        (f"{OPENING}\n{MIDDLE}\n{OPENING}\n{CLOSING}\n", [], [1, 3, 4]),
+        (f"<!-- conflict 3f9a1c what -->\n{MIDDLE}\n{CLOSING}\n", [], [1, 3]),
+        (f"{OPENING}\nmine\n{MIDDLE}\n{CLOSING}\n", [], [1, 4]),
+        ("<!-- /conflict 3f9a -->\n", [], [1]),
+        ("<!-- a conflict of 3f9a -->\na conflict\n<!-- pin -->\n", [], []),
+        (MARKED.replace("> - b by the machine", "> - b by both"), [], [6, 8]),
+        (f"<!-- conflict abcdef: half -->\n{MARKED}", [ID], [1]),
+        (f"{OPENING}\n{MARKED}", [ID], [1]),
+        (f"{MARKED}{OPENING}\n{MIDDLE}\n{CLOSING}\n", [ID], [14, 16]),
     ],
 )
-def test_damaged_markers_are_text_and_are_told_with_their_line(lines: list[str], found: list[int]) -> None:
-    """Halves, nested ones, ones that no longer say what they should; a text about conflicts is none."""
-    text = "\n".join([*lines, ""])
-    assert list(faults(text)) == [(line, NOT_WHOLE) for line in found]
-    assert without_conflicts(text) == text
-    assert find_conflicts(text) == ()
-
-
-def test_half_a_block_does_not_swallow_a_whole_one_behind_it() -> None:
-    """The one that is whole can still be decided."""
-    for half in ("<!-- conflict abcdef: half -->", OPENING):
-        text = f"{half}\n{MARKED}"
-        assert [block.id for block in find_conflicts(text)] == [ID]
-        assert faults(text) == ((1, NOT_WHOLE),)
-
-
-def test_a_block_pasted_twice_counts_once() -> None:
-    """The copy is text, and told."""
-    text = MARKED + "\n".join([OPENING, MIDDLE, CLOSING, ""])
-    assert len(find_conflicts(text)) == 1
-    assert faults(text) == ((14, NOT_WHOLE), (16, NOT_WHOLE))
+def test_damaged_markers_are_text_and_are_told_with_their_line(text: str, whole: list[str], found: list[int]) -> None:
+    """Halves, nested ones, edited and pasted ones; a text about conflicts is none. A whole block beside them is one."""
+    assert [block.id for block in find_conflicts(text)] == whole
+    assert faults(text) == tuple((line, NOT_WHOLE) for line in found)
+    assert whole or without_conflicts(text) == text
 
 
 def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_trace() -> None:

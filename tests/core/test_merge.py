@@ -18,8 +18,9 @@ TEXT = st.lists(LINE, max_size=12).map("".join) | st.text(st.characters(exclude_
 
 @given(TEXT, TEXT)
 def test_a_side_that_did_not_change_takes_the_other_whole(base: str, other: str) -> None:
-    """With one side as the base, the other's text is the result, byte for byte and without conflict."""
+    """With one side as the base, the other's text is the result, byte for byte; so it is where both made it."""
     assert merge(base, base, other) == Merged(text=other)
+    assert merge(base, other, other) == Merged(text=other)
     assert merge(base, other, base) == Merged(text=other)
 
 
@@ -211,9 +212,3 @@ EQUAL = "the same line all over again, of sixty characters or more, ok\n"
 def test_two_documents_of_the_largest_size_merge_in_milliseconds(base: str, machine: str, person: str) -> None:
     """About 120 KB each, also such as defeat line matching."""
     assert_quick(0.1, lambda: merge(base, machine, person))
-
-
-@given(TEXT, TEXT)
-def test_the_same_change_by_both_is_no_conflict(base: str, text: str) -> None:
-    """merge(b, x, x) = x."""
-    assert merge(base, text, text) == Merged(text=text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,15 +11,11 @@ from hypothesis import strategies as st
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.facts.prose import Source, Voice, fields_of, masked, without_code
 from orchestra_mem.types import Json, Operation
-from tests.builders import cases
-
-_START = datetime(2025, 3, 3, tzinfo=UTC)
+from tests.builders import an_operation, cases
 
 
 def _operation(data: Json, kind: str = "message") -> Operation:
-    return Operation(
-        id=1, session="s", type=kind, data=data, timestamp=_START + timedelta(hours=1), tokens=1, entry_tokens=1
-    )
+    return an_operation(1, data, type=kind)
 
 
 def _facts(data: Json, kind: str = "message") -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ def watched(tracker: ContextWindowTracker) -> list[Crossing]:
 
 
 def test_usage_adds_up_and_a_report_takes_its_place() -> None:
-    """`add_usage` adds, `set_usage` replaces, and the figures follow."""
+    """`add_usage` adds, `set_usage` replaces, and the figures follow; `reset(to)` begins a new context."""
     tracker = ContextWindowTracker(1_000)
     tracker.add_usage(300)
     tracker.add_usage(150)
@@ -35,12 +35,6 @@ def test_usage_adds_up_and_a_report_takes_its_place() -> None:
     }  # fmt: skip
     tracker.set_usage(1_300)
     assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (1_300, 0, 1.3)
-
-
-def test_reset_starts_from_what_the_new_context_holds() -> None:
-    """`reset(to)` sets the usage, counts a refresh, and starts counting operations anew."""
-    tracker = ContextWindowTracker(1_000)
-    tracker.add_usage(900)
     tracker.reset(to=250)
     assert (tracker.used_tokens(), tracker.refresh_count) == (250, 1)
     assert tracker.get_stats()["operation_count"] == 0

@@ -11,21 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.alignment import reordered
-from orchestra_mem.core.work.transitions import (
-    changed_fields,
-    circle,
-    field_text,
-    net_changes,
-    with_field,
-    with_status,
-)
-from orchestra_mem.core.work.wording import (
-    MAX_TITLE_CHARS,
-    checked_priority,
-    checked_rank,
-    kept_text,
-    kept_title,
-)
+from orchestra_mem.core.work.transitions import changed_fields, circle, field_text, net_changes, with_field, with_status
+from orchestra_mem.core.work.wording import MAX_TITLE_CHARS, checked_priority, checked_rank, kept_text, kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkItem, WorkKind, WorkStatus

@@ -13,7 +13,7 @@ import pytest
 
 from orchestra_mem import open_memory
 from tests.builders import cases
-from tests.faces.conftest import Program, start
+from tests.faces.conftest import Program
 
 TEA, RULE, LEAK = "Tea is at four.", "We never deploy on Fridays.", "The old store leaks memory on reload."
 
@@ -70,22 +70,13 @@ def test_items_are_listed_as_they_are_asked_for(stocked: Program, options: Seque
     assert _listed(stocked, *options) == found
 
 
-def test_who_asks_for_what_another_keeps_is_told_the_permission(stocked: Program) -> None:
-    """And gets none of it."""
-    assert stocked("catalog", "list", "--agent", "eve", "--of", "ada", exit_code=1) == ""
-    assert "read: [ada]" in stocked.errors
-
-
 def test_a_list_is_for_people_too(stocked: Program) -> None:
-    """In 80 columns and without colours in a pipe; that there are more is told."""
+    """In 80 columns; that there are more is told."""
     shown = stocked("catalog", "list", "--limit", "2").splitlines()
     assert shown[2].split()[:4] == ["M3", "insight", "bob", "5"]
     assert "M2   decision   ada      9   for good" in shown[3]
+    assert max(map(len, shown)) <= 80
     assert stocked.errors == "the newest 2; --limit 0 lists all\n"
-    with start("catalog", "list", cwd=stocked.folder, env={"COLUMNS": "80"}) as process:
-        piped, _ = process.communicate(timeout=60)
-    assert "\x1b" not in piped
-    assert all(len(line) <= 80 for line in piped.splitlines())
 
 
 def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:

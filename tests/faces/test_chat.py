@@ -109,15 +109,21 @@ def said(text: str) -> Any:
     return {"role": "assistant", "content": text}
 
 
-def test_what_is_relevant_goes_before_the_question(chat: Chat) -> None:
-    """A model is told what the memory knows of a question, before it; the client's own words stay as they are."""
+def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
+    """A model is told what the memory knows of a question, before it; the client's own words stay as they are.
+
+    What a prompt of a talk holds already, by the memory or by the user, is not put in again.
+    """
     chat.memory.record_operation("decision", {"text": REDIS})
-    answer = chat.say({"role": "system", "content": "Be short."}, user("Where do the sessions live?"))
+    talk = [{"role": "system", "content": "Be short."}, user("Where do the sessions live?")]
+    answer = chat.say(*talk)
     assert answer.choices[0].message.content == "The answer is 42."
     system, question = chat.sent()
     assert system == {"role": "system", "content": "Be short."}
     assert "Redis" in question["content"]
     assert question["content"].endswith("\nWhere do the sessions live?")
+    chat.say(*talk, said("In Redis."), user("Tell me again where the sessions live, please."))
+    assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
 
 
 def test_an_exchange_is_recorded(chat: Chat) -> None:
@@ -149,29 +155,6 @@ def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
         assert f"{7000 + number}" in "".join(each["content"] for each in sent if each["role"] == "user")
         before = sent
         talk.append(said("The answer is 42."))
-
-
-def test_nothing_is_told_twice_in_a_talk(chat: Chat) -> None:
-    """What a prompt of a talk holds already, by the memory or by the user, is not put in again."""
-    chat.memory.record_operation("decision", {"text": REDIS})
-    talk = [user("Where do the sessions live?")]
-    chat.say(*talk)
-    talk += [said("In Redis."), user("Tell me again where the sessions live, please.")]
-    chat.say(*talk)
-    assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
-
-
-def test_a_stream_comes_through_byte_for_byte(chat: Chat) -> None:
-    """Events come as the server sends them, and the answer is recorded before the last of them."""
-    chunks = [chunk.choices[0].delta.content for chunk in chat.say(user("What?"), stream=True) if chunk.choices]
-    assert "".join(filter(None, chunks)) == "The answer is 42."
-    assert chat.recorded()[-1] == ("agent_message", "The answer is 42.")
-    chat.llama.whole = False
-    with httpx2.stream(
-        "POST", f"{chat.url}/v1/chat/completions", json={"stream": True, "messages": [user("Go on.")]}, headers=OWN
-    ) as response:
-        body = response.read()
-    assert body == b"".join(Llama().events())
 
 
 def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
@@ -213,7 +196,10 @@ def test_headers_say_what_was_added(chat: Chat) -> None:
 
 
 def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
-    """A client's tools reach the server; what they gave is recorded, and the question is not searched for again."""
+    """A client's tools reach the server; what they gave is recorded, and the question is not searched for again.
+
+    So is what the older role `function` gave.
+    """
     tools = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}]
     call = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
     chat.say(user("What time is it?"), tools=tools)
@@ -226,6 +212,8 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
     assert prompts[-1]["tools"] == tools
     assert chat.sent()[0] == first[0]
     assert ("tool_result", "It is noon.") in chat.recorded()
+    chat.say(user("What time is it?"), said("Asking."), {"role": "function", "name": "now", "content": "It is one."})
+    assert chat.recorded()[-2] == ("tool_result", "It is one.")
 
 
 @pytest.mark.parametrize(("body", "words"), cases("a_wrong_request_is_told_in_words"))
@@ -236,14 +224,21 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
     assert words in response.json()["error"]["message"]
 
 
-def test_a_server_that_is_down_is_told_and_the_question_kept(chat: Chat) -> None:
-    """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded."""
+def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat) -> None:
+    """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded.
+
+    It is not recorded again with what the user says next.
+    """
     import openai
 
-    chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')] * 9
+    chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')]
     with pytest.raises(openai.APIStatusError, match="loading"):
         chat.say(user("Remember the milk."))
     assert chat.recorded() == [("user_message", "Remember the milk.")]
+    chat.say(user("Remember the milk."), user("And the bread."))
+    assert [text for kind, text in chat.recorded() if kind == "user_message"] == [
+        "Remember the milk.", "And the bread.",
+    ]  # fmt: skip
 
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
@@ -365,26 +360,6 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
         each.agent for each in chat.memory.operations() if each.data == {"role": "user", "text": question["content"]}
     ]
     assert asked == ["owl", "fox"]
-
-
-def test_an_unanswered_question_is_recorded_once(chat: Chat) -> None:
-    """What the model failed to answer is not recorded again with what the user says next."""
-    import openai
-
-    chat.llama.statuses = [(503, {}, b"{}")]
-    with pytest.raises(openai.APIStatusError):
-        chat.say(user("Remember the milk."))
-    chat.say(user("Remember the milk."), user("And the bread."))
-    assert [text for kind, text in chat.recorded() if kind == "user_message"] == [
-        "Remember the milk.",
-        "And the bread.",
-    ]
-
-
-def test_what_a_function_gave_is_no_word_of_the_users(chat: Chat) -> None:
-    """A message of the older role `function` is recorded as what a tool gave."""
-    chat.say(user("What time is it?"), said("Asking."), {"role": "function", "name": "now", "content": "It is noon."})
-    assert chat.recorded()[-2] == ("tool_result", "It is noon.")
 
 
 @pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])

@@ -48,9 +48,10 @@ def test_every_command_has_the_common_options_and_an_example(name: tuple[str, ..
 
 
 def test_the_help_tells_the_exit_codes_and_all_commands(run: Any) -> None:
-    """And lists every command below its heading, its first sentence uncut."""
+    """And lists every command below its heading, its first sentence uncut; the version is told with a word."""
     shown = " ".join(run("--help").split())
     assert EPILOG in shown
+    assert run("--version").startswith("orchestra-mem ")
     assert "Look after: check Check the documents: every fault with file and line, and what happens meanwhile." in shown
 
 
@@ -131,14 +132,9 @@ def test_the_nearest_memory_upwards_is_meant(run: Any, monkeypatch: pytest.Monke
     assert run.json("status")["project"] == str(deep)
 
 
-def test_version_is_the_packages(run: Any) -> None:
-    """As `pip` has it, or told to be unknown where it is not installed."""
-    assert run("--version").startswith("orchestra-mem ")
-
-
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
     """Nor bars; what is printed may be stored and read by programs."""
-    commands = ("status", "doctor")
+    commands = ("status", "doctor", "ops")
     running = [start(each, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) for each in commands]
     for process in running:
         output, errors = process.communicate(timeout=60)

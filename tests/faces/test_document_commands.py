@@ -134,6 +134,8 @@ def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, edi
     assert (problem["path"], problem["line"]) == (plan, 3)
     assert problem["problem"] == "'no field at all' is no `key: value`"
     assert "is no `key: value`" in " ".join(decided("edit", "work_plan", exit_code=1).split())
+    assert decided("check", exit_code=1).startswith(f"{plan}:3: 'no field at all' is no `key: value`")
+    assert decided.json("check", exit_code=1)["problems"] == [problem]
 
 
 def test_edit_holds_nothing_while_the_editor_runs(decided: Any, editor: Callable[[str], None]) -> None:
@@ -354,26 +356,6 @@ def test_check_finds_a_new_memory_in_order(run: Any) -> None:
     run("init")
     run("record", "note", '"x"')
     assert run("check") == "the documents have no faults\n"
-
-
-def test_check_tells_what_a_document_holds_wrong(run: Any) -> None:
-    """With the line; the file stays as it is, is served, and is in order again once it is mended."""
-    content = b"---\nformat: 1\ndocument: work_plan\n---\ncaf\xe9\n"
-    problem = "is not UTF-8: 0xe9 at byte 4 of the line (Latin-1?); save it as UTF-8"
-    run("init")
-    plan = _document(run, "work_plan")
-    sound = plan.read_bytes()
-    plan.write_bytes(content)
-    (found,) = run.json("check", exit_code=1)["problems"]
-    assert (found["path"], found["line"], found["problem"]) == (str(plan), 5, problem)
-    assert found["meanwhile"]
-    place = f"{plan}:5: "
-    assert run("check", exit_code=1).startswith(f"{place}{problem}")
-    run("context")
-    assert plan.read_bytes() == content
-    assert any(each["words"].startswith(place) for each in run.json("doctor", exit_code=1)["findings"])
-    plan.write_bytes(sound)
-    run("check")
 
 
 def test_check_needs_neither_database_nor_lock(run: Any) -> None:

@@ -28,7 +28,7 @@ from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.faces.mcp_server import TOOLS
 from orchestra_mem.settings import ServerSettings
 from tests.builders import cases
-from tests.faces.conftest import CHECKOUT, Program
+from tests.faces.conftest import CHECKOUT, Program, start
 from tests.faces.http_client import TOKENS, listening, serving
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error"}
@@ -305,12 +305,8 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
         "this is no JSON", "[]",
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
     ]  # fmt: skip
-    command = [sys.executable, "-m", "orchestra_mem", "mcp", "--debug"]
-    how: dict[str, Any] = {
-        "cwd": run.folder, "env": ENVIRONMENT, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-    }  # fmt: skip
-    with subprocess.Popen(command, **how) as process:
+    how: dict[str, Any] = {"cwd": run.folder, "env": ENVIRONMENT, "stdin": subprocess.PIPE}
+    with start("mcp", "--debug", **how) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("".join(f"{line}\n" for line in sent))
@@ -321,7 +317,7 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
         rest, _ = process.communicate(timeout=20)
     assert [line["jsonrpc"] for line in lines] == ["2.0"] * len(lines)
     assert (rest, process.returncode) == ("", 0)
-    with subprocess.Popen(command, **how) as process:
+    with start("mcp", "--debug", **how) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{sent[0]}\n")

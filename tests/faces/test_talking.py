@@ -6,15 +6,22 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faces.conftest import Program
+from tests.faces.conftest import Program, start
 
-COMMAND = [sys.executable, "-m", "orchestra_mem"]
+
+def _talking(folder: Path, *options: str, said: str) -> subprocess.Popen[Any]:
+    """A shell in a process of its own, to which something has been said."""
+    talking = start("shell", *options, "-C", folder, cwd=folder, stdin=subprocess.PIPE)
+    assert talking.stdin is not None
+    talking.stdin.write(said)
+    talking.stdin.flush()
+    return talking
 
 
 def _shell(folder: Path, *lines: str, options: tuple[str, ...] = (), exit_code: int = 0) -> str:
@@ -54,13 +61,8 @@ def test_usage_example_three_the_session_ends(tmp_path: Path) -> None:
 
 def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:
     """Killed in the middle of a talk, the next shell knows what "it" is, and nothing that was answered is lost."""
-    with subprocess.Popen(
-        [*COMMAND, "shell", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as talking:
-        assert talking.stdin is not None
+    with _talking(tmp_path, said="create an epic for user authentication\n") as talking:
         assert talking.stdout is not None
-        talking.stdin.write("create an epic for user authentication\n")
-        talking.stdin.flush()
         assert "Epic #1" in talking.stdout.readline()
         talking.kill()
     (stories,) = _answers(tmp_path, "add 3 stories to it: login, signup and MFA")
@@ -71,42 +73,13 @@ def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals, code: int) -> None:
     """Either archives the session and says by its exit code how it ended."""
-    with subprocess.Popen(
-        [*COMMAND, "shell", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.PIPE,
-    ) as talking:  # fmt: skip
-        assert talking.stdin is not None
+    with _talking(tmp_path, said="create an epic for billing\n") as talking:
         assert talking.stdout is not None
-        talking.stdin.write("create an epic for billing\n")
-        talking.stdin.flush()
         talking.stdout.readline()
         time.sleep(0.2)
         talking.send_signal(kind)
         assert talking.wait(60) == code
     assert len(list((tmp_path / ".obra/sessions/archive").glob("*.md"))) == 1
-
-
-def test_two_shells_on_one_project(tmp_path: Path) -> None:
-    """Both do what they are told at the same time; every item and operation is there, once."""
-    _shell(tmp_path, "create an epic for billing")
-    lines = [f"create a task called Part {number}" for number in range(15)]
-    shells = [
-        subprocess.Popen(
-            [*COMMAND, "shell", "--json", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    outputs = []
-    for each in shells:
-        assert each.stdin is not None
-        each.stdin.write("".join(f"{line}\n" for line in lines))
-        each.stdin.close()
-        each.stdin = None
-    for each in shells:
-        outputs.append(each.communicate(timeout=120)[0])
-        assert each.returncode == 0
-    created = [json.loads(line)["effects"][0]["items"][0] for output in outputs for line in output.splitlines()]
-    assert sorted(created) == list(range(2, 32))
 
 
 def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
@@ -115,12 +88,6 @@ def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
     script.write_text("# a remark\ncreate an epic for billing\n\nfrobnicate the widget\n", encoding="utf-8")
     shown = _shell(tmp_path, options=("--script", str(script)), exit_code=1)
     assert shown.startswith('> create an epic for billing\nCreated Epic #1 "Billing"\n> frobnicate the widget\n')
-
-
-def test_yes_cancels_without_asking(tmp_path: Path) -> None:
-    """For scripts: what takes away is done at once."""
-    _shell(tmp_path, "create an epic for billing")
-    assert 'Cancelled Epic #1 "Billing"' in _shell(tmp_path, "cancel #1", options=("--yes",))
 
 
 def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
@@ -173,13 +140,9 @@ def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> N
 @pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")
 def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
     """For such a line nothing is done, and the next one is."""
-    done = subprocess.run(
-        [sys.executable, "-m", "orchestra_mem", "shell", "--json", "-C", str(tmp_path)],
-        input=b"\xff\xfe thing\ncreate a task called Bake",
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
-        timeout=120,
-        check=True,
-    )
-    replies = [json.loads(line) for line in done.stdout.splitlines()]
+    how: dict[str, Any] = {"text": False, "stdin": subprocess.PIPE, "env": {"PYTHONIOENCODING": "utf-8:strict"}}
+    with start("shell", "--json", cwd=tmp_path, **how) as talking:
+        answers, _ = talking.communicate(b"\xff\xfe thing\ncreate a task called Bake", timeout=120)
+    assert talking.returncode == 0
+    replies = [json.loads(line) for line in answers.splitlines()]
     assert [reply["outcome"] == "done" for reply in replies] == [False, True]

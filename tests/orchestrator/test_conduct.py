@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.talks import driven, load_talks
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.orchestrator.resolving import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
@@ -15,15 +15,9 @@ from tests.builders import cases
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> OrchestratorContextManager:
-    """A memory in an empty folder."""
-    return open_memory(tmp_path)
-
-
-@pytest.fixture
-def orchestrator(memory: OrchestratorContextManager) -> Orchestrator:
+def orchestrator(tmp_path: Path) -> Orchestrator:
     """An orchestrator that knows an epic #1 with the stories #2 Login, #3 Signup and #4 Invoices."""
-    orchestrator = Orchestrator(memory)
+    orchestrator = Orchestrator(open_memory(tmp_path))
     said(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup, invoices")
     return orchestrator
 

@@ -11,17 +11,14 @@ from hypothesis import strategies as st
 from orchestra_mem.orchestrator.journal import RecentQuestion, answer_recent, has_failed, read_recent_question
 from orchestra_mem.types import Author, Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
-from tests.builders import cases
+from tests.builders import an_operation, cases
 
 NOW = datetime(2026, 3, 5, 15, 0, tzinfo=UTC)  # a Thursday
 
 
-def operation(
-    number: int, data: Json, *, hours_ago: float = 0, kind: str = "nl_command", session: str = "s1"
-) -> Operation:
+def operation(number: int, data: Json, *, hours_ago: float = 0, kind: str = "nl_command", **given: str) -> Operation:
     """Give an operation of some hours ago."""
-    time = NOW - timedelta(hours=hours_ago)
-    return Operation(id=number, session=session, type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1)
+    return an_operation(number, data, type=kind, timestamp=NOW - timedelta(hours=hours_ago), **given)
 
 
 def item(number: int, kind: WorkKind, title: str) -> WorkItem:
@@ -65,7 +62,7 @@ EVENTS = [
 def ask(question: str) -> tuple[str, list[int]]:
     """Give the answer and the numbers of the operations that it tells of."""
     text, chosen = answer_recent(
-        read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS.__getitem__, ["s1", "s0"]
+        read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS.__getitem__, ["s", "s0"]
     )
     return text, [each.id for each in chosen]
 

@@ -11,6 +11,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.errors import StorageError
 from orchestra_mem.types import SessionStatus
 from tests.conftest import Clock, record
 from tests.memories import live, session_of, text_of
@@ -18,8 +19,6 @@ from tests.timing import assert_quick
 
 # Spills after four operations and compacts nothing.
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
-
-
 COUNTER = open_counter("tiktoken")
 
 
@@ -41,20 +40,20 @@ def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContext
 
 
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
-    """Nothing of the document is read again: the last thousand of ten thousand take no longer than the first."""
+    """Nothing of the document is read again: the last of two thousand take no longer than the first."""
     config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
     took: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         record(memory, 20)
         for batch in range(8):
             start = time.process_time()
-            record(memory, 500, first=batch * 500)
+            record(memory, 250, first=batch * 250)
             took.append(time.process_time() - start)
-        assert live(memory).stat().st_size > 200_000
+        assert live(memory).stat().st_size > 100_000
     assert min(took[-3:]) < 2 * min(took[:3])
 
 
-@pytest.mark.parametrize("cut", [1, 2, 20, 40, 61])
+@pytest.mark.parametrize("cut", [1, 40])
 def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, cut: int) -> None:
     """A process killed in the middle of an append leaves a piece: it goes, and the entry is appended whole, once."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
@@ -81,9 +80,8 @@ def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
     with open_memory(tmp_path, config=CONFIG) as memory:
         for number in range(7):
             memory.record_operation("task", {"title": f"task {number}", "a": "b", "status": "completed"})
-        path = memory.session_memory.path
+        path = live(memory)
         entry = memory.working_memory.entries()[0].text
-    assert path is not None
     whole = path.read_text(encoding="utf-8")
     lines = [place for place, character in enumerate(entry) if character == "\n"]
     ends = {1, 2, 5, 6, 7, 20, *(line + more for line in lines[:-1] for more in range(8) if line + more < len(entry))}
@@ -224,9 +222,7 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
             failing.append(name)
             try:
                 path = memory.flush_session()
-            except OSError:
-                raise
-            except Exception as error:
+            except StorageError as error:
                 assert "No space left on device" in str(error)
                 path = memory.flush_session()
             assert path is not None, name

@@ -13,7 +13,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.catalog_types import AuditFilter
 from orchestra_mem.types import MustKeepStatus
 from tests.conftest import Clock
-from tests.memories import SMALL, flushed, say
+from tests.memories import SMALL, flushed, live, say
 
 SAID = [f"We decided to keep the {what} in drawer {n}." for n, what in enumerate(["lamp", "rope", "map", "key", "tea"])]
 
@@ -103,8 +103,7 @@ def test_what_was_written_into_a_running_session_is_kept(tmp_path: Path, clock: 
     """A line that stood there before the session ended."""
     with _opened(tmp_path, clock, keep_days=1) as memory:
         say(memory, clock, *SAID * 4)
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         path.write_text(path.read_text() + "\n## Mine\n\nThe key is under the mat.\n")
         say(memory, clock, *SAID)
         archive = flushed(memory)

@@ -12,12 +12,11 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.damage import text_faults
 from orchestra_mem.core.documents.markdown import split_blocks
-from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import Json
 from tests.conftest import Clock
 from tests.memories import flushed, live, standing, text_of
 from tests.tiers import test_session_compaction
-from tests.tiers.test_session_compaction import edit
+from tests.tiers.test_session_compaction import edit, shown
 
 CONFIG = test_session_compaction.CONFIG
 WORDS = "REMARK: never trust the parser, Anna said so."
@@ -39,7 +38,7 @@ def _record(memory: OrchestratorContextManager, clock: Clock, count: int) -> Non
 
 
 def _first_entry(memory: OrchestratorContextManager) -> tuple[int, str]:
-    number, block = next(iter(SessionDocument.parse(text_of(memory)).entries().items()))
+    number, block = next(iter(shown(memory).entries().items()))
     return number, block.text
 
 
@@ -49,11 +48,10 @@ def _go_on(memory: OrchestratorContextManager, clock: Clock) -> None:
     while before & {summary.id for summary in standing(memory)}:
         _record(memory, clock, 60)
         memory.refresh()
-        summaries = standing(memory)
+        summaries, document = standing(memory), shown(memory)
         assert all(a.last_operation < b.first_operation for a, b in pairwise(summaries))
-        shown = SessionDocument.parse(text_of(memory))
-        assert len(shown.parts) == len({(part.block.title, part.block.text) for part in shown.parts})
-        assert not any(s.first_operation <= n <= s.last_operation for n in shown.entries() for s in summaries)
+        assert len(document.parts) == len({(part.block.title, part.block.text) for part in document.parts})
+        assert not any(s.first_operation <= n <= s.last_operation for n in document.entries() for s in summaries)
 
 
 def _versions(memory: OrchestratorContextManager) -> str:
@@ -129,7 +127,7 @@ def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
     copy = text.replace("\n", f"\n{WORDS}\n", 1)
     edit(memory, text, copy + text if above else text + copy)
     _go_on(memory, clock)
-    assert number not in SessionDocument.parse(text_of(memory)).entries()
+    assert number not in shown(memory).entries()
     assert "REMARK" in next(s.text for s in memory.losses() if s.first_operation <= number <= s.last_operation)
     assert WORDS in _versions(memory)
 
@@ -138,7 +136,7 @@ def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
 def test_an_edited_copy_of_a_summary_is_no_loss(memory: OrchestratorContextManager, clock: Clock, above: bool) -> None:
     """When the summary becomes part of another the text is kept as a version first."""
     first = standing(memory)[0]
-    text = SessionDocument.parse(text_of(memory)).summaries()[first.id].text
+    text = shown(memory).summaries()[first.id].text
     copy = text.replace("\n", f"\n{WORDS}\n", 1)
     edit(memory, text, copy + text if above else text + copy)
     _go_on(memory, clock)
@@ -168,29 +166,29 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("field", ["speaker", "author", "role", "from"])
-def test_odd_names_go_into_summaries_as_text(tmp_path: Path, clock: Clock, field: str) -> None:
+def test_odd_names_go_into_summaries_as_text(tmp_path: Path, clock: Clock) -> None:
     """Who says a thing, and in which task, is escaped like other data: compaction goes on, and a flush ends it."""
-    _check(tmp_path, clock, lambda odd: {field: odd, "task": odd})
+    fields = ("speaker", "author", "role", "from")
+    _check(tmp_path, clock, lambda odd, number: {fields[number // len(ODD) % 4]: odd, "task": odd})
 
 
 def test_odd_data_of_any_field_goes_into_every_document_as_text(tmp_path: Path, clock: Clock) -> None:
     """Names of fields and values, in lists and in mappings, and what must be kept of them."""
 
-    def told(odd: str) -> dict[str, Json]:
+    def told(odd: str, number: int) -> dict[str, Json]:
         said = f"We decided to use {odd} for the parser. The tests failed with {odd} at last. TODO: mend {odd}."
         return {"title": odd, odd: odd, "files": [{"path": odd}, odd], "status": "failed", "text": said, "result": said}
 
     _check(tmp_path, clock, told)
 
 
-def _check(tmp_path: Path, clock: Clock, told: Callable[[str], dict[str, Json]]) -> None:
+def _check(tmp_path: Path, clock: Clock, told: Callable[[str, int], dict[str, Json]]) -> None:
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        for number in range(60):
+        for number in range(48):
             clock.now += timedelta(minutes=10)
             odd = ODD[number % len(ODD)]
             text = f"We decided to use part{number} for module {number}, as the tests of part {number * 3} are slow."
-            memory.record_operation("message <!-- pin -->", {"text": text, **told(odd)})
+            memory.record_operation("message <!-- pin -->", {"text": text, **told(odd, number)})
         memory.refresh()
         assert any(summary.level for summary in memory.losses())
         _check_documents(tmp_path)

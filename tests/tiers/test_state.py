@@ -180,7 +180,7 @@ def _leaves(item: WorkItem, items: dict[int, WorkItem]) -> Iterator[WorkItem]:
         yield item
 
 
-WorkMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
+WorkMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
 # It waits for the disk at each step.
 TestWork = pytest.mark.timeout(600)(WorkMachine.TestCase)
 

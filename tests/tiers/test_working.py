@@ -270,7 +270,7 @@ class Tiers(RuleBasedStateMachine):
         assert all(s.archive and (folder / s.archive).exists() for s in sessions if s.status is SessionStatus.ARCHIVED)
 
 
-Tiers.TestCase.settings = settings(max_examples=15, stateful_step_count=20)
+Tiers.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
 TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
 
 
