@@ -70,6 +70,8 @@ _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
 _FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
+# The weights of pairs that are of no series, whose pairs are many: of any, and of one form with another value.
+_PAIR, _OF_ONE_FORM = 2.0, 10.0
 _AS_DENSE = ("talk", "notes")  # series of commits and of agents have more facts than real ones have
 _FOLDS = 6
 _STEPS = 63  # of a weight from zero up: half as many cost a hundredth of the kinds, more change nothing
@@ -272,12 +274,15 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
     return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
 
 
-def fit_pairs(chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear) -> tuple[Linear, Linear]:
+def fit_pairs(
+    chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear, weights: NDArray[np.float64]
+) -> tuple[Linear, Linear]:
     """Fit the signs of a text (that it takes something back, that it tells of mending), and what weighs two facts.
 
     What tells of mending is fitted together with what weighs the pair, so that it learns what the pair leaves open.
     Among `chosen` pairs a change is far more frequent than in `natural` ones, which are as they come: a column of its
-    own takes that up, and is left away, so that a likelihood is one of what people say.
+    own takes that up, and is left away, so that a likelihood is one of what people say. `weights` are those of all
+    pairs, the chosen ones first.
     """
     pairs = [*chosen, *natural]
     is_chosen = np.array([[float(number < len(chosen))] for number in range(len(pairs))])
@@ -311,7 +316,7 @@ def fit_pairs(chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear) ->
             f"{(found & met).sum() / max(1, found.sum()):.3f} of {met.sum()} in {len(met)}"
         )
     model.fit(matrix, truth)
-    fitted = weigh.fit(rows, changed).coef_[0]
+    fitted = weigh.fit(rows, changed, sample_weight=weights).coef_[0]
     of_pair, _, of_grams, of_kinds = np.split(fitted, [len(weighed[0]), len(weighed[0]) + 1, -len(CLASSES)])
     mends = _GRAM_SCALE * of_grams + _KIND_SCALE * kinds.weights @ of_kinds
     signs = Linear(
@@ -373,8 +378,9 @@ def main() -> None:
     of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
     others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
     chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]
-    natural = [*pairs_of_dialogues(DIALOGUES), *pairs_of_series(series), *of_one_form]
-    write_table(model, rarity, *fit_pairs(chosen, natural, model))
+    parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, list(pairs_of_series(series))
+    weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0], [len(part) for part in parts])
+    write_table(model, rarity, *fit_pairs(chosen, list(chain(*parts[1:])), model, weights))
 
 
 if __name__ == "__main__":

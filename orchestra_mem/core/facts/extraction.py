@@ -21,8 +21,8 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 THRESHOLD = 0.34
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
 # The same where most is none; chosen, as those below, by leaving out one hand after the other.
-_TALK_THRESHOLD = 0.39
-_THRESHOLDS = {Voice.COMMIT: 0.58, Voice.MODEL: 0.75}  # models mostly narrate
+_TALK_THRESHOLD = 0.43
+_THRESHOLDS = {Voice.COMMIT: 0.61, Voice.MODEL: 0.77}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others

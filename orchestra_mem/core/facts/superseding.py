@@ -20,9 +20,9 @@ from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.5, 0.4
+SURE, REPORTED = 0.42, 0.35
 """From this likelihood a fact is superseded or done; the second where the later one reports that something is done."""
-PERHAPS = 0.03
+PERHAPS = 0.012
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 AGAINST = 0.25
 """From this likelihood, in the mean of both ways, two projects' decisions cannot both hold."""
@@ -32,7 +32,8 @@ UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 _COMPLETION, _FAILURE, _OPEN, _ROLE = (
     MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
 )  # fmt: skip
-_KINDS = (*HOLDING, *UNFINISHED, _COMPLETION)
+_CHANGED = (*HOLDING, *UNFINISHED)
+_KINDS = (*_CHANGED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
 _NEAR_OPERATIONS = 3  # how far back `scrap that` may point
 _POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
@@ -144,34 +145,33 @@ def pair_features(
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
+    holds, distance = older_kind in HOLDING, max(0, newer.operation - older.operation)
     replaced = places == 1 and not other_label  # by another value, not by another of several of a kind
     # What is settled is not taken back, and another value need not sound like taking back.
-    back = max(-4.0, min(4.0, taking_back)) if older_kind in HOLDING and not replaced else 0.0
+    back = max(-4.0, min(4.0, taking_back)) if holds and not replaced else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
         cover,
-        share,
         cover * share,
         log1p(common),
         max(shared, default=0.0),
         frame,
         other_number,
-        other_number * frame,
-        other_number * same_kind,
         other_label,
-        other_label * other_number,
         numbers and not other_number,
         other_name,
         other_name * (older_kind is _ROLE),
         back,
-        back * cover,
-        back * share,
         same_kind,
         same_kind * cover,
         places > 1,
         replaced,
-        newer.text == older.text,
-        exp(-max(0, newer.operation - older.operation) / 10),
+        exp(-distance / 10),
+        holds * log1p(distance),
+        numbers * holds * len(mine.numbers ^ theirs.numbers),
+        holds * log1p(len(theirs.words)),
+        log1p(len(mine.words)),
+        next(iter(mine.words), "") in theirs.words,
         completes,
         completes * cover,
         (older_kind is _OPEN) * cover,
@@ -272,7 +272,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    return (older.kind in HOLDING or older.kind in UNFINISHED) and (newer.kind in HOLDING or newer.kind is _COMPLETION)
+    return older.kind in UNFINISHED if newer.kind is _COMPLETION else newer.kind in HOLDING and older.kind in _CHANGED
 
 
 class _Standing:
@@ -283,7 +283,7 @@ class _Standing:
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
 
     def add(self, number: int, fact: MustKeep) -> None:
-        if fact.kind in HOLDING or fact.kind in UNFINISHED:
+        if fact.kind in _CHANGED:
             self._facts[number] = topic = topic_of(fact.text)
             for word in topic.words:
                 self._by_word[word][number] = None
