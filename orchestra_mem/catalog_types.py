@@ -261,6 +261,8 @@ class CatalogStore(Protocol):
 
     def last_change(self, agent: str | None = None) -> int: ...
 
+    def last_move(self) -> int: ...
+
     def extracts(self, limit: int) -> list[MemoryItem]:
         """Give the newest live items that are longer than their summaries, which extraction made."""
 

@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_580,
+    "orchestra_mem": 53_620,
     "orchestra_mem/core": 12_660,
     "orchestra_mem/core/context": 1_190,
     "orchestra_mem/core/documents": 3_520,
@@ -54,14 +54,14 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_970,
     "orchestra_mem/core/work": 350,
     "orchestra_mem/orchestrator": 3_800,
-    "orchestra_mem/tiers": 4_990,
-    "orchestra_mem/adapters": 11_160,
+    "orchestra_mem/tiers": 5_020,
+    "orchestra_mem/adapters": 11_170,
     "orchestra_mem/memory": 3_250,
     "orchestra_mem/home": 360,
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 7_360,
-    "tests": 33_400,
+    "tests": 33_490,
     "benchmarks": 10_610,
 }
 MAX_MODULE_LINES = 400

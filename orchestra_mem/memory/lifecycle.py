@@ -114,7 +114,8 @@ class Lifecycle:
     def take_in_edits(self, *, waits: bool = True) -> Mapping[str, object]:
         """Read into the ledger what people have changed in the documents since the last look; their states now."""
         states = self._parts.episodic.states()
-        if states != self._seen_documents and (waits or self._parts.database.can_write_now()):
+        saved = states != self._seen_documents or self._parts.episodic.writers[0].looks_again
+        if saved and (waits or self._parts.database.can_write_now()):
             with self._parts.reporter.noting("hand edits"):
                 if self._parts.episodic.take_in():
                     self._events.send("documents_edited")
@@ -381,9 +382,9 @@ class Lifecycle:
             self._look_for_faults(self._parts.episodic.states())
             with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
                 self._finish_flushes()
+            self._changes, _ = self._parts.database.commit_count()
             self._catch_up()
             self._refreshed_at = self.last_id
-            self._changes, _ = self._parts.database.commit_count()
 
     def _finish_flushes(self) -> Path | None:
         """End the sessions whose flush was interrupted; where the last one's document lies now."""

@@ -89,19 +89,27 @@ class CatalogLearner:
         Raises:
             StorageError: the disk refused; they wait on.
         """
-        found = 0
         with self._lock:
-            waiting = self.store.exchanges(most or None)
-            for exchange in waiting:
-                try:
-                    found += self._learn(exchange)
-                except StorageError:
-                    raise
-                except Exception as error:  # whatever it is: the others are learnt from all the same
-                    logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
-                    self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
-            self.waits = bool(most) and len(waiting) == most
+            self.waits = False  # whoever puts one from here on says so again
+            try:
+                waiting = self.store.exchanges(most or None)
+                found = sum(map(self._learnt, waiting))
+            except StorageError:
+                self.waits = True
+                raise
+            if most and len(waiting) == most:
+                self.waits = True
         return found
+
+    def _learnt(self, exchange: Exchange) -> int:
+        try:
+            return self._learn(exchange)
+        except StorageError:
+            raise
+        except Exception as error:  # whatever it is: the others are learnt from all the same
+            logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
+            self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
+            return 0
 
     def _learn(self, exchange: Exchange) -> int:
         # Here, as NumPy is heavy: to import the package must stay quick.

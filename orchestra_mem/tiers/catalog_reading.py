@@ -300,7 +300,8 @@ class CatalogSelector:
         figures, parts, candidates = self._ranked(ci, message)
         chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
         numbers = figures.number.tolist()
-        items = {item.number: item for item in self.store.by_number([numbers[place] for place, _ in chosen])}
+        allowed, found = self.access.readable(ci), self.store.by_number([numbers[place] for place, _ in chosen])
+        items = {item.number: item for item in found if allowed is None or item.ci_source in allowed}
         selected = [
             SelectedItem(item=items[numbers[place]], relevance=relevance_of(parts[:, place]), whole=whole)
             for place, whole in chosen
@@ -339,7 +340,8 @@ class CatalogSelector:
             known = self._agents.get(agent)
         last = self.store.last_change(agent)
         if known is None or known[0] != last:
-            known = self._read(agent, last, known)
+            has_lost = known is not None and known[0] < self.store.last_move()
+            known = self._read(agent, last, None if has_lost else known)
         with self._lock:
             self._agents[agent] = known
             self._agents.move_to_end(agent)

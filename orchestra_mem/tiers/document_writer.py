@@ -9,9 +9,11 @@ first.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
@@ -27,6 +29,7 @@ logger = logging.getLogger(__name__)
 # So often is a document tried that somebody saves at the same moment.
 WRITE_TRIES = 5
 # What stands in the database for a byte that is no UTF-8.
+_AGAIN_S = 1.5  # until a document that was busy at a look is looked at again
 _UNREADABLE = "\ufffd"
 
 
@@ -87,11 +90,21 @@ class DocumentWriter:
     numbered: Callable[[str, str], str]
     by_people: Callable[[Sequence[str]], Container[str]]
     keep_versions: int
+    _again_s: float = field(default=inf, init=False)
 
     # Reading
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether to look once more at what at the last look was open elsewhere, or could not be read.
+
+        Its closing, or a right that is given back, changes nothing by which it would be seen.
+        """
+        return time.monotonic() >= self._again_s
+
     def unread(self) -> list[str]:
         """Name the documents that people have saved since they were last read."""
+        self._again_s = inf
         return [name for name, current, last in self._standing() if not self._is_read(name, current, last)]
 
     def _standing(self) -> Iterator[tuple[str, str, WrittenDocument]]:
@@ -101,6 +114,8 @@ class DocumentWriter:
         """
         for name in self.names():
             current = self.store.read_settled(self.path(name))
+            if current is None and self.store.state(self.path(name)) is not None:
+                self._again_s = time.monotonic() + _AGAIN_S
             if current is not None and current.strip():
                 yield name, current, self.last_written(name, current)
 

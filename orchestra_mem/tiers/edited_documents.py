@@ -280,7 +280,7 @@ class CatalogDocuments(EditedDocuments):
     @property
     def unseen(self) -> bool:
         """Whether a document has been saved since the last look."""
-        return self.states() != self._seen
+        return self.states() != self._seen or self.writers[0].looks_again
 
     def take_in(self) -> None:
         """Bring the catalog up to what people have said in the documents.
@@ -289,7 +289,7 @@ class CatalogDocuments(EditedDocuments):
             StorageError: a document cannot be read, or the catalog not be written.
         """
         states = self.states()
-        if states == self._seen:
+        if states == self._seen and not self.writers[0].looks_again:
             return
         if self._left:  # what was to be left as it was may have been mended
             self._through = -1
@@ -361,7 +361,7 @@ class CatalogDocuments(EditedDocuments):
             due.update((agent, change) for agent, change in changes.items() if change != self._written.get(agent))
             return {document_name(agent): self._text(agent) for agent in due}
 
-        with self._lock:
+        with self._lock, self._store.lock():
             failed = self.writers[0].write_all(texts, reason)
             self._written.update((agent, due[agent]) for agent in due if document_name(agent) not in failed)
             self._left = {name for name, error in failed.items() if isinstance(error, DocumentError)}

@@ -153,6 +153,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if not new:
             return
         path = self.place.document(session)
+        if self._tokens is not None and self._seen != (session.id, self._tokens[0]):
+            self._tokens = None  # somebody has changed it since it was counted
         self._store.append(path, "".join(entry.text for entry in new), name="spill")
         self._appended_through = new[-1].operation.id
         self._seen = (session.id, state := self._store.state(path))

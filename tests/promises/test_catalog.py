@@ -318,6 +318,39 @@ def test_an_agent_sees_and_changes_its_own_alone(memory: OrchestratorContextMana
     assert [entry.call for entry in refused if entry.outcome == "refused"] == ["list", "store", "delete"]
 
 
+def test_an_item_that_is_given_to_another_agent_is_that_ones_alone(memory: OrchestratorContextManager) -> None:
+    """In messages and in documents, from then on, whatever else has been given before."""
+    first = memory.catalog.store({"content": "The bread goes in at five.", "type": "decision"}, agent="ada")
+    memory.catalog.store({"content": "The bread is sold from seven.", "type": "decision"}, agent="ada")
+    memory.write_catalog()
+    assert len(_ids(memory, "when does the bread go in?")) == 2
+    memory.catalog.update(first.id, {"ci_source": "bob"})
+    assert _ids(memory, "when does the bread go in?") == ["The bread is sold from seven."]
+    assert _ids(memory, "when does the bread go in?", agent="bob") == ["The bread goes in at five."]
+    memory.write_catalog()
+    assert "at five" not in memory.documents.text("catalog/ada")
+    assert "at five" in memory.documents.text("catalog/bob")
+
+
+def test_what_comes_while_others_are_learnt_is_learnt_too(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next look at the catalog finds it."""
+    learner = memory._parts.agents.learner
+    read = learner.store.exchanges
+
+    def exchanges(limit: int | None = None) -> Any:
+        waiting = read(limit)
+        monkeypatch.undo()
+        memory.learn("And rolls?", "We decided to bake rolls on Sundays.", agent="ada")
+        return waiting
+
+    memory.learn("And bread?", "We decided to bake rye bread on Mondays.", agent="ada")
+    monkeypatch.setattr(learner.store, "exchanges", exchanges)
+    learner.work()
+    assert len(_ids(memory, "what do we bake, rye bread or rolls?")) == 2
+
+
 def test_grants_open_what_they_name(opened: Open) -> None:
     """Reading of one agent's, writing of all agents'."""
     with opened(permissions={"bob": {"read": ["ada"], "write": ["global"]}}) as memory:

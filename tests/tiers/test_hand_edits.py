@@ -18,6 +18,7 @@ from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStat
 from tests.conftest import Clock
 from tests.memories import machine_writes, text_of
 from tests.tiers.conftest import Desk
+from tests.timing import until
 
 # A working memory this small lets a refresh look at nearly all that was recorded.
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -47,6 +48,15 @@ def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
     (removed,) = [fact for fact in desk.memory.facts(standing=False) if fact.id == 2]
     assert (removed.status, removed.author) == (MustKeepStatus.REMOVED, Author.PERSON)
     assert any(RULE in text for _, text in desk.state.versions())
+
+
+def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
+    """Though closing it changes neither its size nor its time."""
+    with desk.log.path.open("a", encoding="utf-8") as file:
+        file.write("\n\n### Use bcrypt for passwords\n")
+        file.flush()
+        assert "Use bcrypt for passwords" not in desk.says(DECISION)
+    until(lambda: "Use bcrypt for passwords" in desk.says(DECISION))
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,15 @@ def kept_words(memory: OrchestratorContextManager, tmp_path: Path) -> str:
     return text_of(memory) + versions
 
 
+def test_what_somebody_pastes_between_two_spills_is_counted(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What is due by the document's size is due then."""
+    record(memory, clock, 30)
+    before = memory.session_memory.token_count()
+    live(memory).write_text(f"{text_of(memory)}\n## Notes\n\n{'The kettle is on. ' * 2_000}\n", encoding="utf-8")
+    record(memory, clock, 30)
+    assert memory.session_memory.token_count() > before + 8_000
+
+
 def test_old_operations_become_summaries_and_the_newest_stay(memory: OrchestratorContextManager, clock: Clock) -> None:
     """In order, without a gap, a fifth in size; the ledger says what each covers."""
     record(memory, clock, 60)

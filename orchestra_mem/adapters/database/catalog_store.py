@@ -30,7 +30,8 @@ _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
 _EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
 _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
 _MOST_CLAUSES = 32  # what a query can hold of an absurdly long search
-_CHANGE, _CLEANUP = "change", "last cleanup"
+_CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
+_SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NAME = "catalog"
 _USES = ("get", "store", "update", "supersede", "restore")
 
@@ -57,6 +58,9 @@ class SqlCatalogStore(Stored):
         """Store an item as it is now; only live ones are found by their tags."""
         with self.changing():
             item = replace(item, changed=self._next_change())
+            before = self._database.value(_NAME, "SELECT ci_source FROM memory_items WHERE number = ?", [item.number])
+            if before != item.ci_source:  # that agent has fewer now, though none of its items has changed
+                self._database.write(_NAME, _SET, (_MOVE, item.changed))
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
             self._set_tags(item, keys)
@@ -128,12 +132,22 @@ class SqlCatalogStore(Stored):
         return self._database.find("listing the catalog", _ITEMS, tail, (change, limit))
 
     def last_change(self, agent: str | None = None) -> int:
-        """Return the number of the last change, of an agent's items or of any."""
+        """Return the number of the last change, of any item or of those that an agent has or may have had."""
         if agent is None:
-            query, values = "SELECT value FROM catalog_state WHERE name = ?", [_CHANGE]
-        else:
-            query, values = "SELECT max(changed) FROM memory_items WHERE ci_source = ?", [agent]
-        return int(self._database.value("reading the catalog", query, values) or 0)
+            return self._state(_CHANGE) or 0
+        query = (
+            "SELECT max(value) FROM (SELECT max(changed) AS value FROM memory_items WHERE ci_source = ? "
+            "UNION ALL SELECT value FROM catalog_state WHERE name = ?) AS changes"
+        )
+        return int(self._database.value("reading the catalog", query, [agent, _MOVE]) or 0)
+
+    def last_move(self) -> int:
+        """Return the number of the last change that gave an item to another agent, 0 where none has."""
+        return self._state(_MOVE) or 0
+
+    def _state(self, name: str) -> int | None:
+        value = self._database.value("reading the catalog", "SELECT value FROM catalog_state WHERE name = ?", [name])
+        return None if value is None else int(value)
 
     def extracts(self, limit: int) -> list[MemoryItem]:
         """Return the newest live items that are longer than their summaries, which extraction made."""
@@ -196,14 +210,11 @@ class SqlCatalogStore(Stored):
 
     def last_cleanup(self) -> datetime | None:
         """Return when was last cleaned up, None for never."""
-        query = "SELECT value FROM catalog_state WHERE name = ?"
-        cleaned = self._database.value("reading the catalog", query, [_CLEANUP])
-        return None if cleaned is None else from_microseconds(cleaned)
+        return None if (cleaned := self._state(_CLEANUP)) is None else from_microseconds(cleaned)
 
     def note_cleanup(self, now: datetime) -> None:
         """Note when was last cleaned up."""
-        query = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        self._database.write(_NAME, query, (_CLEANUP, now))
+        self._database.write(_NAME, _SET, (_CLEANUP, now))
 
     def purge(self, items: Sequence[MemoryItem]) -> None:
         """Remove for good what items say; their ids are not used again."""
