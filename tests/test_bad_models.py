@@ -124,7 +124,7 @@ def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case:
         record(memory, clock)
         document = memory.episodic_memory.folder / "project_state.md"
         parts = "\n\n".join(
-            f"Part {n} reads table_{n} into a cache of {n} minutes. It is on floor {n}." for n in range(60)
+            f"Part {n} reads table_{n} into a cache of {n} minutes. Some call it table {n}." for n in range(60)
         )
         section = f"## Architecture\n\n{parts}\n\n{INJECTED}\n"
         document.write_text(f"{document.read_text(encoding='utf-8')}\n{section}", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,17 @@ def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks
     again = killed.get_orchestrator_context("next")
     assert (again.prefix, again.timeline) == (shown.prefix, shown.timeline)
     killed.close()
+    assert standing(memory) == [1, 2, 3, 4]
+
+
+def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
+    """What the document holds is noted in the same database: it would be taken back with them."""
+    record(memory, OVER)
+    with suppress(ZeroDivisionError), memory._parts.state.together():
+        memory.get_stats()
+        assert standing(memory) == []
+        raise ZeroDivisionError
+    memory.get_stats()
     assert standing(memory) == [1, 2, 3, 4]
 
 

@@ -29,11 +29,11 @@ from tests.test_jobs import SMALL, record_and_refresh
 
 # What a model reads as a fact and the classifier does not find, but does not rule out either.
 OVERLOOKED = (
-    "the gate stays as it is then",
-    "so the blue one it is",
-    "The bell in the hall keeps ringing",
-    "we're down to one boat",
-    "it's the pump that hums",
+    "the ladder stays where it is",
+    "the blue paint it is",
+    "The light in the attic goes on and off",
+    "Ann has the keys these days",
+    "the old rope will have to do",
 )
 
 

@@ -259,6 +259,12 @@ def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None
     with open_memory(tmp_path, config={"search": {"embedder": embedder}}) as memory:
         for _, text in cases("said_in_languages"):
             memory.record_operation("note", {"text": text})
+        said = dict(cases("said_in_languages"))
+        for language, part in (
+            ("chinese", "数据库"), ("japanese", "再起動"), ("korean", "배포"), ("thai", "ฐานข้อมูล"),
+            ("russian", "базу данных"), ("arabic", "قاعدة البيانات"),
+        ):  # fmt: skip
+            assert memory.search(part).hits[0].chunk.text == said[language]
         for query in _queries(500):
             limit = rng.choice([0, 1, 3])
             hits = memory.search(query, mode=rng.choice(modes), limit=limit).hits

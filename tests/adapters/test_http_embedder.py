@@ -188,3 +188,10 @@ def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path:
             asked.result(30)
     with open_memory(tmp_path) as memory:
         assert memory.search("bicycle").hits
+
+
+def test_a_password_in_the_address_is_not_told() -> None:
+    """Whatever words a fault is put in."""
+    with pytest.raises(EmbedderError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
+        HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small", tries=1).embed(["a"])
+    assert "S3CRET" not in str(raised.value)

@@ -139,6 +139,14 @@ def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, source: Path) -> None:
+    """Then the exit code is 1."""
+    with (source / "a.jsonl").open("a") as file:
+        file.write("{damaged\n")
+    done = run.json("import", source, exit_code=1)
+    assert (done["recorded"], [each["place"] for each in done["faults"]]) == (23, [f"{source / 'a.jsonl'}:10"])
+
+
 @pytest.mark.parametrize(("arguments", "code", "problem"), cases("what_cannot_be_imported_is_told"))
 def test_what_cannot_be_imported_is_told(run: Any, arguments: tuple[str, ...], code: int, problem: str) -> None:
     """By its exit code, too; no memory is made."""

@@ -17,7 +17,6 @@ from tests.promises.conftest import SMALL, Open, work
 WORKER = """
 import json, sys
 from orchestra_mem import open_memory
-from tests.processes import start
 from tests.promises.conftest import SMALL, operation
 with open_memory(sys.argv[1], config=SMALL) as memory:
     for number in range(1, 100_000):

@@ -60,7 +60,8 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
 
     with pytest.raises(KeyboardInterrupt):
         move_database(machine.project, machine.settings(SMALL), machine.settings(), on_table=interrupt)
-    assert machine.move(SMALL, machine.config)["operations"] == 31
+    moved = machine.move(SMALL, machine.config)
+    assert moved["operations"] == 31
     assert _said(machine, machine.config) == before
     with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is of no use any more
         machine.open(config=SMALL)
@@ -68,8 +69,10 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
         assert desk.files() == machine.files()
         there.record_operation("decision", {"text": "We close on Sundays."})
         there.refresh()
-    assert machine.move(machine.config, SMALL)["operations"] == 32
+    back = machine.move(machine.config, SMALL)
+    assert (back["operations"], back.keys()) == (32, moved.keys())
     with machine.open(config=SMALL) as memory:
+        assert str(memory.operations()[:31]) == before[2]
         assert memory.documents.unread() == []
         assert "revision: " not in machine.log.read_text("utf-8")
         assert "We close on Sundays." in machine.text()

@@ -104,11 +104,4 @@ class Desk:
 @pytest.fixture
 def empty(request: pytest.FixtureRequest, memory: OrchestratorContextManager, clock: Clock, tmp_path: Path) -> Desk:
     """The memory of a new project, with the `CONFIG` of the tests' module."""
-    config = getattr(request.module, "CONFIG", None)
-    return Desk(memory, clock, partial(open_memory, tmp_path, config=config, clock=clock))
-
-
-@pytest.fixture
-def desk(empty: Desk) -> Desk:
-    """The same, where a module says no more of it."""
-    return empty
+    return Desk(memory, clock, partial(open_memory, tmp_path, config=request.module.CONFIG, clock=clock))
