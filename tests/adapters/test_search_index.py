@@ -90,7 +90,8 @@ def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> N
     """Quotes, operators, NULs, lone surrogates and emoji are characters like others."""
     words = list(dict.fromkeys(word.replace(" ", "_") for word in words))
     with TemporaryDirectory() as folder, closing(DiskSearchIndex(Path(folder), analyse)) as index:
-        index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", "nothing of that sort")])
+        longer = "x" * (1 + max(map(len, words), default=1))
+        index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", longer)])
         assert _found(index, *words) == (["all"] if words else [])
 
 
