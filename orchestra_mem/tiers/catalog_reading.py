@@ -300,8 +300,8 @@ class CatalogSelector:
         figures, parts, candidates = self._ranked(ci, message)
         chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
         numbers = figures.number.tolist()
-        allowed, found = self.access.readable(ci), self.store.by_number([numbers[place] for place, _ in chosen])
-        items = {item.number: item for item in found if allowed is None or item.ci_source in allowed}
+        found = self.store.by_number([numbers[place] for place, _ in chosen])
+        items = {item.number: item for item in found if self.access.may_read(ci, item.ci_source)}
         selected = [
             SelectedItem(item=items[numbers[place]], relevance=relevance_of(parts[:, place]), whole=whole)
             for place, whole in chosen

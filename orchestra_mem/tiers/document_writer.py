@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 
 # So often is a document tried that somebody saves at the same moment.
 WRITE_TRIES = 5
-# What stands in the database for a byte that is no UTF-8.
 _AGAIN_S = 1.5  # until a document that was busy at a look is looked at again
+# What stands in the database for a byte that is no UTF-8.
 _UNREADABLE = "\ufffd"
 
 
@@ -90,6 +90,7 @@ class DocumentWriter:
     numbered: Callable[[str, str], str]
     by_people: Callable[[Sequence[str]], Container[str]]
     keep_versions: int
+    _is_busy: bool = field(default=False, init=False)
     _again_s: float = field(default=inf, init=False)
 
     # Reading
@@ -104,7 +105,6 @@ class DocumentWriter:
 
     def unread(self) -> list[str]:
         """Name the documents that people have saved since they were last read."""
-        self._again_s = inf
         return [name for name, current, last in self._standing() if not self._is_read(name, current, last)]
 
     def _standing(self) -> Iterator[tuple[str, str, WrittenDocument]]:
@@ -115,7 +115,7 @@ class DocumentWriter:
         for name in self.names():
             current = self.store.read_settled(self.path(name))
             if current is None and self.store.state(self.path(name)) is not None:
-                self._again_s = time.monotonic() + _AGAIN_S
+                self._is_busy = True
             if current is not None and current.strip():
                 yield name, current, self.last_written(name, current)
 
@@ -128,20 +128,25 @@ class DocumentWriter:
     @contextmanager
     def reading(self) -> Iterator[Mapping[str, PersonText]]:
         """Give all documents where people have saved some since they were last read, else none."""
+        self._is_busy = False
         # Mostly nobody has edited anything: that is seen without holding up who writes.
         if not self.unread():
             yield {}
-            return
+        else:
+            with self.store.lock():
+                yield self._texts()
+        self._again_s = time.monotonic() + _AGAIN_S if self._is_busy else inf
+
+    def _texts(self) -> dict[str, PersonText]:
         texts: dict[str, PersonText] = {}
-        with self.store.lock():
-            for name, current, last in self._standing():
-                before, said = self._edit_of(name, current, last)
-                texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
-                is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
-                # An editor with an older text open may go back to what it has saved, or from it.
-                if is_old and not self._is_newest(name, current):
-                    self._keep(name, current, last, VersionReason.EDIT)
-            yield texts
+        for name, current, last in self._standing():
+            before, said = self._edit_of(name, current, last)
+            texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
+            is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
+            # An editor with an older text open may go back to what it has saved, or from it.
+            if is_old and not self._is_newest(name, current):
+                self._keep(name, current, last, VersionReason.EDIT)
+        return texts
 
     def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """The document as it was last read since the machine wrote it."""
