@@ -1,4 +1,4 @@
-"""Persistent memory for agents around a local LLM: four tiers on disk, readable, editable, never lost."""
+"""Persistent memory for agents around a local LLM: four tiers on disk that people can read and edit."""
 
 from typing import TYPE_CHECKING
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from orchestra_mem.tiers.working import WorkingMemory
     from orchestra_mem.types import OperationFilter
 else:
-    # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
-    # line needs no memory. Every name that does not stand here is an error's.
+    # Public names are imported on first access: every submodule import runs this module first, and `--help` must stay
+    # fast. Public names missing from this table are errors.
     _WHERE = {
         "AICategorizationService": "compression.categorizer",
         "CategorizationService": "compression.categorizer",

@@ -1,4 +1,4 @@
-"""Run the command line: the installed program, and `python -m orchestra_mem`."""
+"""Entry point of the command line: the `orchestra-mem` program and `python -m orchestra_mem`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 
 
 def main() -> None:
-    """Load the command line and run it. What is loaded stays, and is not gone through for garbage again and again."""
+    """Run the command line, with less frequent garbage collection: imported modules live until exit anyway."""
     gc.set_threshold(200_000)
     from orchestra_mem.faces import cli
 

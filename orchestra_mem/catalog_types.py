@@ -1,4 +1,4 @@
-"""Records and ports of the catalog: what agents have learnt, item by item, and who has looked at it or changed it."""
+"""Records and ports of the catalog: the memory items of agents, and the audit trail of who read or changed them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.types import Author
 
 GLOBAL = "global"
-"""The pseudo agent whose items all agents see."""
+"""The pseudo-agent that owns the items which all agents see."""
 
 CHUNK_PATTERN = "catalog"
-"""The `pattern` of a chunk of search that is an item of the catalog, and of its `agent` alone."""
+"""The `pattern` of search chunks made from catalog items; such a chunk belongs to its `agent` only."""
 
 MAX_PRIORITY = 10
-MAX_NAME_CHARS = 200  # of an agent
+MAX_NAME_CHARS = 200  # of an agent's name
 
 GIVEN = "given"
-"""The `summary_method` of a summary that came with its item: no other takes its place."""
+"""The `summary_method` of a summary that the caller supplied; a model never replaces it."""
 
-MAX_ATTEMPTS = 3  # to learn from an exchange
+MAX_ATTEMPTS = 3  # at learning from one exchange
 
 
 class ItemType(StrEnum):
-    """What an item tells."""
+    """The type of a memory item."""
 
     DECISION = "decision"
     INSIGHT = "insight"
@@ -38,7 +38,7 @@ class ItemType(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """Whether an item is shown, and if not, why: none is deleted but by a purge."""
+    """Whether an item is visible and, if not, why it is hidden. Only a purge erases an item's text."""
 
     LIVE = "live"
     SUPERSEDED = "superseded"
@@ -50,14 +50,14 @@ class ItemStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryItem:
-    """A piece of what an agent has learnt.
+    """Something that an agent has learnt.
 
-    `ci_source` is the agent that it is of, `GLOBAL` where it is of all. `tokens` are those of `content`,
-    `summary_tokens` those of `summary`. `summary_method` is `extractive`, with the name of the model that has bettered
-    it where one has, or `GIVEN`. `tags` are called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp`
-    is when it was said last, `said` how often; `expires` is None where it stays. `references` names items, operations
-    (`op 12`), facts (`K7`), documents. `superseded_by` is the id of the item that took its place. `number` counts items
-    from 1; 0 for one that is not stored. `changed` rises with each change of any item.
+    `ci_source` is the owning agent, or `GLOBAL` for all agents. `tokens` counts `content`, `summary_tokens` counts
+    `summary`. `summary_method` is `extractive`, `extractive + MODEL` after a model improved it, or `GIVEN`. `tags` are
+    called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp` is when the item was last stated, `said` how
+    many times; `expires` is None for a permanent item. `references` names items, operations (`op 12`), facts (`K7`) and
+    documents. `superseded_by` is the id of the replacing item. `number` counts from 1; 0 means not stored. `changed` is
+    the number of the last change, counted over all items.
     """
 
     id: str
@@ -82,17 +82,17 @@ class MemoryItem:
 
     @property
     def operations(self) -> list[int]:
-        """The operations that it refers to, as `op 12`."""
+        """The ids of the operations among `references` (`op 12`)."""
         names = (name[3:] for name in self.references if name.startswith("op "))
         return [int(number) for number in names if number.isdecimal() and len(number) < 19]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemFilter:
-    """Which items are wanted; what is empty or None does not matter.
+    """A filter for items: all conditions must hold. Empty or None is no condition, but empty `agents` match nothing.
 
-    An item passes if it has one of `tags`, refers to one of `references`, and all words of `text` stand in it. Newest
-    first, or those of the highest priority; of what passes `offset` are left out, and at most `limit` given.
+    `tags` and `references` match items that have any of them, `text` items that contain all of its words. Results are
+    sorted newest first or, with `by_priority`, highest priority first; `offset` and `limit` apply after sorting.
     """
 
     agents: Sequence[str] | None = None
@@ -107,7 +107,7 @@ class ItemFilter:
 
 
 class ItemFigures(NamedTuple):
-    """What an item is ranked and packed by, without its text; times are in microseconds."""
+    """The numbers by which an item is ranked and packed, without its text. Times are microseconds since 1970."""
 
     number: int
     timestamp: int
@@ -121,7 +121,7 @@ class ItemFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogStatistics:
-    """How many live items there are, with how many tokens, of what time; and when was last cleaned up."""
+    """Number, tokens and oldest time of the live items, and the time of the last clean-up (None if never)."""
 
     total_memories: int
     total_tokens: int
@@ -131,7 +131,7 @@ class CatalogStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message to an agent and its answer, which wait to be learnt from. `attempts` failed with `error`."""
+    """A message to an agent and its answer, queued for learning. `error` is from the last of the failed `attempts`."""
 
     agent: str
     message: str
@@ -143,7 +143,7 @@ class Exchange:
 
 
 class AccessOutcome(StrEnum):
-    """What came of an access."""
+    """The outcome of an access to the catalog."""
 
     GIVEN = "given"
     EMPTY = "empty"
@@ -153,10 +153,10 @@ class AccessOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One access to the catalog, or one change.
+    """One access to the catalog, or one change of it.
 
-    `agent` is who asked, "" for the person or program that owns the memory. `call` is what was called; `items` are the
-    ids that were given or changed, `tokens` what was given. `detail` says of a change what it was, of a refusal why.
+    `agent` is the caller, "" for the memory's owner. `call` names the method. `items` are the ids that were returned or
+    changed, `tokens` is the size of the returned text. `detail` describes the change, or the reason for a refusal.
     """
 
     time: datetime
@@ -171,7 +171,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which entries are wanted: of an agent, a call, an outcome, an item, from a time on; the newest `limit`."""
+    """A filter for audit entries: all conditions must hold, None is no condition. `limit` keeps the newest."""
 
     agent: str | None = None
     call: str | None = None
@@ -183,10 +183,11 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedItem:
-    """How often an item was put into the messages of an agent, of all those that the catalog was asked for.
+    """How often, and at what cost, an item was injected into an agent's messages.
 
-    `tokens` is what it took, and `token_share` its share, where an injection's are divided among its items by length.
-    `unused` counts the injections since the agent last got, changed or said it; `warnings` are thresholds reached.
+    Of the agent's `messages`, `times` contained the item. An injection's tokens are split among its items by length:
+    `tokens` is the item's part, `token_share` the part over all tokens injected for the agent, 0 to 1. `unused` counts
+    injections since the agent last read or changed the item. `warnings` names the thresholds that were reached.
     """
 
     agent: str
@@ -201,9 +202,9 @@ class InjectedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanedUp:
-    """What a clean-up has hidden, and what has gone: entries of the audit trail, archived session documents by name.
+    """The result of a clean-up: counts of hidden items and removed audit entries, names of removed session archives.
 
-    `archives_kept` are those that the settings would remove and that hold what is not the machine's.
+    `archives_kept` names archives that were due for removal but contain a person's text or could not be read.
     """
 
     expired: int
@@ -215,7 +216,7 @@ class CleanedUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedItem:
-    """An item that is ready to be stored for an agent, and the earlier ones that it takes the place of."""
+    """An item ready to be stored on behalf of an agent, and the earlier items that it supersedes."""
 
     item: MemoryItem
     agent: str
@@ -223,7 +224,7 @@ class PreparedItem:
 
 
 class AuditLog(Protocol):
-    """Keeps what was looked at and changed. Nothing in it is ever altered; what is older than its retention goes."""
+    """Stores the audit trail. Entries never change; entries older than the retention time are removed."""
 
     def add(self, entries: Sequence[AuditEntry]) -> None: ...
 
@@ -235,21 +236,21 @@ class AuditLog(Protocol):
 
 
 class CatalogStore(Protocol):
-    """Keeps items, and exchanges that wait to be learnt from."""
+    """Stores items, and exchanges queued for learning."""
 
     def changing(self) -> AbstractContextManager[object]:
-        """Make all that is read and written within one transaction."""
+        """Run the block in one transaction."""
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store a new item; it gets the next number. `keys` are what its tags are compared by."""
+        """Store a new item under the next number. `keys` are the normalised forms by which tags are compared."""
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store an item as it is now."""
+        """Store the new state of an item."""
 
     def item(self, item_id: str) -> MemoryItem: ...
 
     def same(self, agent: str, digest: str) -> MemoryItem | None:
-        """Give the live item of an agent with this digest of its content."""
+        """Return an agent's live item with this content digest, None if there is none."""
 
     def items(self, where: ItemFilter) -> list[MemoryItem]: ...
 
@@ -264,19 +265,19 @@ class CatalogStore(Protocol):
     def last_move(self) -> int: ...
 
     def extracts(self, limit: int) -> list[MemoryItem]:
-        """Give the newest live items that are longer than their summaries, which extraction made."""
+        """Return the newest live items whose summary is extractive and shorter than their content."""
 
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
-        """Give those of an agent's live items; after a change those of all items that have changed since."""
+        """Return the figures of an agent's live items or, given a change, of its items changed since, live or not."""
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
-        """Give the tags' keys of an agent's live items, or of some of them, each with the item's number."""
+        """Return (tag key, item number) pairs of an agent's live items, or of those with the given numbers."""
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
-        """Give the live items whose time is over."""
+        """Return the live items that have expired."""
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
-        """Give the live items of an agent beyond so many: those of lowest priority first, then the oldest."""
+        """Return the live items beyond `most`: lowest priority first, then oldest, and only below `permanent_from`."""
 
     def agents(self) -> list[str]: ...
 
@@ -287,25 +288,25 @@ class CatalogStore(Protocol):
     def note_cleanup(self, now: datetime) -> None: ...
 
     def purge(self, items: Sequence[MemoryItem]) -> None:
-        """Remove for good what items say; their ids are not used again."""
+        """Erase the text of items permanently; their ids are not reused."""
 
     def put_exchange(self, exchange: Exchange) -> None: ...
 
     def exchanges(self, limit: int | None = None) -> list[Exchange]:
-        """Give the exchanges that wait, oldest first; -1 for all of them."""
+        """Return queued exchanges, oldest first; None for no limit."""
 
     def exchanges_failed(self) -> list[Exchange]:
-        """Give those that have been tried too often."""
+        """Return the exchanges that have failed `MAX_ATTEMPTS` times."""
 
     def exchange_done(self, exchange: Exchange) -> bool:
-        """Note that all has been learnt from an exchange; False where that was noted before."""
+        """Remove an exchange that has been learnt from; return False if it was already gone."""
 
     def exchange_failed(self, exchange: Exchange, error: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevance:
-    """Why an item is where it is: the four parts, whose sum is capped at 1."""
+    """The four parts of an item's relevance score."""
 
     recency: float
     tags: float
@@ -314,13 +315,13 @@ class Relevance:
 
     @property
     def score(self) -> float:
-        """The sum, at most 1."""
+        """The sum of the four parts, at most 1."""
         return min(1.0, self.recency + self.tags + self.affinity + self.priority)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedItem:
-    """An item that was selected, `whole` or as its summary, with its relevance."""
+    """A selected item with its relevance. `whole` tells whether its full content was used, not its summary."""
 
     item: MemoryItem
     relevance: Relevance
@@ -329,10 +330,10 @@ class SelectedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """What the catalog gives an agent for a message.
+    """The catalog items to put before a message to an agent.
 
-    `text` is what is put before the message, of `tokens`, "" where nothing is. `problem` says why nothing could be
-    loaded, "" where it could. `candidates` is how many items were weighed.
+    `text` is the text to insert and `tokens` its size; "" if there is nothing to insert. `problem` says why the catalog
+    was not read, else "". `candidates` is the number of items that were relevant enough.
     """
 
     agent: str
@@ -344,16 +345,16 @@ class Injection:
 
     @property
     def loaded(self) -> bool:
-        """Whether the catalog could be asked."""
+        """Whether the catalog was read."""
         return not self.problem
 
 
 RULE_BASED = "rule-based"
-"""The `source` of a categorization that rules made."""
+"""The `source` of a categorization made by rules."""
 
 
 class Category(StrEnum):
-    """What an orchestration came to, as the source design has it."""
+    """The kind of result of an orchestration; the values are from the source design."""
 
     DECISION = "decision"
     BUGFIX = "bugfix"
@@ -367,8 +368,7 @@ class Category(StrEnum):
 class Categorization(ReadByKey):
     """What was learnt from an orchestration.
 
-    `importance` is 1 to 10. `agent_insights` says what each agent contributed. `source` is the model's name, or
-    `RULE_BASED`.
+    `importance` is 1 to 10. `agent_insights` maps each agent to its contribution. `source` is a model or `RULE_BASED`.
     """
 
     type: Category
@@ -382,7 +382,7 @@ class Categorization(ReadByKey):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategorizedOrchestration(ReadByKey):
-    """What came of one orchestration of a batch: a `result`, or an `error`."""
+    """The outcome for one orchestration of a batch: a `result` or an `error`."""
 
     orchestration_id: int | str | None
     result: Categorization | None = None

@@ -1,4 +1,4 @@
-"""The closed choices that settings and commands have."""
+"""Enumerations for settings and commands that accept one of a fixed set of values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Durability(StrEnum):
-    """What a recorded operation survives: the end of the process (`normal`), or power loss as well (`full`)."""
+    """What a recorded operation survives: a killed process (`normal`), or power loss too (`full`)."""
 
     NORMAL = "normal"
     FULL = "full"
 
 
 class CounterChoice(StrEnum):
-    """Which token counter is used; `auto` takes the best that can be had."""
+    """Which token counter to use; `auto` picks the most exact one available."""
 
     AUTO = "auto"
     GGUF = "gguf"
@@ -22,7 +22,7 @@ class CounterChoice(StrEnum):
 
 
 class EmbedderChoice(StrEnum):
-    """What turns texts into vectors; off: search goes by words alone."""
+    """Which embedder turns texts into vectors; with `off`, search is keyword-only."""
 
     WORDLLAMA = "wordllama"
     ONNX = "onnx"
@@ -32,7 +32,7 @@ class EmbedderChoice(StrEnum):
 
 
 class RedactionChoice(StrEnum):
-    """What is left of a secret: its kind and a short digest (`mask`), that there was one (`drop`), or all (`off`)."""
+    """What replaces a secret: its kind and a short digest (`mask`), or a bare marker (`drop`); `off` keeps it."""
 
     MASK = "mask"
     DROP = "drop"
@@ -40,14 +40,14 @@ class RedactionChoice(StrEnum):
 
 
 class IsolationChoice(StrEnum):
-    """What agents see of each other's: all but catalog items, or nothing (`strict`)."""
+    """What one agent sees of another: everything except catalog items (`catalog`), or nothing (`strict`)."""
 
     CATALOG = "catalog"
     STRICT = "strict"
 
 
 class ImportKind(StrEnum):
-    """What a file or folder is imported as."""
+    """The format of a file or folder to import."""
 
     TRANSCRIPTS = "transcripts"
     CHATGPT = "chatgpt"

@@ -1,7 +1,6 @@
-"""What lets in those who hold a source design: its dictionaries, its calls on one tier, its constructors.
+"""Mixins that accept the calls of the source designs: dictionary-style records, per-tier calls, constructors.
 
-Mixins for the classes whose names the designs have. A call that cannot be taken as it stands raises an error that names
-what to use. `docs/names.md` has the whole table.
+A design's call that does not work here raises an error that names the replacement. `docs/names.md` lists all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 
 class ReadByKey:
-    """Lets a record be read as the dictionary that a design has in its place: `operation["type"]`."""
+    """Dictionary-style read access to a record, as in the source designs: `operation["type"]`."""
 
     __slots__ = ()
 
@@ -22,43 +21,43 @@ class ReadByKey:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __getitem__(self, key: str) -> Any:
-        """Give what stands under a key."""
+        """Return the value of a key."""
         found = self._by_key()
         if key not in found:
             raise KeyError(f"{type(self).__name__} has no {key!r}; it has {', '.join(found)}")
         return found[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Give the keys."""
+        """Iterate over the keys."""
         return iter(self._by_key())
 
     def keys(self) -> list[str]:
-        """Give the keys, so that `dict(record)` works."""
+        """Return the keys, so that `dict(record)` works."""
         return list(self)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Give what stands under a key, or the default."""
+        """Return the value of a key, or the default."""
         return self._by_key().get(key, default)
 
 
 class MadeOtherwise:
-    """Tells those who call a constructor with a design's arguments what to use: the class's `use`.
+    """Rejects a constructor call with a source design's arguments; the error names the class's `use` instead.
 
-    What programs derive from such a class takes what arguments it likes.
+    Subclasses without their own `use` are not checked: they may take any arguments.
     """
 
     _use: ClassVar[str]
 
     def __init_subclass__(cls, *, use: str = "") -> None:
-        """Take down what is told."""
+        """Store `use`, the replacement that the error message names."""
         if use:
             cls._use = use
 
     def __new__(cls, *arguments: object, **named: object) -> Self:
-        """Make sure that the arguments are those of this class.
+        """Check the arguments against `__init__`.
 
         Raises:
-            TypeError: they are not; its message says what to use.
+            TypeError: The arguments do not fit, or the first is a configuration mapping.
         """
         if "_use" not in vars(cls):
             return super().__new__(cls)
@@ -79,24 +78,24 @@ class _Memory(Protocol):
 
 
 class SessionCalls(MadeOtherwise):
-    """What a design asks of the session's tier, and takes the whole memory here."""
+    """A source design's calls on the session tier; here they act on the entire memory."""
 
     memory: _Memory
 
     def compress(self) -> None:
-        """Spill, and bring the document within its size; see `refresh`."""
+        """Spill working memory and compact the session document; see `refresh`."""
         self.memory.refresh()
 
     def archive(self) -> Path | None:
-        """End the session and move its document into the archive; see `flush_session`."""
+        """End the session and archive its document; see `flush_session`."""
         return self.memory.flush_session()
 
 
 class EpisodicCalls(MadeOtherwise):
-    """What a design asks of the episodic tier, and takes the whole memory here."""
+    """A source design's calls on the episodic tier; here they act on the entire memory."""
 
     memory: _Memory
 
     def update_project_state(self, session_data: Mapping[str, object] | None = None) -> None:
-        """Write the documents anew from what is recorded, not from `session_data`; see `refresh`."""
+        """Rewrite the documents from the recorded operations; `session_data` is ignored. See `refresh`."""
         self.memory.refresh()

@@ -1,28 +1,31 @@
-"""Every error that this package raises on purpose, and nothing else.
+"""The exceptions of this package.
 
     OrchestraMemError
-    ├── ConfigError              settings that cannot be used; carries every fault found
-    ├── InvalidOperationError    an operation that cannot be recorded; carries the path to the value
-    ├── InvalidItemError         an item of the catalog that cannot be stored; carries every fault found
-    ├── AccessDeniedError        an agent asks for what it may not see or change
-    ├── NotFoundError            an operation, summary, session or version that does not exist
-    ├── ClosedError              a memory used after `close()`
-    ├── TokenizerError           a token counter that was asked for cannot be had
-    ├── HistoryError             a history to import (git, JSON lines) that cannot be read
-    ├── SearchError              search cannot be had here
-    ├── EmbedderError            a model that turns texts into vectors cannot be had
-    ├── ServerError              the HTTP server cannot be started
-    └── StorageError             something on disk
-        ├── StorageFullError         no room, or over a quota
+    ├── ConfigError              settings are invalid; carries all faults
+    ├── InvalidOperationError    an operation cannot be recorded; carries the path to the bad value
+    ├── InvalidItemError         a catalog item cannot be stored; carries all faults
+    ├── AccessDeniedError        an agent lacks a permission
+    ├── NotFoundError            an operation, summary, session, version or item does not exist
+    ├── ClosedError              a memory was used after `close()`
+    ├── TokenizerError           the requested token counter is not available
+    ├── HistoryError             a history to import (git, JSON lines) cannot be read
+    ├── SearchError              search is not available
+    ├── EmbedderError            the embedding model is not available or failed
+    ├── ModelError               the language model is not available or failed
+    ├── ServerError              the HTTP server cannot start
+    ├── InvalidChangeError       a change of a work item is not allowed
+    │   └── CircularDependencyError  a work item would depend on itself
+    └── StorageError             reading or writing failed
+        ├── StorageFullError         no disk space, or over a quota
         ├── StorageReadOnlyError     no permission to write
         ├── DatabaseDamagedError     obra.db is not a database, or is corrupt
-        ├── SchemaTooNewError        obra.db was written by a newer program
-        ├── LockTimeoutError         another process held a lock too long
-        ├── ServerAwayError          the database's server cannot be reached
-        └── DocumentError            a markdown document that cannot be used as it stands
-            └── DocumentConflictError    it was changed by someone else meanwhile
+        ├── SchemaTooNewError        obra.db was written by a newer version
+        ├── LockTimeoutError         another process or thread held a lock too long
+        ├── ServerAwayError          the database server cannot be reached
+        └── DocumentError            a markdown document cannot be used
+            └── DocumentConflictError    another writer changed the document meanwhile
 
-A message says what failed, both values, where, and what to do next.
+A message says what failed, where, with which values, and what to do next.
 """
 
 from __future__ import annotations
@@ -37,15 +40,12 @@ _LONG_QUOTE = re.compile(r"""(['"])((?:(?!\1).){60})(?:(?!\1).)+\1""")
 
 
 class OrchestraMemError(Exception):
-    """Root of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFault:
-    """One fault in a configuration: what is wrong, and where it stands.
-
-    `line` counts from 1 and is 0 where the source has no lines (environment, a Python mapping).
-    """
+    """One fault in a configuration. `line` counts from 1, 0 for a source without lines (environment, mapping)."""
 
     source: str
     key: str
@@ -58,7 +58,7 @@ class ConfigFault:
 
 
 class ConfigError(OrchestraMemError):
-    """Settings that cannot be used. `faults` holds all of them, not only the first."""
+    """The settings are invalid. `faults` holds all faults, not only the first."""
 
     def __init__(self, faults: tuple[ConfigFault, ...]) -> None:
         self.faults = faults
@@ -67,7 +67,7 @@ class ConfigError(OrchestraMemError):
 
 
 class InvalidOperationError(OrchestraMemError, ValueError):
-    """An operation that cannot be recorded. `path` leads to the value, as in `data.files[3].size`."""
+    """An operation cannot be recorded. `path` locates the bad value, as in `data.files[3].size`."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path
@@ -76,7 +76,7 @@ class InvalidOperationError(OrchestraMemError, ValueError):
 
 
 class InvalidItemError(OrchestraMemError, ValueError):
-    """An item of the catalog that cannot be stored. `faults` holds all that is wrong, each with its field."""
+    """A catalog item cannot be stored. `faults` holds one message for each fault, with its field."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -84,50 +84,50 @@ class InvalidItemError(OrchestraMemError, ValueError):
 
 
 class AccessDeniedError(OrchestraMemError):
-    """An agent asks for what it may not see or change; the missing permission is named."""
+    """An agent may not read or change something. The message names the missing permission."""
 
 
 class NotFoundError(OrchestraMemError, LookupError):
-    """An operation, summary, session or version that does not exist; quoted up to 60 characters."""
+    """An operation, summary, session, version or item does not exist. Quoted names are cut to 60 characters."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_LONG_QUOTE.sub(r"\1\2…\1", message))
 
 
 class ClosedError(OrchestraMemError):
-    """A memory was used after it had been closed."""
+    """A memory was used after `close()`."""
 
 
 class TokenizerError(OrchestraMemError):
-    """A token counter that was asked for cannot be had."""
+    """The requested token counter is not available."""
 
 
 class HistoryError(OrchestraMemError):
-    """A history to import that cannot be read."""
+    """A history to import cannot be read."""
 
 
 class SearchError(OrchestraMemError):
-    """Search cannot be had here: what it is made of cannot be loaded."""
+    """Search is not available: one of its libraries cannot be loaded."""
 
 
 class EmbedderError(OrchestraMemError):
-    """A model that turns texts into vectors cannot be had, or does not work."""
+    """The embedding model is not available, or failed."""
 
 
 class ModelError(OrchestraMemError):
-    """A language model cannot be had, or does not answer."""
+    """The language model is not available, or failed to answer."""
 
 
 class ServerError(OrchestraMemError):
-    """The HTTP server cannot be started."""
+    """The HTTP server cannot start."""
 
 
 class InvalidChangeError(OrchestraMemError):
-    """A change of a work item that may not be: a forbidden transition, a parent of the wrong kind."""
+    """A change of a work item is not allowed: a forbidden transition, or a parent of the wrong kind."""
 
 
 class CircularDependencyError(InvalidChangeError):
-    """A work item would wait for itself. `path` are the ids along the circle, the first again at the end."""
+    """A work item would depend on itself. `path` holds the ids along the cycle; the last repeats the first."""
 
     def __init__(self, message: str, *, path: tuple[int, ...]) -> None:
         super().__init__(message)
@@ -135,39 +135,39 @@ class CircularDependencyError(InvalidChangeError):
 
 
 class StorageError(OrchestraMemError):
-    """Something on disk failed."""
+    """Reading or writing stored data failed."""
 
 
 class StorageFullError(StorageError):
-    """There is no room on the disk, or a quota is used up."""
+    """The disk is full, or a quota is used up."""
 
 
 class StorageReadOnlyError(StorageError):
-    """The place may not be written to."""
+    """There is no permission to write."""
 
 
 class DatabaseDamagedError(StorageError):
-    """The database file is not one, or is corrupt."""
+    """The database file is not a database of this program, or is corrupt."""
 
 
 class SchemaTooNewError(StorageError):
-    """The database was written by a newer version of the program."""
+    """The database was written by a newer version of this program."""
 
 
 class LockTimeoutError(StorageError):
-    """Another process held a lock for too long."""
+    """Another process or thread held a lock for too long."""
 
 
 class ServerAwayError(StorageError):
-    """The database's server cannot be reached now."""
+    """The database server cannot be reached at the moment."""
 
 
 class DocumentError(StorageError):
-    """A markdown document that cannot be used as it stands."""
+    """A markdown document cannot be used in its present form."""
 
 
 class DocumentConflictError(DocumentError):
-    """A document was changed by someone else between reading and writing."""
+    """Another writer changed a document between reading and writing it."""
 
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -175,7 +175,7 @@ _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
-    """Translate an `OSError` that came up while `doing` something to `path`."""
+    """Translate an `OSError` raised while `doing` something (such as "reading") to `path`."""
     cause = error.strerror or str(error)
     if error.errno in _FULL:
         return StorageFullError(f"{doing} {path}: {cause}; free some space, then go on: nothing recorded is lost")
@@ -186,12 +186,12 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
 
 
 def database_error(error: Exception, text: str, *, kept: str) -> StorageError | None:
-    """Translate an error of SQLite's that means the same for every database; None for all others.
+    """Translate the SQLite errors "full", "locked" and "read-only"; return None for all others.
 
     Args:
-        error: what was raised.
-        text: what was done to which file, and what SQLite said.
-        kept: what the reader may be sure of where there is no room.
+        error: The exception that SQLite raised.
+        text: Start of the message: the action, the file and SQLite's own words.
+        kept: Reassurance for the case of a full disk, such as "nothing recorded is lost".
     """
     code = getattr(error, "sqlite_errorname", "") or ""
     if code.startswith("SQLITE_FULL"):

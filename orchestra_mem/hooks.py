@@ -1,6 +1,6 @@
-"""Hooks: methods of plugins that an orchestrator calls around its work, marked by `hookimpl`.
+"""Plugin hooks that an orchestrator calls around its work. Plugins mark their methods with `hookimpl`.
 
-A hook cannot break its caller: an exception in one is logged and counted, and the others are called.
+A hook cannot break its caller: an exception is logged and counted, and the remaining hooks still run.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 PROJECT = "orchestra_mem"
-"""The name of the hooks."""
+"""The pluggy project name that hook specifications and implementations share."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class OrchestratorHooks:
-    """The hooks that a plugin may implement. Each takes the parameters that it wants, by name."""
+    """The hooks that a plugin may implement. An implementation may leave out parameters that it does not need."""
 
     @hookspec
     def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> str | None:
-        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task.
+        """Called before each line (kind `nl_command`, subject its text) or task attempt (`task_execution`, its id).
 
-        What an `InjectedMessage` that comes back puts before a task, the task's work is given.
+        A task's work receives the injection of a returned `InjectedMessage`.
         """
 
     @hookspec
     def after_execution(self, kind: str, subject: Json, result: Mapping[str, Json]) -> None:
-        """Called when it has been done and recorded."""
+        """Called after the work has been done and recorded; for a failed task, after `on_error`."""
 
     @hookspec
     def on_error(self, kind: str, subject: Json, error: Exception) -> None:
-        """Called when it has failed and that has been recorded."""
+        """Called after a failure. The failure of a task has been recorded by then."""
 
     @hookspec
     def pre_message(self, text: str, agent: str, use_memory: bool) -> str | None:
-        """Called for each line that comes in. The first plugin that returns a text replaces the line by it.
+        """Called for each incoming line. The first plain string that a plugin returns replaces the line.
 
-        An `InjectedMessage` (see `OrchestratorContextManager.inject`) replaces nothing: what it puts before the line is
-        given to the model alone. `agent` is who is spoken to.
+        An `InjectedMessage` (see `OrchestratorContextManager.inject`) does not replace the line: its injection is only
+        shown to the model. `agent` is the agent that the line is addressed to.
         """
 
     @hookspec
     def post_message(self, text: str, answer: str, agent: str, use_memory: bool, result: Mapping[str, Json]) -> None:
-        """Called when a line has been answered; `result` as in `after_execution`."""
+        """Called after a line has been answered, with the same `result` as `after_execution`."""
 
 
 class Hooks:
-    """The plugins of one orchestrator, called one by one, so that one that fails leaves the others alone.
+    """The plugins of one orchestrator. Each hook is called separately, so that a failure does not stop the others.
 
     Args:
-        note_failure: hears the name of each hook that fails, as in `audit.Plugin.on_error`.
+        note_failure: Called with the name of each hook that fails, such as `audit.Plugin.on_error`.
     """
 
     def __init__(self, note_failure: Callable[[str], object] = lambda name: None) -> None:
@@ -71,8 +71,8 @@ class Hooks:
         """Add a plugin.
 
         Raises:
-            ValueError: it has been added already.
-            pluggy.PluginValidationError: one of its hooks takes an unknown parameter.
+            ValueError: The plugin has been added already.
+            pluggy.PluginValidationError: One of its hooks has an unknown parameter.
         """
         self._plugins.register(plugin)
 
@@ -81,10 +81,10 @@ class Hooks:
         self._plugins.unregister(plugin)
 
     def call(self, hook: str, **what: object) -> list[Any]:
-        """Call a hook of every plugin, the last one added first; return their results without None."""
+        """Call a hook of every plugin, the most recently added first; return the results that are not None."""
         returned = []
         for implementation in reversed(getattr(self._plugins.hook, hook).get_hookimpls()):
-            if not self._plugins.is_registered(implementation.plugin):  # another one has just removed it
+            if not self._plugins.is_registered(implementation.plugin):  # an earlier hook has removed it
                 continue
             try:
                 found = implementation.function(*(what[name] for name in implementation.argnames))

@@ -1,4 +1,4 @@
-"""Records and ports of background work: jobs, drafts of summaries, trials of a model."""
+"""Records and ports of background work: jobs, drafts of better summaries, trials of models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Protocol
 from orchestra_mem.types import Summary
 
 STALLED = "it stalled, or the process that worked at it ended"
-"""The error of a job whose lease has run out: the job may be what ends the process."""
+"""The error of a job whose lease expired. It counts as a failed attempt, as the job may have crashed the process."""
 
 
 class JobState(StrEnum):
-    """The state of a job; one that is done is deleted."""
+    """The state of a job. A finished job is deleted."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -24,10 +24,10 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a model is to improve: `subject` is a summary (`S12`), or the one of an item of the catalog (`M7`).
+    """A summary for a model to improve. `subject` names the summary (`S12`) or the catalog item that has it (`M7`).
 
-    A lower `priority` comes first. `attempts` counts failed attempts, `error` is that of the last one; `since` is when
-    the running one began.
+    Jobs with a lower `priority` number run first. `due` is the earliest start. `attempts` counts failed attempts,
+    `error` is the last failure; `since` is the start of the running attempt.
     """
 
     id: int
@@ -41,57 +41,57 @@ class Job:
 
 
 class JobQueue(Protocol):
-    """Keeps jobs, one a subject, until they are done. Shared by processes; one at a time works on them."""
+    """Stores jobs, one per subject, until they are done. Shared by processes; one process at a time runs jobs."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
-        """Enqueue a job, due now; one that waits or has failed is made due. Beyond `most` the last ones are dropped.
+        """Enqueue a job, due now; reset the job if the subject has one. Drop the last waiting jobs beyond `most`.
 
         Returns:
-            Whether it is in the queue.
+            False if this job was dropped.
         """
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
-        """Take the first job that is due, with a lease; jobs whose lease has run out wait again."""
+        """Lease the first due job to `owner`; before that, put jobs with an expired lease back in the queue."""
 
     def renew(self, job: Job, *, until: datetime) -> None: ...
 
     def finish(self, job: Job) -> None: ...
 
     def give_back(self, job: Job, *, due: datetime) -> None:
-        """Return an interrupted job to the queue; nothing failed."""
+        """Put an interrupted job back in the queue, without counting a failed attempt."""
 
     def fail(self, job: Job, error: str, *, due: datetime | None) -> None:
-        """Note that an attempt failed; `due` is when to try again, None for never."""
+        """Record a failed attempt. `due` is the time of the next one, None to give up."""
 
     def jobs(self) -> list[Job]: ...
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
-        """Become or stay the process that does background work; False if another is."""
+        """Take or renew the lease for background work; return False if another process holds it."""
 
     def resign(self, owner: str) -> None:
-        """Let another process do background work; this one's job waits again."""
+        """Release the lease for background work, and put the running job back in the queue."""
 
     def due(self, now: datetime) -> bool:
-        """Tell whether there is a job that could be taken now."""
+        """Check whether a job could be taken now."""
 
     def another_leads(self, owner: str, now: datetime) -> bool:
-        """Tell whether another process does background work."""
+        """Check whether another process holds the lease for background work."""
 
     def announce(self, owner: str, *, until: datetime) -> None:
-        """Ask the process that does background work to leave the model alone, until `withdraw`."""
+        """Ask the background process not to use the model until `withdraw`, or until the time `until` at the latest."""
 
     def withdraw(self, owner: str) -> None: ...
 
     def announced(self, owner: str, now: datetime) -> bool:
-        """Tell whether any other process has asked for the model."""
+        """Check whether another process has announced that it needs the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryDraft:
-    """A better text for a summary, to be put in when the next epoch begins.
+    """A better text for a summary, to be inserted when the next epoch begins.
 
-    `base` is the text that it replaces: if the summary has another text by then, the draft is dropped. `placed` is
-    true when the ledger has the new text and the document may not have it yet.
+    `base` is the text that it replaces: if the summary has a different text by then, the draft is dropped. `placed` is
+    true once the ledger has the new text; the document may still lack it.
     """
 
     summary: int
@@ -108,14 +108,14 @@ class SummaryDraft:
 
 
 class DraftStore(Protocol):
-    """Keeps drafts of summaries, one a summary."""
+    """Stores drafts, at most one per summary."""
 
     def put(self, draft: SummaryDraft) -> None: ...
 
     def drafts(self, session: str | None = None) -> list[SummaryDraft]: ...
 
     def place(self, draft: SummaryDraft) -> Summary:
-        """Make the draft the summary's text in the ledger, and keep it, as placed, until it is dropped."""
+        """Write the draft's text to the summary in the ledger. The draft stays, marked as placed, until `drop`."""
 
     def drop(self, summary: int) -> None: ...
 
@@ -132,7 +132,7 @@ class TrialVerdict(StrEnum):
 
     @property
     def good(self) -> bool:
-        """Whether what the model said was used."""
+        """Whether the model's answer was used."""
         return self in (TrialVerdict.ACCEPTED, TrialVerdict.RETRIED)
 
 
@@ -140,7 +140,7 @@ class TrialVerdict(StrEnum):
 class Trial:
     """One attempt of a model at a summary.
 
-    `content` is the kind of source text; `subject` as of a job, empty for none; `fault` the last fault found.
+    `content` is the kind of source text. `subject` is the same as for a job, or empty. `fault` is the last fault found.
     """
 
     time: datetime
@@ -155,9 +155,9 @@ class Trial:
 
 
 class TrialLog(Protocol):
-    """Keeps the outcomes of models' attempts at summaries."""
+    """Stores the outcomes of models' attempts at summaries."""
 
     def add(self, trial: Trial) -> None: ...
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """List trials, newest first."""
+        """Return trials, newest first."""

@@ -1,4 +1,4 @@
-"""The old place of `orchestra_mem.memory.manager`: its names are still found here, with a warning."""
+"""Deprecated alias of `orchestra_mem.memory.manager`: names still resolve here, with a warning."""
 
 from importlib import import_module
 from warnings import warn

@@ -1,4 +1,4 @@
-"""Messages to a language model, its answers, and the port that the adapters implement."""
+"""Messages to a language model, its answers, and the port that model adapters implement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestra_mem.types import Json
 
 
 class Role(StrEnum):
-    """Who speaks a message."""
+    """The role of a message's author."""
 
     SYSTEM = "system"
     USER = "user"
@@ -36,9 +36,9 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """A model's answer. Tokens are by its own count, 0 if it gives none; times in seconds.
+    """A model's answer. Token counts are the model's own, 0 if it reports none; times are in seconds.
 
-    `evaluated_tokens` are those of the prompt that it had to read; the rest came from its cache.
+    `evaluated_tokens` counts the prompt tokens that were processed; the rest came from the prompt cache.
     """
 
     text: str
@@ -51,21 +51,21 @@ class Generation:
 
 
 class LanguageModel(Protocol):
-    """A model that answers prompts. Safe to share between threads; one generation runs at a time, others wait."""
+    """A model that answers prompts. Thread-safe: one generation runs at a time, the others wait."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def context_tokens(self) -> int:
-        """The window that prompt and answer share, in tokens."""
+        """The context window in tokens, shared by prompt and answer."""
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count the tokens of a prompt as the model does, chat template included.
+        """Count the tokens of a prompt as the model does, including its chat template.
 
         Args:
-            messages: the prompt.
-            tools: what the model may call, as OpenAI's protocol has it: `{"type": "function", "function": {…}}`.
+            messages: The prompt.
+            tools: Tool definitions in OpenAI's format: `{"type": "function", "function": {…}}`.
         """
 
     def generate(
@@ -82,27 +82,27 @@ class LanguageModel(Protocol):
         """Answer a prompt.
 
         Args:
-            messages: the prompt.
-            max_tokens: the most that the answer may take.
-            schema: a JSON schema that the answer follows, enforced by a grammar.
-            cancelled: called many times a second; once it returns True the answer ends there, as `CANCELLED`.
-            temperature: 0 for the likeliest answer.
-            seed: of the random choices, if any.
-            timeout_s: after which the answer is given up.
+            messages: The prompt.
+            max_tokens: Upper limit for the answer.
+            schema: JSON schema of the answer, enforced by a grammar.
+            cancelled: Polled many times a second; once it returns True, the answer ends there, as `CANCELLED`.
+            temperature: Sampling temperature; 0 for the most likely answer.
+            seed: Seed for random sampling.
+            timeout_s: Time limit in seconds, None for none.
 
         Raises:
-            ModelError: it cannot be loaded or reached, the prompt is longer than its window, it broke, or time is up.
+            ModelError: The model is unavailable or fails, the prompt exceeds the window, or the time limit is reached.
         """
 
     def close(self) -> None:
-        """Free memory and connections; the next use loads it again."""
+        """Free memory and connections; the next use reloads the model."""
 
 
 class PromptSender(Protocol):
-    """What a host may have for a model: it answers one text with another."""
+    """A host's own model interface: it answers a text prompt with text."""
 
     def send_prompt(self, prompt: str, /) -> str: ...
 
 
 AnyModel: TypeAlias = LanguageModel | PromptSender | Callable[[str], str]
-"""What is taken for a model."""
+"""Everything that is accepted as a model."""

@@ -1,4 +1,4 @@
-"""The protocols that adapters implement. Tiers and the manager know these, never the adapters behind them."""
+"""The protocols that adapters implement. Tiers and the manager depend on these, never on the adapters."""
 
 from __future__ import annotations
 
@@ -30,23 +30,22 @@ from orchestra_mem.types import (
 )
 
 Clock = Callable[[], datetime]
-"""Gives the present time, aware and in UTC."""
+"""Returns the present time, aware and in UTC."""
 
 WritePoint = Callable[[str], None]
-"""Called with the name of each step that changes the disk, right before and right after it.
+"""Called with the name of each step that changes the disk, right before and right after the step.
 
-Names are like `spill.append.before`, `spill.append.after`, `record.commit.before`. Programs do not need it; the crash
-tests kill the process here.
+Names look like `spill.append.before`, `spill.append.after`, `record.commit.before`. Programs do not need write points;
+the crash tests kill the process at them.
 """
 
 
 class TokenCounter(Protocol):
-    """Counts tokens as a model does.
+    """Counts tokens. Implementations are safe to share between threads.
 
-    `name` is shown to people; `exact` tells whether it is the serving model's own tokenizer. If `additive` is true,
-    the count of a text is the sum of the counts of its pieces, provided that each piece but the first begins with a
-    character that is not white space and each piece but the last ends with a line feed. Implementations are safe to
-    share between threads.
+    `name` is shown to people. `exact` tells whether the counter uses the serving model's own tokenizer. If `additive`
+    is true, the counts of a text's pieces add up to the count of the text, provided that each piece but the last ends
+    with a line feed and each piece but the first begins with a character that is not white space.
     """
 
     @property
@@ -63,30 +62,30 @@ class TokenCounter(Protocol):
 
 
 class MemoryDatabase(Protocol):
-    """The database of the event log and the ledger, for callers that use both."""
+    """The database that holds the event log and the ledger, for callers that use both."""
 
     def in_transaction(self) -> bool:
-        """Tell whether this thread is within a transaction that may still be rolled back."""
+        """Check whether this thread is in a transaction, which may still be rolled back."""
 
     def commit_count(self) -> tuple[int, int]:
-        """Give two counters: the first changes with commits of other processes, the second with commits made here."""
+        """Return two counters: other processes' commits change the first, this process's commits the second."""
 
     def can_write_now(self) -> bool:
-        """Tell whether a write would be done at once; False while another process keeps all others from writing."""
+        """Check whether a write would succeed at once; False while another process holds the write lock."""
 
     def checkpoint(self) -> None:
-        """Write the log back into the database now, so that no record has to wait for it."""
+        """Run a checkpoint of the write-ahead log now, so that no record has to wait for one."""
 
     @property
     def problem(self) -> str | None:
-        """Say in words what has happened to its files; None where all is well."""
+        """A message about a fault of the database files, None if there is none."""
 
 
 class EventLog(Protocol):
-    """Keeps operations, immutable and numbered, and the sessions that they belong to."""
+    """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
-        """Record an operation; the second value is False if its idempotency key had been recorded before."""
+        """Record an operation and return it with True; for a known idempotency key, the earlier one with False."""
 
     def operation(self, operation_id: int) -> Operation: ...
 
@@ -127,14 +126,14 @@ class EventLog(Protocol):
     def last_refresh(self) -> int: ...
 
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
-        """Give id, time and tokens of the newest operations, some `limit` of them, and the refreshes among them.
+        """Return (id, time, tokens) of about the `limit` newest operations, and the refreshes in that range.
 
-        Where there is a refresh before those, they begin right behind it, and it is the first that is given.
+        The range extends back to the refresh before it, if there is one: that refresh is the first in the list.
         """
 
 
 class Ledger(Protocol):
-    """Keeps summaries, facts, the machine's last text of each document, and notices to people."""
+    """Stores summaries, facts, the machine's last text of each document, and notices to people."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None: ...
 
@@ -143,12 +142,12 @@ class Ledger(Protocol):
     def summary(self, summary_id: int) -> Summary: ...
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Give the summaries of operations and of summaries, in the order of what they cover."""
+        """Return summaries of level 1 and up, in the order of operations; if `standing`, those without a parent."""
 
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """Give the newest summaries of whole sessions and of sections of documents, in the order of their making."""
+        """Return the newest summaries of level 0, oldest first: of sessions and sections, or only of `sections`."""
 
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
@@ -157,7 +156,7 @@ class Ledger(Protocol):
     def next_must_keep_id(self) -> int: ...
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
-        """Keep others from adding must-keeps between asking for the next id and storing what bears it."""
+        """Exclude other writers, so that an id from `next_must_keep_id` stays free until the fact is stored."""
 
     def must_keeps(
         self,
@@ -202,52 +201,52 @@ class Ledger(Protocol):
 
 
 class DocumentStore(Protocol):
-    """Keeps markdown documents: whole texts, appends, versions. Paths are absolute.
+    """Reads and writes markdown documents and their versions. Paths are absolute.
 
-    Texts keep every byte: bytes that are not UTF-8 are carried as lone surrogates (`surrogateescape`).
+    Texts preserve every byte: bytes that are not UTF-8 become lone surrogates (`surrogateescape`).
     """
 
     def lock(self) -> AbstractContextManager[None]:
         """Keep other processes and threads from writing documents. Reentrant."""
 
     def follow(self) -> None:
-        """Take over what other machines have written, where they have copies of the documents."""
+        """Merge in the changes of other machines, if they share the documents; else do nothing."""
 
     def syncing_once(self) -> AbstractContextManager[None]:
-        """Write several documents under the lock with as few disk flushes as possible.
+        """Hold the lock and flush each folder only once, while the block writes several documents.
 
-        Each folder is flushed once: at the end, or for the versions before the first document is replaced. What is
-        written survives power loss for certain only when this has ended without an error.
+        Folders are flushed at the end; the folder of versions before the first document is replaced. Writes are certain
+        to survive power loss only after the block has ended without an error.
         """
 
     def read(self, path: Path) -> str | None:
-        """Give the text of a document, None where there is none."""
+        """Return the text of a document, None if it does not exist."""
 
     def read_to_change(self, path: Path) -> str | None:
-        """Give the text of a document that is about to be changed; raise where it must not be."""
+        """Return the text of a document for a change, None if it does not exist; raise if it must not be changed."""
 
     def read_settled(self, path: Path) -> str | None:
-        """Give the text of a document; None if there is none, somebody is writing it, or it is not text."""
+        """Return the text of a document; None if it does not exist, is open for writing, or is not text."""
 
     def read_shown(self, path: Path) -> str | None:
-        """Give as much of a document as can be shown, decoded and clipped; None where there is none."""
+        """Return a document's text for display, decoded and clipped; None if it does not exist."""
 
     def faults(self, path: Path) -> list[DocumentFault]:
-        """List the faults of a document as it lies on the disk, none where there is no document."""
+        """Return the faults of a document on disk; none if it does not exist."""
 
     def state(self, path: Path) -> FileState | None:
-        """Give what shows cheaply whether a document has changed, None where there is none."""
+        """Return metadata for detecting changes cheaply, None if the document does not exist."""
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
-        """Write a whole document, all or nothing, if it still holds `expected` (None: if it does not exist)."""
+        """Replace a document atomically if its text is still `expected`, or create it if `expected` is None."""
 
     def append(self, path: Path, text: str, *, name: str) -> None:
-        """Append to a document; if that fails half-way, the document is as before."""
+        """Append to a document; roll back a write that fails half-way."""
 
     def move(self, path: Path, target: Path, *, name: str) -> None: ...
 
     def remove(self, path: Path, *, expected: str, name: str) -> None:
-        """Remove a document for good, if it still holds `expected`."""
+        """Remove a document permanently, if its text is still `expected`."""
 
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
@@ -261,16 +260,16 @@ class DocumentStore(Protocol):
 
 
 class SharedFiles(Protocol):
-    """Keeps the newest revision of each document that several machines have copies of."""
+    """Stores the newest revision of each document that several machines share."""
 
     def newer_than(self, revision: int) -> list[SharedFile]:
-        """List the files that were changed since a revision, in the order of their changes."""
+        """Return the files changed after a revision, in the order of their changes."""
 
     def last_revision(self) -> int:
-        """Give the number of the newest revision, 0 where there is none."""
+        """Return the number of the newest revision, 0 if there is none."""
 
     def begin(self, files: Sequence[SharedFile]) -> None:
-        """Store the first files, all or none."""
+        """Store the first revisions of files, all or none."""
 
     def put(self, file: SharedFile, *, known: int) -> int:
-        """Store a file's new revision, made of the revision `known`; raise where that is not the newest any more."""
+        """Store a new revision, based on revision `known`, and return its number; raise if `known` is outdated."""

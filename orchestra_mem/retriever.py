@@ -1,4 +1,4 @@
-"""The old place of `orchestra_mem.retrieval.retriever`: its names are still found here, with a warning."""
+"""Deprecated alias of `orchestra_mem.retrieval.retriever`: names still resolve here, with a warning."""
 
 from importlib import import_module
 from warnings import warn

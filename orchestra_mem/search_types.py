@@ -1,7 +1,7 @@
-"""Define the records and ports of search. NumPy is named here for types alone and not imported.
+"""Records and ports of search. NumPy is used for type annotations only and not imported at run time.
 
-A chunk is known by its `key` for ever, and within one index by its id, a number from 1 up. What comes in hundreds comes
-as arrays, so that a query over a million chunks makes no object for what it does not show.
+A chunk's `key` identifies it permanently, its id (a number from 1) only within one index. Large results are arrays, so
+that a query over a million chunks creates objects only for the hits that it returns.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Ids: TypeAlias = "NDArray[np.int64]"
-"""Chunk ids, shape (n,); 0 stands for none."""
+"""Chunk ids: int64, shape (n,); 0 means no chunk."""
 Vector: TypeAlias = "NDArray[np.float32]"
-"""Shape (dimensions,), unit length or all zero."""
+"""float32, shape (dimensions,), unit length or all zero."""
 Vectors: TypeAlias = "NDArray[np.float32]"
-"""Shape (n, dimensions), each row of unit length or all zero."""
+"""float32, shape (n, dimensions), each row of unit length or all zero."""
 
 
 class Tier(StrEnum):
-    """Where a memory stands."""
+    """The memory tier of a chunk."""
 
     WORKING = "working"
     SESSION = "session"
@@ -37,15 +37,14 @@ class Tier(StrEnum):
 class Chunk:
     """A searchable piece of a tier.
 
-    `key` is a hash of what the chunk says and of where it stands among headings or which operation it is from, never
-    of a line number: chunks with the same key have the same `heading`, `title` and `text`, and so the same vector.
-    `source` names for people where it stands ("op 12", "S3", "decision_log.md"), `kind` is the type of the operation,
-    of the document or of the fact. `operation` is 0 where the chunk is of none. `importance` is 0 to 1, 0.5 for what
-    nothing is known of.
+    `key` is a hash of the text and its place: the headings above it or its operation, but never a line number. Chunks
+    with equal keys have the same `heading`, `title` and `text`, and so the same vector. `source` is the origin as shown
+    to people ("op 12", "S3", "decision_log.md"). `kind` is the type of the operation, document, fact or item.
+    `operation` is 0 if the chunk comes from no single operation. `importance` is 0 to 1, 0.5 if unknown.
 
-    Neighbours are the chunks with the same `group` (a session's id, a document's name); `position` gives their order,
-    gaps allowed. `session`, `agent`, `item`, `pattern` (of an orchestration) and `time` are None where the chunk has
-    none; `time` is aware.
+    Chunks with the same `group` (a session id, a document name) are neighbours, ordered by `position`; gaps are
+    allowed. `pattern` names an orchestration pattern, the namespace of a stored item, or `CHUNK_PATTERN`. `time` is
+    aware.
     """
 
     key: str
@@ -67,21 +66,21 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """The title and the path of headings that the text stands under, in one line; empty where it has neither."""
+        """The headings above the text and its title, in one line; empty if it has neither."""
         return " > ".join(filter(None, (*self.heading, self.title)))
 
     @property
     def embedded_text(self) -> str:
-        """What is embedded: the headings in front of the text."""
+        """The text that is embedded: `context` followed by `text`."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """Which chunks are wanted: all that pass every condition given. An empty tuple or None is no condition.
+    """A filter for chunks: all conditions must hold. An empty tuple or None is no condition.
 
-    `since` is inclusive and `until` exclusive; a chunk without a time passes neither. `readable` are the agents whose
-    items of the catalog are wanted, None for all; with `strict` everything else must be of one of them, too.
+    `since` is inclusive, `until` exclusive; a chunk without a time fails both. Catalog items must belong to an agent in
+    `readable`, unless it is None; with `strict`, all chunks must.
     """
 
     tiers: tuple[Tier, ...] = ()
@@ -101,12 +100,12 @@ EVERYTHING = SearchFilter()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a query says to the keyword index.
+    """A query to the keyword index.
 
-    `terms` are distinct and as `IndexedText` has them: folded, stemmed, identifiers whole and in parts, pairs of
-    characters where a script has no spaces. Any of them makes a hit (OR). `identifiers` are those of the terms that
-    are exact names: `#12`, paths, `snake_case`. A term has no white space and at least one character, and may hold any
-    other, quotes and operators of a query language included.
+    `terms` are distinct and normalised as in `IndexedText`: folded and stemmed, identifiers whole and split into parts,
+    character pairs for scripts without spaces. A chunk matches if it holds any term (OR). `identifiers` are the terms
+    that are exact names: `#12`, paths, `snake_case`. A term is not empty and has no white space; it may contain any
+    other character, including quotes and query operators.
     """
 
     terms: tuple[str, ...] = ()
@@ -115,11 +114,12 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedText:
-    """What the index holds of a chunk's text.
+    """The indexed form of a chunk's text.
 
-    Four columns for keyword search, each the terms with single blanks between: to be cut at blanks and nowhere else,
-    and neither folded nor stemmed again. `identifiers` holds exact names whole and repeats what the other columns have.
-    For ranking: the distinct content `words`, headings included, and whether the text is no question and names a time.
+    `title`, `heading`, `identifiers` and `body` are columns for keyword search. They hold folded and stemmed terms,
+    joined by single spaces, so a tokenizer must split at spaces only. `identifiers` holds unsplit exact names, most of
+    which are in the other columns too. The rest is for ranking: `words` are the distinct content words, headings
+    included; `is_statement` is false for a question; `tells_time` tells whether the text names a time.
     """
 
     title: str
@@ -133,10 +133,10 @@ class IndexedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """What a tokenizer cuts words into: numbers of its vocabulary.
+    """The tokens of a list of words.
 
-    `numbers` has the tokens of all words, one word after the other; `counts` is how many each has, shape (words,).
-    `lengths` are those of the words' vectors, which are the sums of their tokens', shape (words,).
+    `numbers` holds the token ids of all words in order; `counts` is the number of tokens of each word, shape (words,).
+    A word's vector is the sum of its tokens' vectors; `lengths` are the norms of these sums, shape (words,).
     """
 
     numbers: NDArray[np.int64]
@@ -146,12 +146,12 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlines:
-    """What ranking needs of chunks, without their texts, a row each.
+    """The data about chunks that ranking needs, without their texts: one row for each chunk, by ascending id.
 
-    `ids` are in ascending order. `passing` tells which pass the filter that was asked with. `groups` are numbers, equal
-    where the groups are. `times` are seconds since the epoch, NaN where a chunk has none. `importance` is 0 to 1.
-    `word_counts` are how many different content words each has, `cut` whether their tokens are known; `tokens` has
-    those of the words of all chunks that are cut, one chunk after the other.
+    `passing` marks the chunks that pass the filter. `groups` are numbers, equal for chunks of the same group. `times`
+    are seconds since 1970, NaN if a chunk has no time. `importance` is 0 to 1. `statements` and `tell_time` are
+    `is_statement` and `tells_time` of `IndexedText`. `word_counts` is the number of distinct content words. `cut` marks
+    the chunks whose words have been tokenized; `tokens` holds the tokens of these chunks in order.
     """
 
     ids: Ids
@@ -172,7 +172,7 @@ class Outlines:
 class Ranking:
     """Chunks with their scores, best first, ties by id; both arrays have shape (n,).
 
-    Keyword scores are BM25, over 0, more is better. Dense scores are cosines, -1 to 1.
+    Keyword scores are BM25, above 0. Dense scores are cosines, -1 to 1. Higher is better for both.
     """
 
     ids: Ids
@@ -180,7 +180,7 @@ class Ranking:
 
 
 class SearchMode(StrEnum):
-    """Which searches find candidates."""
+    """Which searches provide candidates."""
 
     HYBRID = "hybrid"
     KEYWORD = "keyword"
@@ -189,7 +189,7 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Who asks, and when: what "last week" means, and what recency and nearness are measured from."""
+    """The context of a query: `now` anchors "last week" and recency; hits from `session` rank slightly higher."""
 
     now: datetime
     session: str | None = None
@@ -197,12 +197,12 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """Why a hit stands where it does.
+    """Why a hit has its rank.
 
-    Ranks count from 1 and are None where that search did not find it; scores are the index's own. `shares` are pairs of
-    name and number and add up to the score before `priors`, pairs as well, multiply it: their product with the sum of
-    the shares is the hit's score. `identifiers` are the query's exact names that the chunk holds; a hit with more of
-    them goes before one with less, whatever their scores.
+    Ranks count from 1, None if that search did not find the chunk; scores are the index's own. `shares` and `priors`
+    are pairs of name and number: the hit's score is the sum of the shares, multiplied by all priors. `identifiers` are
+    the query's exact names that the chunk holds; a hit with more of them ranks above a hit with fewer, whatever their
+    scores.
     """
 
     keyword_rank: int | None = None
@@ -216,19 +216,19 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A chunk that may answer a query. `score` compares within an answer, `likelihood` (0 to 1) between answers too."""
+    """A chunk that may answer a query. Scores are comparable within one result, likelihoods (0 to 1) across queries."""
 
     id: int
     chunk: Chunk
     score: float
     likelihood: float
-    perhaps: bool  # unlikely, and so behind those that are not
+    perhaps: bool  # an unlikely answer: ranked below all likely hits
     reasons: Reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingModel:
-    """What vectors were made with. Vectors of models that differ in anything cannot be compared."""
+    """The identity of an embedding model. Vectors are comparable only if all three fields are equal."""
 
     name: str
     version: str
@@ -236,132 +236,132 @@ class EmbeddingModel:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. Safe to share between threads; where it fails, each method raises `EmbedderError`."""
+    """Turns texts into vectors. Thread-safe. Every method raises `EmbedderError` if the model fails."""
 
     @property
     def model(self) -> EmbeddingModel:
-        """What the vectors are made with."""
+        """The model that makes the vectors."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever; a row of zeros where a text has nothing to embed."""
+        """Embed any strings; a text with nothing to embed gives a row of zeros."""
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query; models that tell queries from texts put their mark in front."""
+        """Embed a query, with the query prefix of models that have one."""
 
 
 class WordEmbedder(Protocol):
-    """Gives single words vectors that need no context, for late interaction.
+    """Embeds single words without context, for late interaction.
 
-    Safe to share between threads; where it fails, each method raises `EmbedderError`.
+    Thread-safe. Every method raises `EmbedderError` if the model fails.
     """
 
     @property
     def model(self) -> EmbeddingModel:
-        """What the vectors are made with."""
+        """The model that makes the vectors."""
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Embed words one by one, shape (n, dimensions).
+        """Embed words one by one: float32, shape (n, dimensions).
 
-        The length of a row is the weight that the model gives the word; it is 0 where a word has no vector. A sum of
-        rows points where the model would embed a text of these words.
+        The norm of a row is the model's weight of the word, 0 for a word without a vector. The sum of rows has the
+        direction of the embedding of a text made of these words.
         """
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Cut words into tokens, the slow part of embedding them, which can be done ahead."""
+        """Tokenize words. This is the slow part of embedding them, and can be done in advance."""
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of tokens, shape (n, dimensions); the sum of a word's is what `embed_words` gives for it."""
+        """Return token vectors: float32, shape (n, dimensions). Summed over a word, they give `embed_words`."""
 
 
 class SearchIndex(Protocol):
-    """Keeps chunks and answers which have given words or lie near a vector.
+    """Stores chunks, and finds the chunks that hold given words or are near a vector.
 
-    Safe to share between threads. Filters are passed down: `limit` counts what passes.
+    Safe to share between threads. Filters apply before `limit`.
     """
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
-        """Take in chunks and give their ids, in order.
+        """Add chunks and return their ids, in order.
 
-        One whose key is there already keeps its id and its vectors; everything else of it (source, position, time,
-        importance …) is replaced. A key that comes twice in one call is taken as it comes last.
+        A chunk with a known key keeps its id and vectors; its other fields (source, position, time, importance …) are
+        replaced. If a key occurs twice in one call, the last chunk wins.
         """
 
     def remove(self, keys: Sequence[str]) -> int:
-        """Take out chunks with their vectors; how many there were. Ids are never given again."""
+        """Remove chunks with their vectors, and return their number. Ids are never reused."""
 
     def keys(self, group: str) -> dict[str, int]:
-        """Return the keys of a group's chunks with their ids, to see what has changed."""
+        """Return the keys of a group's chunks, mapped to their ids, for detecting changes."""
 
     @property
     def identity(self) -> str:
-        """Another one than before means that the index was begun anew: ids are of other chunks, marks are gone."""
+        """An identifier of this index. It changes when the index is recreated: old ids and marks are then void."""
 
     def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
-        """Keep the vectors of chunks; ids that are gone by now are passed over.
+        """Store the vectors of chunks; skip ids that no longer exist.
 
-        Where `identity` is given and the index has another one by now, nothing is kept.
+        If `identity` is given and is no longer the index's identity, nothing is stored.
 
         Raises:
-            OrchestraMemError: the vectors do not have the model's dimensions; the message has both numbers.
+            OrchestraMemError: The vectors do not have the model's dimensions, or are not finite.
         """
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
         """Return the chunks that this model has not embedded yet, newest first."""
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
-        """The chunks that hold any of the terms, by BM25 with weighted columns; none where there are no terms."""
+        """Return the chunks that hold any of the terms, by BM25 with weighted columns; none without terms."""
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
         """Return the chunks nearest to a vector of this model."""
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
-        """Return chunks in the order asked for; None where an id is 0 or gone."""
+        """Return chunks in the order of `ids`; None for an id that is 0 or no longer exists."""
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """Return what ranking needs of those of the chunks that are there, by ascending id."""
+        """Return the outlines of those chunks that exist, by ascending id; `where` determines `passing`."""
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
-        """Return vectors of this model in the order asked for; a row of zeros where there is none."""
+        """Return vectors of this model in the order of `ids`; a row of zeros for a chunk without a vector."""
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
-        """Return the chunks before and behind each in its group, shape (n, 2 * distance), 0 where there is none.
+        """Return the chunks before and after each chunk in its group, shape (n, 2 * distance), 0 for none.
 
-        The columns run from the farthest before to the farthest behind: -distance … -1, 1 … distance.
+        The columns run from the farthest before to the farthest after: -distance … -1, 1 … distance.
         """
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many chunks hold each term, in any column."""
+        """Return the number of chunks that hold each term, in any column: shape (terms,)."""
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Return which chunks hold which terms, in any column, shape (terms, ids)."""
+        """Return which chunks hold which terms, in any column: shape (terms, ids)."""
 
     def count(self) -> int:
-        """Return how many chunks there are."""
+        """Return the number of chunks."""
 
     def marks(self) -> dict[str, str]:
-        """Return what `set_mark` noted, by name."""
+        """Return the values stored with `set_mark`, by name."""
 
     def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
-        """Note how far something has come; gone with the index.
+        """Store a named progress mark, such as the last indexed operation. Marks are lost with the index.
 
-        Where `identity` is given and the index has another one by now, nothing is noted, and False the answer.
+        If `identity` is given and is no longer the index's identity, store nothing and return False.
         """
 
     @property
     def problems(self) -> Sequence[str]:
-        """What was found damaged and has to be made anew, in words."""
+        """Messages about damaged parts that have to be rebuilt."""
 
     def rebuild(self) -> None:
-        """Throw everything away."""
+        """Discard everything; all chunks have to be added again."""
 
     def models(self) -> dict[EmbeddingModel, int]:
-        """Return the models that have embedded chunks, and how many."""
+        """Return the models that have embedded chunks, with the number of chunks."""
 
     def drop_model(self, model: EmbeddingModel) -> None:
-        """Forget a model's vectors."""
+        """Remove a model's vectors."""
 
     def maintain(self) -> None:
-        """Do the upkeep that is due; searches and additions go on meanwhile."""
+        """Run due maintenance; searches and additions continue meanwhile."""
 
     def close(self) -> None:
-        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
+        """Close all files; safe to call twice. A running `maintain` fails soon after."""

@@ -1,7 +1,7 @@
-"""Records to JSON and back: one place for the event log and for every face.
+"""Conversion of records to JSON and back, for the event log and all faces (command line, HTTP, MCP).
 
-What may be recorded is decided here: any JSON value, at any size, comes back equal; anything else is refused with the
-path to the value. What faces print of each type of record stands in one table.
+This module decides which values can be recorded: any JSON value of any size round-trips unchanged, everything else is
+rejected with the path to the value. One table defines which fields the faces print of each type of record.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from orchestra_mem.search_types import Reasons
 from orchestra_mem.types import Json
 
 MAX_DEPTH = 500
-# CPython reads and prints integers of up to 4,300 digits by default; 14,000 bits stay below that.
+# By default, CPython converts integers of at most 4,300 digits from and to text; 14,000 bits are fewer digits.
 _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _TOO_DEEP_HERE = "nested too deep for the depth of the call that records it; record it from an outer function"
-# What is copied by taking it as it is, whatever its value. No set: a value's type need not be hashable.
+# Types whose values are copied as they are. A tuple, not a set: the type of a value need not be hashable.
 _PLAIN = (str, bool, type(None))
 
 
 class _Fault(Exception):
-    """A value that is no JSON; `steps` lead to it, the innermost first."""
+    """A value that is not JSON. `steps` is the path to the value, innermost step first."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -41,12 +41,12 @@ class _Fault(Exception):
 
 
 def checked_json(value: object) -> Json:
-    """Copy a JSON value, so that later changes by the caller do not reach the copy.
+    """Copy a JSON value deeply, so that later changes by the caller do not affect the copy.
 
-    Tuples become lists and subclasses of `str`, `int`, `float`, `dict` become the plain type, as JSON has it.
+    Tuples become lists; instances of subclasses of `str`, `int`, `float` and `dict` become plain values.
 
     Raises:
-        InvalidOperationError: the value is no JSON; its `path` begins with `data`.
+        InvalidOperationError: The value is not JSON; the error's `path` begins with `data`.
     """
     try:
         return _copied(value, MAX_DEPTH)
@@ -57,7 +57,7 @@ def checked_json(value: object) -> Json:
 
 
 def _copied(value: object, room: int) -> Json:
-    """Copy a value that may be nested `room` levels deep. One call a level: Python allows about a thousand."""
+    """Copy a value nested at most `room` levels deep. Uses one stack frame per level: Python allows about 1,000."""
     if not isinstance(value, dict | list | tuple):
         return _copied_scalar(value)
     if not room:
@@ -66,7 +66,7 @@ def _copied(value: object, room: int) -> Json:
     try:
         if not isinstance(value, dict):
             items: list[Json] = []
-            for key, item in enumerate(value):  # noqa: B007  told where a fault is
+            for key, item in enumerate(value):  # noqa: B007  used for the path of a fault
                 items.append(item if type(item) in _PLAIN else _copied(item, room - 1))
             return items
         copy: dict[str, Json] = {}
@@ -103,7 +103,7 @@ def _step(key: object) -> str:
 
 
 def dump_json(value: Json) -> str:
-    """Write a checked value as ASCII, so that NULs and lone surrogates survive any store."""
+    """Serialize a checked value as ASCII, so that NULs and lone surrogates survive any store."""
     try:
         return _ENCODER.encode(value)
     except RecursionError:
@@ -111,10 +111,10 @@ def dump_json(value: Json) -> str:
 
 
 def unrepeated(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
-    """Make an object of what `json` reads, for its `object_pairs_hook`.
+    """Build a dictionary from key-value pairs; an `object_pairs_hook` for `json` that rejects duplicate keys.
 
     Raises:
-        InvalidOperationError: a key stands there twice, of which one value would be lost.
+        InvalidOperationError: A key occurs twice, so one of its values would be lost.
     """
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -124,23 +124,23 @@ def unrepeated(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def load_json(text: str) -> Json:
-    """Read what `dump_json` wrote."""
+    """Parse the output of `dump_json`."""
     value: Json = json.loads(text)
     return value
 
 
 def to_microseconds(time: datetime) -> int:
-    """Give the microseconds since 1970 of an aware time, exactly."""
+    """Convert an aware time to microseconds since 1970, exactly."""
     return (time - _EPOCH) // _MICROSECOND
 
 
 def from_microseconds(value: int) -> datetime:
-    """Give the aware time in UTC that `to_microseconds` was given."""
+    """Convert microseconds since 1970 to an aware time in UTC."""
     return _EPOCH + timedelta(microseconds=value)
 
 
-# What is shown of a record, in this order; of types whose names are not here, all fields. `name=path` shows an
-# attribute under another name, `name?` shows what is empty or 0 as null, and `name:4` rounds.
+# The fields to print for each type of record, in this order; types that are not listed print all fields. `name=path`
+# prints an attribute under another name, `name?` prints an empty value or 0 as null, and `name:4` rounds to 4 digits.
 _SHOWN = {
     "BlamedLine": "line text writer=origin.writer operations=origin.operations time=origin.time",
     "Compressed": "verdict fault? method tokens source_tokens ratio:4 put_back dropped seconds=talk.seconds:3 text",
@@ -171,7 +171,7 @@ _SHOWN["ProjectFact"] = f"project project_id path {_SHOWN['MustKeep']}"
 
 
 def to_object(value: Any) -> dict[str, Json]:
-    """Give a record of the package as a JSON object: the one shape that all faces print."""
+    """Convert a record of this package to a JSON object, in the form that all faces print."""
     shown: dict[str, Json] = {}
     for name, read, or_null, digits in _plan(type(value)):  # type: ignore[arg-type]  # types can be hashed
         found = _field(read(value))
@@ -183,12 +183,12 @@ def to_object(value: Any) -> dict[str, Json]:
 
 @cache
 def _plan(kind: type) -> Sequence[tuple[str, Callable[[object], object], bool, int]]:
-    """Read the table: for each field its name, what reads it, whether empty is null, and the digits to round to."""
+    """Compile `shown_fields` of a record type, with a getter in place of the attribute paths."""
     return [(name, attrgetter(*paths), or_null, digits) for name, paths, or_null, digits in shown_fields(kind)]
 
 
 def shown_fields(kind: type) -> list[tuple[str, tuple[str, ...], bool, int]]:
-    """List what is shown of a record: the name, the attributes behind it, whether empty is null, the digits."""
+    """List the printed fields of a record type: (name, attribute paths, whether empty becomes null, digits)."""
     assert is_dataclass(kind)
     found = []
     for spec in _SHOWN.get(kind.__name__, " ".join(field.name for field in fields(kind))).split():
@@ -209,14 +209,14 @@ def _reasons(reasons: Reasons) -> Json:
 
 
 def to_json(value: object) -> Json:
-    """Give a value as JSON: records as objects, times in ISO 8601, closed choices as their text, the rest as it is."""
+    """Convert a value to JSON: records to objects, times to ISO 8601, enum members to their values."""
     if isinstance(value, dict):
         return {name: to_json(each) for name, each in value.items()}
     return [to_json(each) for each in value] if isinstance(value, list) else _field(value)
 
 
 def _field(value: object) -> Json:
-    """Give a field of a record as JSON. Lists and dictionaries there are recorded data, of any depth: JSON already."""
+    """Convert a record's field to JSON. Lists and dictionaries in records are recorded data, which is JSON already."""
     if isinstance(value, Enum):
         return _field(value.value)
     if isinstance(value, datetime):

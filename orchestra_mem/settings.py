@@ -1,7 +1,7 @@
-"""Every setting with its default and its range. Pure: this module reads nothing.
+"""All settings with their defaults and ranges. Pure: this module does no I/O.
 
-The models are the schema: a field that is a model is a section, any other field is a key. Files, environment and
-overrides are read and laid over the defaults in `adapters/config_files.py`.
+The pydantic models are the schema: a field that is a model is a section, any other field is a key. What each key means
+is explained in `config/default_config.yaml`. `adapters/config_files.py` reads files, environment and overrides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECRET = "(set, not shown)"
 
 
 def hidden(key: str, value: object) -> object:
-    """Give the value of `key` as people may see it: secrets and passwords in addresses are replaced."""
+    """Return a value for display: API keys and the database URL are hidden, other addresses lose their credentials."""
     if (key.endswith(".api_key") or key == "storage.url") and value:
         return _SECRET
     return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
@@ -32,7 +32,7 @@ def _line(text: str) -> str:
     if text and not text.strip():
         raise ValueError("must not be blank")
     if not text.isprintable():
-        raise ValueError("must be one line without control characters")  # not shown: it may hold a password
+        raise ValueError("must be one line without control characters")  # not quoted: it may be a password
     return text
 
 
@@ -51,20 +51,20 @@ _Address = Annotated[_Line, AfterValidator(_address)]
 _NotEmpty = Field(min_length=1)
 _Share = Annotated[float, _between(0, 1)]
 _Seconds = Annotated[float, _between(0, 86_400)]
-# A choice is written as text. YAML reads a bare off as false.
+# Strict mode would reject the text of an enumeration value. YAML parses an unquoted off as false.
 _Choice = Field(strict=False)
 _OffChoice = BeforeValidator(lambda value: "off" if value is False else value)
 
 
 class _Section(BaseModel):
-    """A section: unknown keys and values of another type are faults, and nothing changes after loading."""
+    """A section of the settings. Unknown keys and values of the wrong type are errors; instances are immutable."""
 
-    # Built once, as a part of Settings, and not once more on its own.
+    # defer_build: pydantic builds the validator of a section once, as a part of Settings.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class ContextWindowSettings(_Section):
-    """The model's window, and the shares of it at which something happens."""
+    """Size of the model's context window, and the shares of it that trigger a warning, a refresh and an error."""
 
     max_tokens: Annotated[int, _between(1_024, 16_777_216)] = 128_000
     warning_threshold: Annotated[float, _between(0.01, 1)] = 0.70
@@ -73,14 +73,14 @@ class ContextWindowSettings(_Section):
 
 
 class WorkingMemorySettings(_Section):
-    """What the first tier holds before it spills."""
+    """Limits of working memory, beyond which it spills its older half."""
 
     max_operations: Annotated[int, _between(2, 100_000)] = 50
     max_tokens: Annotated[int, _between(100, 16_777_216)] = 10_000
 
 
 class OrchestratorSettings(_Section):
-    """The keys of the source design, section 4.3, under its names."""
+    """The window, working memory and documents, under the key names of the source design (section 4.3)."""
 
     context_window: ContextWindowSettings = ContextWindowSettings.model_construct()
     working_memory: WorkingMemorySettings = WorkingMemorySettings.model_construct()
@@ -95,7 +95,7 @@ class OrchestratorSettings(_Section):
 
 
 class ProjectSettings(_Section):
-    """What the project is called, an empty name standing for its folder's, and what others may see of it."""
+    """The project's name (default: the name of its folder), id and tags, and whether other projects may search it."""
 
     id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
     name: _Line = ""
@@ -104,12 +104,12 @@ class ProjectSettings(_Section):
 
     @property
     def title(self) -> str:
-        """The name, with the id behind it where there is one."""
+        """The name, followed by the id if there is one."""
         return f"{self.name} (ID: {self.id})" if self.id else self.name
 
 
 class StorageSettings(_Section):
-    """The database and the locks."""
+    """The database, its durability, and the lock timeouts."""
 
     durability: Annotated[Durability, _Choice] = Durability.NORMAL
     url: Annotated[_Line, AfterValidator(database_address)] = ""
@@ -120,14 +120,14 @@ class StorageSettings(_Section):
 
 
 class TokensSettings(_Section):
-    """How tokens are counted."""
+    """The token counter and its cache."""
 
     counter: Annotated[CounterChoice, _Choice] = CounterChoice.AUTO
     cache_entries: Annotated[int, _between(1, 10_000_000)] = 20_000
 
 
 class SharesSettings(_Section):
-    """The parts of a context as shares of its budget; together 1."""
+    """Shares of the context budget for each part; they must sum to 1."""
 
     project_state: _Share = 0.25
     work_plan: _Share = 0.15
@@ -137,7 +137,7 @@ class SharesSettings(_Section):
 
 
 class ContextSettings(_Section):
-    """How a context is filled."""
+    """How the parts of a context share its budget."""
 
     shares: SharesSettings = SharesSettings.model_construct()
     shared_share: _Share = 0.05
@@ -145,7 +145,7 @@ class ContextSettings(_Section):
 
 
 class CompactionSettings(_Section):
-    """What is kept word for word, and how the rest is cut and shortened."""
+    """What stays verbatim, and how older operations are cut into segments and summarised."""
 
     verbatim_window_s: Annotated[float, _between(0, 31_536_000)] = 3_600.0
     verbatim_floor_tokens: Annotated[int, _between(0, 16_777_216)] = 2_000
@@ -156,13 +156,13 @@ class CompactionSettings(_Section):
 
 
 class EntriesSettings(_Section):
-    """An operation as the session document shows it."""
+    """Size of an operation's entry in the session document."""
 
     max_chars: Annotated[int, _between(100, 10_000_000)] = 4_000
 
 
 class DocumentsSettings(_Section):
-    """How much of each kind the episodic documents hold."""
+    """How many decisions and achievements the episodic documents show."""
 
     decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
@@ -171,7 +171,7 @@ class DocumentsSettings(_Section):
 
 
 class SearchSettings(_Section):
-    """What embeds texts for search by meaning, and how much of the processor that may take."""
+    """The embedder for semantic search, its processor use, and the circuit breaker around it."""
 
     embedder: Annotated[EmbedderChoice, _Choice, _OffChoice] = EmbedderChoice.WORDLLAMA
     model_path: _Line = ""
@@ -185,7 +185,7 @@ class SearchSettings(_Section):
 
 
 class RetrievalSettings(_Section):
-    """What is recalled for a question, and how long the answer is kept."""
+    """The context share of recalled memories, and the cache of retrieved results."""
 
     context_share: _Share = 0.80
     cache_entries: Annotated[int, _between(0, 1_000_000)] = 100
@@ -193,7 +193,7 @@ class RetrievalSettings(_Section):
 
 
 class ResponsesSettings(_Section):
-    """Which of a model's answers are given again without it, and for how long."""
+    """The cache of model responses: which questions count as the same, and how long responses stay valid."""
 
     similarity: Annotated[float, _between(0.5, 1)] = 0.90
     max_entries: Annotated[int, _between(0, 1_000_000)] = 1_000
@@ -203,16 +203,16 @@ class ResponsesSettings(_Section):
 
 
 class PermissionSettings(_Section):
-    """What an agent may do beyond its own items: whose it may read, and whose it may write; `*` for all agents'."""
+    """The other agents whose items an agent may read or write; `*` means all agents."""
 
     read: list[Annotated[_Line, _NotEmpty]] = []
     write: list[Annotated[_Line, _NotEmpty]] = []
 
 
 class PatternSettings(_Section):
-    """By which words a sentence is an item of a type, beside what the classifier finds: regular expressions.
+    """Regular expressions that assign an item type to a sentence, in addition to the classifier.
 
-    Those of the source design, as whole words; but for a bare "will", which stands in every second sentence.
+    They match entire words. The defaults are from the source design, without its bare "will", which is too frequent.
     """
 
     decision: _Line = "decided|chose|selected|will use"
@@ -222,7 +222,7 @@ class PatternSettings(_Section):
 
 
 class CatalogSettings(_Section):
-    """What agents learn: how it is found, how long it is kept, who sees it, and how much of it a message is given."""
+    """The catalog of agents' items: extraction, expiry, access, and how much is injected into a message."""
 
     hooks: bool = False
     max_injection_tokens: Annotated[int, _between(0, 16_777_216)] = 2_000
@@ -239,14 +239,14 @@ class CatalogSettings(_Section):
 
 
 class ArchivesSettings(_Section):
-    """How long the documents of ended sessions are kept; 0 is no limit."""
+    """How long, and up to which total size, documents of ended sessions are kept; 0 means no limit."""
 
     keep_days: Annotated[float, _between(0, 36_500)] = 0.0
     keep_mb: Annotated[float, _between(0, 1_000_000)] = 0.0
 
 
 class SecretsSettings(_Section):
-    """What is taken out of all that comes in, before it is stored: secrets, and personal data where that is wanted."""
+    """Redaction of secrets and, optionally, personal data in everything that is recorded, before it is stored."""
 
     mode: Annotated[RedactionChoice, _Choice, _OffChoice] = RedactionChoice.MASK
     personal: bool = False
@@ -259,7 +259,7 @@ class SecretsSettings(_Section):
 
 
 class CategorizationSettings(_Section):
-    """How a model says what was learnt from an orchestration, and what is done where it does not."""
+    """Categorization of orchestrations by a model: limits, retries, batches, and the fallback to rules."""
 
     max_tokens: Annotated[int, _between(50, 1_000_000)] = 500
     temperature: Annotated[float, _between(0, 2)] = 0.3
@@ -271,7 +271,7 @@ class CategorizationSettings(_Section):
 
 
 class LlmSettings(_Section):
-    """The language model: a file that is run in this process, with what it may take of the machine, or a server."""
+    """The language model: a GGUF file that runs in this process, with its resource limits, or a server."""
 
     model_path: _Line = ""
     context_tokens: Annotated[int, _between(512, 16_777_216)] = 8_192
@@ -284,7 +284,7 @@ class LlmSettings(_Section):
 
 
 class CompressionSettings(_Section):
-    """Whether the model betters summaries in the background, and how many wait for it."""
+    """Background improvement of summaries by the model, and the limits of its queue."""
 
     auto: bool = True
     max_jobs: Annotated[int, _between(1, 1_000_000)] = 200
@@ -292,7 +292,7 @@ class CompressionSettings(_Section):
 
 
 class ServerSettings(_Section):
-    """Where `orchestra-mem serve` answers, whom, and how much it takes."""
+    """The HTTP server: its address, who may connect, request limits, and the context that chats receive."""
 
     host: Annotated[_Line, _NotEmpty] = "127.0.0.1"
     port: Annotated[int, _between(0, 65_535)] = 8_377
@@ -307,7 +307,7 @@ class ServerSettings(_Section):
 
 
 class Settings(BaseModel):
-    """All settings of a project. `load_settings` gives those of a project; `Settings()` alone are the defaults."""
+    """All settings of a project. `Settings()` holds the defaults; `load_settings` loads a project's settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
@@ -333,12 +333,12 @@ class Settings(BaseModel):
 
     @property
     def session_compaction_tokens(self) -> int:
-        """Size at which the session document is compacted: its threshold, or its share of a small window."""
+        """Tokens at which the session document is compacted: its threshold or, if smaller, its share of the window."""
         return min(self.orchestrator.session_compression_threshold, self._window_share_tokens)
 
     @property
     def episodic_compaction_tokens(self) -> int:
-        """Size at which an episodic document is compacted: its threshold, or its share of a small window."""
+        """Tokens at which an episodic document is compacted: its threshold or, if smaller, its share of the window."""
         return min(self.orchestrator.episodic_compression_threshold, self._window_share_tokens)
 
     @property
@@ -346,36 +346,36 @@ class Settings(BaseModel):
         return int(self.orchestrator.context_window.max_tokens * self.compaction.window_share)
 
     def of_project(self, name: str, origins: Mapping[str, str]) -> Settings:
-        """Copy these settings for a project: with its name where none was given, and where each value comes from."""
+        """Return a copy with the origins of all values, and with `name` as the project's name if none is set."""
         project = self.project.model_copy(update={} if self.project.name else {"name": name})
         copy = self.model_copy(update={"project": project})
         copy._origins = dict(origins)
         return copy
 
     def origin_of(self, key: str) -> str:
-        """Tell where the value of `key` (as in `storage.durability`) comes from, `"default"` where none was given.
+        """Return the origin of a value (its file and line, variable or override), or `"default"`.
 
         Raises:
-            KeyError: there is no such key.
+            KeyError: There is no such key. Keys are dotted, as in `storage.durability`.
         """
         if key not in schema():
             raise KeyError(key)
         return self._origins.get(key, DEFAULT_ORIGIN)
 
     def flat(self) -> dict[str, object]:
-        """Give every key with its value, in the order of the default file; closed choices as text, secrets hidden."""
+        """Return all values by dotted key, in the order of declaration: enumerations as text, secrets hidden."""
         return {key: hidden(key, value) for key, value in _flatten(self.model_dump(mode="json"), "")}
 
 
 @cache
 def schema() -> Mapping[str, FieldInfo]:
-    """Give every key by its dotted name, in the order of declaration."""
+    """Return all fields by dotted key, in the order of declaration."""
     return MappingProxyType(dict(_fields(Settings, "")))
 
 
 @cache
 def sections() -> frozenset[str]:
-    """Give the dotted names of all sections."""
+    """Return the dotted names of all sections."""
     parts = [name.split(".") for name in schema()]
     return frozenset(".".join(part[:depth]) for part in parts for depth in range(1, len(part)))
 

@@ -1,4 +1,4 @@
-"""What must hold between several settings that are in order one by one. Pure."""
+"""Validation across several settings that are each valid alone. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import fsum
 from orchestra_mem.choices import CounterChoice, EmbedderChoice
 from orchestra_mem.settings import Settings
 
-# Keys that a configuration may still have: the version that took them away, and what there is instead.
+# Removed keys that an old configuration may still contain: the version that removed each, and its replacement.
 RETIRED = {
     "documents.watch": ("0.1.0", "`orchestra-mem watch` looks at the files itself, on network disks too"),
     "retrieval.prefetch_tasks": ("0.1.0", "a task is searched for when it is asked for"),
@@ -15,7 +15,7 @@ RETIRED = {
 
 
 def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
-    """Find settings that are in order one by one and impossible together: the keys concerned, and what is wrong."""
+    """Find settings that are valid alone but contradict each other: pairs of the keys involved and the problem."""
     orchestrator, compaction, llm, search = settings.orchestrator, settings.compaction, settings.llm, settings.search
     window = orchestrator.context_window
     warning, refresh, critical = window.warning_threshold, window.refresh_threshold, window.critical_threshold
@@ -31,7 +31,7 @@ def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
          f"the shares must sum to 1, not {round(total, 6)} ({parts})"),
         (fill < refresh, ["context.fill_at_start", thresholds[1]],
          f"context.fill_at_start {fill} must be below refresh_threshold {refresh}: a refresh would call for the next"),
-        # For a small window both are scaled down with the document; as configured they must fit into it.
+        # At run time both shrink with a small window, but the configured values must fit the configured threshold.
         *((tokens < most, [key, f"orchestrator.{threshold}"],
            f"{key} {tokens} must be below {threshold} {most}: nothing could be compacted")
           for key, tokens in (("compaction.verbatim_floor_tokens", compaction.verbatim_floor_tokens),

@@ -1,6 +1,6 @@
-"""Signals: subscribe to what happens in a memory.
+"""Signals for subscribing to events of a memory.
 
-A subscriber cannot break the memory: an exception in one is logged and counted, and the others are called.
+A subscriber cannot break the memory: an exception is logged and counted, and the remaining subscribers still run.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 class MemoryEvents:
     """The signals of one memory. Subscribe with `memory.events.operation_recorded.connect(function)`.
 
-    A subscriber is called with the memory and, by keyword, with what happened: after the event, in the thread that
-    caused it, while that thread holds the memory's lock. So hand long work to a thread of your own. blinker holds
-    subscribers weakly: keep a reference. `failures` counts those that raised, by name.
+    A subscriber receives the memory and, as keyword arguments, the details of the event. It runs after the event, in
+    the thread that caused it, while that thread holds the memory's lock: pass long work to another thread. blinker
+    holds only weak references to subscribers, so keep a strong one. `failures` counts exceptions by subscriber name.
     """
 
     def __init__(self, memory: object) -> None:
@@ -35,7 +35,7 @@ class MemoryEvents:
         self._lock = threading.Lock()
 
     def send(self, signal: str, **what: object) -> None:
-        """Call the subscribers of the signal with this name."""
+        """Call the subscribers of a signal, given by its attribute name."""
         sent: Signal = getattr(self, signal)
         if not sent.receivers:
             return
@@ -48,12 +48,12 @@ class MemoryEvents:
                 logger.exception("the subscriber %s failed", name)
 
     def note_failure(self, name: str) -> None:
-        """Take note that a subscriber, or a hook of a plugin, has failed."""
+        """Count a failure of a subscriber or a plugin hook."""
         with self._lock:
             self.failures[name] += 1
 
     def problems(self) -> list[Json]:
-        """List the subscribers and hooks that have failed, in the form in which `status` shows problems."""
+        """Return the subscribers and hooks that have failed, in the format of problems in `status`."""
         with self._lock:
             return [
                 {"subject": name, "since": None, "problem": f"called on events, it failed {count:,} times, see the log"}

@@ -1,4 +1,4 @@
-"""Fakes of the language model, for tests of programs that use a memory, and for ours: a good one and bad ones.
+"""Fake language models for testing programs that use a memory: a well-behaved one and faulty ones.
 
     from orchestra_mem import open_memory
     from orchestra_mem.testing import FaithfulModel
@@ -6,7 +6,7 @@
     with open_memory(folder, model=FaithfulModel()) as memory:
         ...
 
-None of them needs a file or a network. Their tokens are words.
+They need no files and no network, and count each word as a token.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MAX_LINE_CHARS = 200
 
 
 class ScriptedModel:
-    """A model that says what it is told to say. Fulfils `LanguageModel`.
+    """A model with scripted answers. Implements `LanguageModel`.
 
     Args:
-        answer: the text of every answer, or what makes it of the prompt.
-        name: what it is called.
-        context_tokens: its window, in words.
-        tokens_per_s: how fast it speaks; as fast as can be where not given.
-        obedient: whether it heeds `cancelled` and `timeout_s`.
+        answer: The text of every answer, or a function from the prompt to the answer.
+        name: The model's name.
+        context_tokens: Size of the context window, in words.
+        tokens_per_s: Speed of generation; None for no delay.
+        obedient: Whether the model respects `cancelled` and `timeout_s`.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class ScriptedModel:
         seed: int = 0,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Say the answer, word by word; the schema, chance and seed make no difference.
+        """Generate the scripted answer word by word, ignoring schema, temperature and seed.
 
         Raises:
-            ModelError: the prompt is longer than the window, or time is up.
+            ModelError: The prompt does not fit the window, or the time limit is reached.
         """
         with self._turn:
             self.prompts.append(tuple(messages))
@@ -118,26 +118,26 @@ class ScriptedModel:
         return said, Finish.STOP
 
     def close(self) -> None:
-        """Note that it was closed."""
+        """Set `closed`, which the next generation clears."""
         self.closed = True
 
 
 class FaithfulModel(ScriptedModel):
-    """A good model: it answers with the sentences of the record that name most, word for word."""
+    """A good model: it quotes the sentences of the record that contain the most identifiers."""
 
     def __init__(self, *, name: str = "faithful", tokens_per_s: float | None = None) -> None:
         super().__init__(_faithful_answer, name=name, tokens_per_s=tokens_per_s)
 
 
 class EndlessModel(ScriptedModel):
-    """A model that says the same sentence for ever."""
+    """A model that repeats one sentence endlessly."""
 
     def __init__(self, sentence: str = "All of it was done.", *, name: str = "endless") -> None:
         super().__init__(f"{sentence} " * 20_000, name=name)
 
 
 class FailingModel(ScriptedModel):
-    """A model that raises whatever it is given to raise, when it is asked for an answer."""
+    """A model that raises the given error instead of answering."""
 
     def __init__(self, error: Exception, *, name: str = "failing") -> None:
         def fail(messages: Sequence[Message]) -> str:
@@ -147,7 +147,7 @@ class FailingModel(ScriptedModel):
 
 
 class HangingModel(ScriptedModel):
-    """A model that neither answers nor stops, until `release` is called."""
+    """A model that hangs until `release` is called, ignoring cancellation and time limits."""
 
     def __init__(self, *, name: str = "hanging") -> None:
         self._released = threading.Event()
@@ -159,7 +159,7 @@ class HangingModel(ScriptedModel):
         super().__init__(hang, name=name, obedient=False)
 
     def release(self) -> None:
-        """Let it answer, with nothing."""
+        """Let hanging and later generations return empty answers."""
         self._released.set()
 
 

@@ -1,4 +1,4 @@
-"""The records that pass between layers. Plain data: no behaviour beyond what follows from the fields."""
+"""The records that pass between layers: plain data, with no behaviour beyond what follows from the fields."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from orchestra_mem.design_names import ReadByKey
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 AS_GIVEN = "as_given"
-"""The field of an operation that holds for a program, as it gave it, what the other fields tell people.
+"""Key in an operation's `data` for a program's original value, of which the other fields are the readable form.
 
-It is stored, redacted and expanded like all others; documents, contexts, facts and search leave it out.
+The value is stored, redacted and expanded like any field. Documents, contexts, fact extraction and search skip it.
 """
 
 STORED_ITEM = "store_item"
-"""The type of an operation that holds what a program has put under a name, and asks for by it; see `integrations`.
+"""The type of an operation that stores a value under a name, for a program that uses memory as a key-value store.
 
-Its idempotency key is the name and, behind a blank, a word of its own. Search has the last of each name, and none that
-says `deleted`.
+The idempotency key is the name, a space and a random suffix. Search indexes the latest value of each name, unless its
+data has `deleted` set. See `integrations`.
 """
 
 STATED_FACT = "stated_fact"
-"""The type of an operation that is one fact and no more: a decision or rule that a project has shared or adopted.
+"""The type of an operation that holds a single fact: a decision or rule that a project has shared or adopted.
 
-Its data hold the fact's `text` and `kind`, and `from`: where it comes from.
+Its data has the fact's `text` and `kind`, and its origin in `from`.
 """
 
 
@@ -40,7 +40,7 @@ class DocumentName(StrEnum):
 
 
 class SessionStatus(StrEnum):
-    """Where a session is on its way from start to archive."""
+    """The state of a session, from start to archive."""
 
     ACTIVE = "active"
     FLUSHING = "flushing"
@@ -55,7 +55,7 @@ class Author(StrEnum):
 
 
 class VersionReason(StrEnum):
-    """Why an earlier text of a document was kept."""
+    """Why an earlier version of a document was kept."""
 
     REFRESH = "refresh"
     FLUSH = "flush"
@@ -66,7 +66,7 @@ class VersionReason(StrEnum):
 
 
 class MustKeepKind(StrEnum):
-    """The kinds of facts that a summary may not lose."""
+    """The kinds of facts that a summary must keep."""
 
     DECISION = "decision"
     CONSTRAINT = "constraint"
@@ -79,7 +79,7 @@ class MustKeepKind(StrEnum):
 
 
 class MustKeepStatus(StrEnum):
-    """Whether a fact still holds."""
+    """Whether a fact is still valid."""
 
     STANDING = "standing"
     SUPERSEDED = "superseded"
@@ -91,9 +91,9 @@ class MustKeepStatus(StrEnum):
 class Operation(ReadByKey):
     """One thing the orchestrator did. Immutable: neither the record nor `data` may be changed.
 
-    `id` counts up over the whole project and never repeats. `timestamp` is aware and in UTC. `tokens` is what the
-    operation used of the window: as reported, else as counted over its entry. `entry_tokens` is the size of its
-    entry as the session document shows it.
+    `id` counts up over the project and never repeats. `timestamp` is aware and in UTC. `tokens` is the operation's use
+    of the context window: as the caller reported it, else the size of its entry. `entry_tokens` is the size of its
+    entry in the session document.
     """
 
     id: int
@@ -109,13 +109,13 @@ class Operation(ReadByKey):
 
     @property
     def is_stored(self) -> bool:
-        """Whether a program has put it under a name (`STORED_ITEM`): no context and no document shows it by itself."""
+        """Whether this is a named value (`STORED_ITEM`), which contexts and documents do not show."""
         return self.type == STORED_ITEM and self.idempotency_key is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnrecordedOperation:
-    """An operation that the event log has not stored yet: it has no id and no session."""
+    """An operation before the event log has stored it and assigned an id and a session."""
 
     type: str
     data: Json
@@ -129,11 +129,11 @@ class UnrecordedOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationFilter:
-    """Which operations are wanted: all that pass every condition given.
+    """A filter for operations: all conditions must hold. None or an empty tuple is no condition.
 
-    `since` is inclusive and `until` exclusive; `after` is an operation id and exclusive, `through` inclusive. An empty
-    `agents` is no condition. `idempotency_prefix` is what the idempotency key begins with. Of those that pass, the
-    newest `offset` are left out, and of the rest the newest `limit` given.
+    `since` is inclusive, `until` exclusive. `after` (exclusive) and `through` (inclusive) are operation ids.
+    `idempotency_prefix` matches the beginning of the idempotency key. Of the matching operations, the newest `offset`
+    are skipped and the next newest `limit` returned.
     """
 
     session: str | None = None
@@ -157,7 +157,7 @@ class Session:
 
     Operations up to `spilled_through` (an operation id, 0 for none) are in the session document, later ones in working
     memory. `judged_through` is the last operation that was searched for facts. `archive` is the path of an ended
-    session's document, relative to the folder of the session documents.
+    session's document, relative to the folder of session documents; None if there is no document.
     """
 
     id: str
@@ -171,13 +171,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MustKeep:
-    """A fact that a summary may not lose.
+    """A fact that a summary must keep.
 
-    `text` is a passage of the operation, word for word except for white space. `id` is 0 until the fact is stored.
-    `superseded_by` is the id of the fact that replaced it, 0 if none did; while `status` is still standing, the id of
-    a fact that may have replaced it. `weight` (0 and up) ranks facts by who said them: documents that cannot show all
-    show the heaviest. `author` is a person if one wrote or reworded the fact in a document. `operation` is 0 if the
-    fact comes from no operation. `found` is the original passage if `text` is a person's rewording, else empty.
+    `text` is a passage of the operation, verbatim except for white space. `id` is 0 until the fact is stored.
+    `superseded_by` is the id of the fact that replaced it, 0 if none did; while `status` is standing, the id of a fact
+    that may have replaced it. `weight` (0 and up) ranks facts by speaker: a document that cannot show all facts shows
+    the heaviest. `author` is a person if somebody wrote or reworded the fact in a document. `operation` is 0 if the
+    fact comes from no operation. `found` is the original passage if a person reworded `text`, else empty.
     """
 
     kind: MustKeepKind
@@ -194,23 +194,23 @@ class MustKeep:
 
 
 EXTRACTIVE = "extractive"
-"""The `method` of a summary whose sentences are chosen from its source."""
+"""The `method` of a summary made of sentences selected from its source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A summary and its line in the loss ledger.
 
-    A summary of level 1 covers the operations `first_operation` to `last_operation` of its session; one of a higher
-    level covers the summaries in `children`, and through them the same range. `dropped` lists the identifiers of the
-    source that the text lacks, `put_back` the facts that the check found missing and added word for word. `parent` is
-    the id of the summary that covers this one, 0 while the document shows this one itself. `since` and `until` are the
-    times of the first and the last operation. `edited` is true if people had changed or deleted part of what it
-    covers, so that its operations alone do not explain it. `verdict` is the outcome of the model's attempt to improve
-    it, empty if no model was asked, and `seconds` how long that took.
+    A summary of level 1 covers the operations `first_operation` to `last_operation` of its session. A summary of a
+    higher level covers the summaries in `children`, and through them such a range. `dropped` lists identifiers of the
+    source that the text lacks, `put_back` the facts that the check found missing and added verbatim. `parent` is the id
+    of the summary that covers this one, 0 while the document shows this one. `since` and `until` are the times of the
+    first and the last operation. `edited` is true if people changed or deleted part of the source, so that the
+    operations alone do not account for the text. `verdict` is the outcome of the model's attempt to improve the
+    summary, empty if no model was asked; `seconds` is the duration of the attempt.
 
-    Level 0 is the summary of a whole session, or the short form of a section of a document that grew too large. Of a
-    section, `document` is the name, as in `project_state/Architecture`, and `source` the SHA-256 of its text.
+    Level 0 is the summary of an entire session, or the short form of a document section that grew too large. For a
+    section, `document` is its name, as in `project_state/Architecture`, and `source` the SHA-256 of its text.
     """
 
     id: int
@@ -239,13 +239,13 @@ class Summary:
 
     @property
     def ratio(self) -> float:
-        """Tokens of the text divided by tokens of what it covers, 0 and up; under 1 is shorter."""
+        """Tokens of the text divided by tokens of its source, 0 and up; below 1 the summary is shorter."""
         return self.tokens / self.source_tokens if self.source_tokens else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """An earlier text of a document. `sequence` counts up over all documents and never repeats."""
+    """An earlier version of a document. `sequence` counts up over all documents and never repeats."""
 
     document: str
     sequence: int
@@ -258,7 +258,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRefresh:
-    """A refresh of the window: behind which operation it came, and how many tokens were used before and after it."""
+    """A refresh of the window after `operation`: it brought the usage from `before_tokens` down to `used_tokens`."""
 
     operation: int
     time: datetime
@@ -268,7 +268,7 @@ class WindowRefresh:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A problem that people should know of, shown until it is resolved."""
+    """A problem reported to people until it is resolved."""
 
     time: datetime
     subject: str
@@ -277,10 +277,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
-    """The machine's own last text of a document (None if it never wrote one), before any merging.
+    """The last text that the machine wrote for a document, before merging; None if it never wrote one.
 
-    `digest` is the SHA-256 of the file after that write, and `left` its text. `pending`, `pending_digest` and
-    `pending_left` are the same for a write that was announced and not yet confirmed.
+    `left` is the file's text after that write, merged with people's edits, and `digest` the file's SHA-256 (empty if a
+    person's file was left as it was). The `pending` fields are the same for a write announced and not yet confirmed.
     """
 
     text: str | None = None
@@ -293,9 +293,10 @@ class WrittenDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document as it was when people's edits in it were last read, with the numbers known then.
+    """A document as it was when people's edits in it were last read.
 
-    `base` is the digest of the machine's text that the edits started from, `file` the digest of the file.
+    `base` is the digest of the machine's text that the edits started from, `file` the digest of the file. In `text`,
+    the facts and items that people added already have their numbers.
     """
 
     base: str = ""
@@ -305,9 +306,9 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFault:
-    """What is wrong with a document on disk, and what happens until it is mended.
+    """A fault in a document on disk. `meanwhile` says how the document is treated until the fault is fixed.
 
-    `line` counts from 1 and is 0 where the whole file is meant.
+    `line` counts from 1; 0 means the entire file.
     """
 
     path: str
@@ -321,7 +322,7 @@ class DocumentFault:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What the file system knows about a file without reading it; equal states mean an unchanged file."""
+    """A file's metadata, for detecting changes without reading it: equal states mean an unchanged file."""
 
     inode: int
     size_bytes: int
@@ -330,11 +331,10 @@ class FileState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """A document of a memory on a server, by a name that is the same on every machine.
+    """A revision of a document that several machines share over a server.
 
-    `text` is None once it is gone; where it has moved, `moved_to` is the name that it has since.
-
-    `revision` counts the changes of all files; `machine` made this one.
+    `name` is the same on every machine. `text` is None after the document was removed or moved; after a move,
+    `moved_to` is its new name. `revision` counts changes over all files; `machine` made this change.
     """
 
     name: str

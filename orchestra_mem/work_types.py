@@ -1,4 +1,4 @@
-"""Records and ports of work: milestones, epics, stories, tasks, their changes, and what keeps them."""
+"""Records and ports of work items: milestones, epics, stories, tasks, their changes, trackers and stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.types import Author
 
 
 class WorkKind(StrEnum):
-    """What kind of work an item is, from the widest to the narrowest."""
+    """The kinds of work items, from the widest to the narrowest."""
 
     MILESTONE = "milestone"
     EPIC = "epic"
@@ -23,12 +23,12 @@ class WorkKind(StrEnum):
 
     @property
     def plural(self) -> str:
-        """The word for several."""
+        """The plural form."""
         return "stories" if self is WorkKind.STORY else f"{self.value}s"
 
 
 class WorkStatus(StrEnum):
-    """The states that an item goes through."""
+    """The status of a work item."""
 
     PENDING = "pending"
     IN_PROGRESS = "in progress"
@@ -40,7 +40,7 @@ class WorkStatus(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to be done: neither done nor cancelled."""
+        """Whether the item is neither done nor cancelled."""
         return self not in (WorkStatus.DONE, WorkStatus.CANCELLED)
 
 
@@ -53,16 +53,16 @@ PARENT_KINDS: Mapping[WorkKind, tuple[WorkKind, ...]] = {
     WorkKind.TASK: (WorkKind.STORY, WorkKind.EPIC, WorkKind.MILESTONE),
     WorkKind.SUBTASK: (WorkKind.TASK,),
 }
-"""Of which kinds the parent of an item may be, the usual first. All but a subtask may also stand alone."""
+"""The kinds that an item's parent may have, the usual one first. Only a subtask needs a parent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkItem:
-    """A piece of work.
+    """A work item.
 
-    `id` counts up over all kinds and never repeats. `priority` is 1 (first) to 5 (last). `rank` orders the items of
-    one priority in the backlog, smaller first. `depends_on` are the ids of items that must be done before this one can
-    be finished. `started` and `finished` are None until then; times are aware and in UTC.
+    `id` counts up over all kinds and never repeats. `priority` is 1 (first) to 5 (last). `rank` orders items of equal
+    priority in the backlog, smaller first. `depends_on` holds the ids of items that must be done or cancelled before
+    this item can be finished. `started` and `finished` are None until then; times are aware and in UTC.
     """
 
     id: int
@@ -83,16 +83,16 @@ class WorkItem:
 
     @property
     def name(self) -> str:
-        """How messages name it, as in `Epic #5 "User authentication"`."""
+        """The item's name in messages, such as `Epic #5 "User authentication"`."""
         return f'{self.kind.capitalize()} #{self.id} "{self.title}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkEvent:
-    """One change of an item. `before` and `after` are the values of `field` as text, None where it had none.
+    """One change of an item. `before` and `after` are the values of `field` as text, None for no value.
 
-    `field` is one of `WorkItem` (lists as JSON, times in ISO 8601), or `created` (then `after` is the title), or `note`
-    (then `after` is the note). `reason` says why, for example what blocks an item. `operation` is the id of the
+    `field` is a field of `WorkItem` (lists as JSON, times in ISO 8601), `created` (`after` is the title) or `note`
+    (`after` is the note). `reason` explains the change, for example what blocks the item. `operation` is the id of the
     operation that caused the change, 0 if none did.
     """
 
@@ -109,11 +109,11 @@ class WorkEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """A filter: items that meet every condition given. An empty tuple or None is no condition.
+    """A filter for items: all conditions must hold. An empty tuple or None is no condition.
 
     `text` matches items with all of its words in title or description, also within longer words, ignoring case.
-    `blocked_by` matches items that depend on this one. A `parent` of 0 matches items without a parent. Of more than
-    `limit` items the first are given.
+    `blocked_by` matches items that depend on the given item. A `parent` of 0 matches items without a parent. `limit`
+    keeps the first items of the backlog.
     """
 
     kinds: tuple[WorkKind, ...] = ()
@@ -127,23 +127,23 @@ class WorkFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkProgress:
-    """How much of the work below an item is done: leaves of the tree, without cancelled ones."""
+    """How much of the work below an item is done, counted in leaves of the tree; cancelled items do not count."""
 
     done: int
     total: int
 
     @property
     def share(self) -> float:
-        """Done over total, 0 to 1; 0 where there is nothing."""
+        """`done` divided by `total`, 0 to 1; 0 if there are no leaves."""
         return self.done / self.total if self.total else 0.0
 
 
 class WorkTracker(Protocol):
-    """Keeps the state of work. `StateManager` implements it; a host may use a tracker of its own instead.
+    """Keeps the state of work. `StateManager` implements it; a host may supply its own tracker instead.
 
-    Every method that changes something returns the changed item and records the change as events. All raise
+    Every method that changes an item records the change as events and returns the changed item. Methods raise
     `NotFoundError` for an unknown id, `InvalidChangeError` for a forbidden transition or a parent of the wrong kind,
-    and `CircularDependencyError` (an `InvalidChangeError` with the `path`) for a circle.
+    and `CircularDependencyError` (an `InvalidChangeError` with the `path`) for a cycle.
     """
 
     def create(
@@ -164,7 +164,7 @@ class WorkTracker(Protocol):
     def item(self, item_id: int) -> WorkItem: ...
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """List items in the order of the backlog: priority, rank, id."""
+        """Return items in the order of the backlog: priority, rank, id."""
 
     def set_status(
         self,
@@ -191,41 +191,38 @@ class WorkTracker(Protocol):
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Change what is given; None leaves as it is. An empty `assignee` and a `parent` of 0 take theirs away."""
+        """Change the given fields; None leaves a field as it is. An empty `assignee` or a `parent` of 0 removes it."""
 
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """List changes, oldest first; of one item if given, and only those with an id above `after`.
-
-        Of more than `limit` the newest.
-        """
+        """Return changes, oldest first: of one item if given, with an id above `after`, the newest `limit`."""
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
-        """Undo all changes that an operation caused, as new events; items that it created are cancelled."""
+        """Undo all changes that an operation caused, as new events; cancel the items that it created."""
 
     def together(self) -> AbstractContextManager[list[WorkEvent]]:
-        """Make all changes within the block or, if it raises, none. Gives the list that will hold them."""
+        """Apply all changes of the block, or none if it raises. Yields a list that holds their events afterwards."""
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Note which operation caused changes, by the ids of their events."""
+        """Record which operation caused the changes with these event ids."""
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
-        """List changes without an operation, oldest first, that were made at least `older_than` ago."""
+        """Return changes without an operation that are at least `older_than` old, oldest first."""
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
 
     def progress(self, item_id: int) -> WorkProgress: ...
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """List what an item depends on and that is neither done nor cancelled."""
+        """Return the open items that an item depends on."""
 
 
 class WorkStore(Protocol):
-    """Stores items and events for `StateManager`, which knows the rules. Safe for several threads and processes."""
+    """Stores items and events for `StateManager`, which enforces the rules. Safe for several threads and processes."""
 
     def changing(self, name: str) -> AbstractContextManager[None]:
-        """Run the block as one transaction: all or nothing, isolated from others."""
+        """Run the block as one isolated transaction, or as a savepoint within the current transaction."""
 
     def add(self, item: WorkItem) -> WorkItem:
         """Store a new item under the next id."""
@@ -250,16 +247,16 @@ class WorkStore(Protocol):
     def blockers(self, item_id: int) -> list[WorkItem]: ...
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """List pairs of a waiting item and what it waits for: items that depend on these, and their parents."""
+        """Return (waiting id, given id) pairs: a given item is awaited by its parent and by items that depend on it."""
 
     def last_rank(self, priority: int) -> float:
-        """Give the highest rank of a priority, 0 where it has no items."""
+        """Return the highest rank of a priority, 0 if it has no items."""
 
     def last_event(self) -> int:
-        """Give the id of the newest event, 0 where there is none."""
+        """Return the id of the newest event, 0 if there is none."""
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Note on events which operation caused them."""
+        """Record which operation caused these events."""
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """List events without an operation, no younger than `until`, oldest first."""
+        """Return events without an operation from `until` or earlier, oldest first."""

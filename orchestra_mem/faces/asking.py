@@ -1,4 +1,4 @@
-"""Ask people, and read what they type: a yes before something goes for good, who acts, times, common options."""
+"""Input handling that several commands share: confirmations, stdin, agent names, times, common options."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def agreed(run: Invocation, question: str) -> bool:
-    """Ask on stderr, and read one line from stdin; only `y` and `yes` agree."""
+    """Ask a yes-or-no question on stderr and read the answer from stdin; only `y` and `yes` count as yes."""
     run.tell(f"{question} (yes or no)")
     return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def agent_name(given: str | None) -> str:
-    """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
+    """Return the agent to act as, by default the owner; reject an empty name, as from an unset shell variable."""
     if given is not None and not given.strip():
         raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
     return given.strip() if given is not None else OWNER
 
 
 def from_stdin() -> bytes:
-    """Read all that is piped in.
+    """Read stdin to its end.
 
     Raises:
         BadParameter: stdin is closed.
     """
-    # Typeshed does not know that Python sets it to None where it was closed, as by `<&-`.
+    # If stdin was closed, for example by `<&-`, Python sets it to None. Typeshed does not declare that.
     stdin: TextIO | None = sys.stdin
     if stdin is None:
         raise BadParameter("stdin is closed: pipe it in, or give it as the argument")
@@ -44,16 +44,16 @@ def from_stdin() -> bytes:
 
 
 def parse_span(given: str) -> timedelta | None:
-    """Read a span as in `30m`, `2h`, `7d`; None where it is none."""
+    """Parse a duration such as `30m`, `2h` or `7d`; None if the text is not a duration."""
     span = _SPAN.fullmatch(given)
     return timedelta(**{_UNITS[span[2]]: int(span[1])}) if span else None
 
 
 def parse_time(given: str, now: datetime | None = None) -> datetime:
-    """Read a time in ISO 8601, of this machine's zone where it names none, or a span back from now as in `2h`.
+    """Parse an ISO 8601 time, by default in the local time zone, or a duration back from now such as `2h`.
 
     Raises:
-        BadParameter: it is neither.
+        BadParameter: The text is neither, or the time is out of range.
     """
     try:
         if (span := parse_span(given.strip())) is not None:
@@ -74,5 +74,5 @@ LimitOption = Annotated[int, option("--limit N", "The newest N; 0 for all.", min
 
 
 def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Say that there may be more than the limit."""
+    """Return a note that there may be more results if the limit was reached; else no notes."""
     return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []

@@ -1,4 +1,4 @@
-"""The command line: the library and no more. What the commands do stands in the modules `commands_…` and `demo`.
+"""Entry point of the command line. The commands themselves are in the modules `commands_…` and `demo`.
 
 Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C.
 """
@@ -30,7 +30,7 @@ def _print_version(wanted: bool) -> None:
 
 
 def _defaults_below(command: object, project: str) -> dict[str, Any]:
-    """Make the folder that was given before the command the default of each command below."""
+    """Build the click default map that passes a `--project` given before the command on to all subcommands."""
     below = getattr(command, "commands", {})
     return {"project": project} | {name: _defaults_below(each, project) for name, each in below.items()}
 
@@ -43,7 +43,7 @@ def _about(
         bool, typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Look into, feed and repair the memory of a project: what its orchestrator did, decided and learned.
+    """Inspect, fill and repair the memory of a project: what its orchestrator did, decided and learned.
 
     Example: orchestra-mem init && orchestra-mem import git . && orchestra-mem context
     """
@@ -51,28 +51,28 @@ def _about(
         context.default_map = _defaults_below(context.command, str(project))
 
 
-# In the order of the help: a command adds itself to the program where it is defined.
+# Importing a module registers its commands; the help lists them in this order.
 for _name in ("commands_record", "demo", "commands_ask", "commands_work", "commands_catalog", "commands_documents",
               "commands_check", "commands_serve"):  # fmt: skip
     import_module(f"orchestra_mem.faces.{_name}")
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
+    """Run the command line and exit the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # What the encoding of a terminal or pipe lacks is replaced; by default it is an error. Other handlers are
-        # meant: in the locale C, bytes that are no text go out as they came in.
+        # Replace characters that the output encoding lacks; the default handler `strict` raises. Other handlers are
+        # set on purpose: in the C locale, `surrogateescape` writes undecodable input bytes back unchanged.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
     try:
         app(prog_name="orchestra-mem")
     except KeyboardInterrupt:
-        # Before a command's own handling began, or in the middle of it.
+        # Raised before the error handling of a command began, or while it ran.
         sys.exit(INTERRUPTED)
     except OSError as error:
-        # The help on its way out, as on a full disk; a command sees to its own answer.
+        # The help could not be written, for example to a full disk; commands handle errors of their own output.
         give_up_output(f"orchestra-mem: the output could not be written: {error}")
         sys.exit(STORAGE)
     finally:
-        # The interpreter's last collections go through all that was loaded: a tenth of what `status` takes.
+        # Skip the final garbage collections, which traverse every loaded object: a tenth of the run time of `status`.
         gc.freeze()

@@ -1,6 +1,6 @@
-"""What makes a function a command: common options, the open memory, how the answer is printed, errors, exit codes.
+"""The `command` decorator: common options, opening the memory, printing the result, errors and exit codes.
 
-A command asks by the names of its parameters for what it needs (`memory`, `run`), and returns what is to be printed.
+A command function declares the parameters `memory` and `run` if it needs them, and returns the result to print.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 else:
 
     def _on_first_use(name: str) -> object:
-        """Load a module when it is first used: tables need rich, and neither the help nor `--json` shows one."""
+        """Load a module at its first use: it imports rich, which neither the help nor `--json` needs."""
         spec = find_spec(f"orchestra_mem.faces.{name}")
         spec.loader = LazyLoader(spec.loader)
         module = sys.modules[spec.name] = module_from_spec(spec)
@@ -53,10 +53,10 @@ EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 con
 
 
 class CommandGroup(typer.core.TyperGroup):
-    """A group whose help lists each command below the heading of its panel, with its first sentence, uncut."""
+    """A command group whose help lists the commands by panel, each with its complete first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands into the help."""
+        """Write the list of commands into the help."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, each in self.commands.items():
             sentence = " ".join((each.help or "").split()).partition(". ")[0].rstrip(".")
@@ -67,7 +67,7 @@ class CommandGroup(typer.core.TyperGroup):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; what pydantic says of a wrong value is put in fewer words, with the value."""
+        """Run a command; shorten pydantic's message about an invalid value, and name the value in it."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -77,7 +77,7 @@ class CommandGroup(typer.core.TyperGroup):
             raise
 
 
-# Without markup the help needs no rich, which takes longer to load than everything else together.
+# Without markup the help does not need rich, which takes longer to load than everything else together.
 app = typer.Typer(
     name="orchestra-mem", cls=CommandGroup, rich_markup_mode=None, epilog=EPILOG, no_args_is_help=True,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["--help", "-h"]},
@@ -85,20 +85,20 @@ app = typer.Typer(
 
 
 def add_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
-    """Add a group of commands to the program; one without `help` has a `bare` command, see `command`."""
+    """Add a group of commands to the program; a group without `help` needs a `bare` command, see `command`."""
     group = typer.Typer(cls=cls, epilog=EPILOG, no_args_is_help="help" in options, **options)
     app.add_typer(group, name=name, rich_help_panel=panel)
     return group
 
 
 def option(name: str, words: str, **more: Any) -> Any:
-    """Make an option: `--limit N` takes a value, `--all` is on where it is given."""
+    """Make an option: `--limit N` takes a value, `--all` is a flag."""
     name, _, metavar = name.partition(" ")
     return typer.Option(name, metavar=metavar, help=words, **more)
 
 
 def argument(metavar: str, words: str, **more: Any) -> Any:
-    """Make an argument."""
+    """Make a positional argument."""
     return typer.Argument(metavar=metavar, help=words, **more)
 
 
@@ -113,9 +113,9 @@ DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where a
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answers: a value for `--json`, for people a text or what draws one; whether it failed.
+    """Result of a command: `value` for `--json`, and for people `view`, a text or a function that renders it.
 
-    Notes go to stderr, one a line; the exit code is that of a failure.
+    `notes` go to stderr, one a line. `exit_code` applies only if `failed` is set.
     """
 
     value: object
@@ -129,18 +129,18 @@ def command(
     panel: str | None = None, *, of: typer.Typer = app, name: str | None = None, creates: bool = False,
     json_lines: bool = False, bare: bool = False,
 ) -> Callable[[_Function], _Function]:  # fmt: skip
-    """Make a function a command with `--project`, `--json` and `--debug`.
+    """Make a function a command with the options `--project`, `--json` and `--debug`.
 
-    Its parameter `memory` is the project's memory, open until it returns, and `run` how it was called. The others are
-    its arguments and options. Errors of ours become words and an exit code.
+    A parameter `memory` receives the project's memory, open until the function returns, and `run` the `Invocation`.
+    All other parameters become arguments and options. Expected errors become a message and an exit code.
 
     Args:
-        panel: the heading of the help that it stands under.
-        of: the group that it belongs to.
-        name: in place of the function's.
-        creates: whether a memory is made where there is none.
-        json_lines: `--json` gives a line for each thing that happens, which the command itself prints.
-        bare: it is what the group does where none of its commands is named; a project named there holds for those too.
+        panel: Heading of the help under which the command is listed.
+        of: Group that the command belongs to.
+        name: Name of the command, by default the function's name.
+        creates: Create the memory if there is none.
+        json_lines: `--json` prints one JSON object per event; the command prints them itself.
+        bare: Run the function for the group without a subcommand; its `--project` also applies to subcommands.
     """
     added: Any = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel)
 
@@ -153,7 +153,7 @@ def command(
 
 def _with_common_options(function: _Function, *, creates: bool, json_lines: bool, bare: bool) -> Callable[..., None]:
     wanted = {"run", "memory"} & set(inspect.signature(function).parameters)
-    for unneeded in (*wanted, "return"):  # types that are not loaded; typer reads those of options alone
+    for unneeded in (*wanted, "return"):  # their types may not be loaded, and typer does not need them
         function.__annotations__.pop(unneeded, None)
 
     @wraps(function)
@@ -185,18 +185,18 @@ def _with_common_options(function: _Function, *, creates: bool, json_lines: bool
         )
     ]
     run_command.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
-    # Types as they are, not as text: typer would evaluate each once more.
+    # Evaluated types, because typer would evaluate each annotation string once more.
     run_command.__annotations__ = {each.name: each.annotation for each in (*own, *common)}
     return run_command
 
 
 class _AnswerLostError(OSError):
-    """What a command answers could not be written, as on a full disk."""
+    """The output of a command could not be written, for example to a full disk."""
 
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Tell an error of the answer on its way out from those of what the command does."""
+    """Turn an `OSError` of writing the output into `_AnswerLostError`, but keep `BrokenPipeError`."""
     try:
         yield
     except BrokenPipeError:
@@ -207,7 +207,7 @@ def _answering() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a command: where its project is, and how it prints. Answers go to stdout, all else to stderr."""
+    """One call of a command: its project and its output. Results go to stdout, everything else to stderr."""
 
     given: Path | None
     as_json: bool
@@ -215,7 +215,7 @@ class Invocation:
 
     @cached_property
     def project(self) -> Path:
-        """The project's folder: the one named, else the nearest upwards that has a memory, else this one."""
+        """The project's folder: `--project`, else the nearest upwards with a memory, else the working directory."""
         if self.given is None:
             try:
                 here = Path.cwd()
@@ -228,11 +228,11 @@ class Invocation:
 
     @cached_property
     def settings(self) -> Settings:
-        """What is set for the project, by files and the environment."""
+        """The project's settings, from files and the environment."""
         return build.load_settings(self.project, os.environ)
 
     def open(self, *, create: bool = False) -> OrchestratorContextManager:
-        """Open the memory; only with `create` is one made where there is none."""
+        """Open the memory; create a missing one only with `create`."""
         home = self.project / build.HOME
         new = not home.is_dir()
         if not create or os.path.lexists(home):
@@ -243,10 +243,10 @@ class Invocation:
         return memory
 
     def require_memory(self) -> None:
-        """Make sure that the project has a memory, without opening it.
+        """Check that the project has a memory, without opening it.
 
         Raises:
-            StorageError: it has none.
+            StorageError: The project has no memory.
         """
         home = self.project / build.HOME
         if home.is_dir():
@@ -257,10 +257,10 @@ class Invocation:
 
     @cached_property
     def out(self) -> Console:
-        """The terminal, or what stdout was led to."""
+        """The rich console on stdout."""
         from rich.console import Console
 
-        class Piped(Console):  # reports a closed pipe to its caller instead of exiting by itself
+        class Piped(Console):  # raises on a closed pipe, where rich would exit the process
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError
 
@@ -268,21 +268,21 @@ class Invocation:
 
     @_answering()
     def show(self, *what: RenderableType) -> None:
-        """Print for people; a line that is plain text needs no rich."""
+        """Print strings and renderables for people; strings are printed without loading rich."""
         for each in what:
             if isinstance(each, str):
                 sys.stdout.write(f"{each}\n")
                 continue
             from rich.text import Text
 
-            # How a text folds is forgotten by `print` unless it is told again.
+            # `print` ignores the wrapping that is set on the text itself, so it is passed on.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             self.out.print(each, **folds)
         sys.stdout.flush()
 
     @_answering()
     def text(self, text: str) -> None:
-        """Print a text as it is, byte for byte."""
+        """Print a text byte for byte, without adding a newline."""
         typer.echo(_encoded(text), nl=False)
 
     def tell(self, words: str) -> None:
@@ -295,7 +295,7 @@ class Invocation:
         typer.echo(json.dumps(value, indent=2))
 
     def print_result(self, result: CommandResult) -> None:
-        """Print what a command answers, and end with its exit code if it has failed."""
+        """Print the result of a command; exit with its exit code if the command failed."""
         if self.as_json:
             self.print_json(to_json(result.value))
         else:
@@ -311,13 +311,13 @@ class Invocation:
 
     @contextmanager
     def steps(self, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """Show a bar, and give what tells it each step by name."""
+        """Show a progress bar, and yield a callback that takes the name of each step."""
         with self.progress() as bar:
             task = bar.add_task("", total=total)
             yield lambda step, *_: bar.update(task, description=step, advance=1 if total else 0)
 
     def progress(self, unit: str = "") -> Progress:
-        """Make a progress bar, shown on stderr where that is a terminal and gone when done."""
+        """Make a progress bar on stderr, shown only on a terminal and erased at the end."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -331,9 +331,9 @@ class Invocation:
 
 @contextmanager
 def _errors_in_words(run: Invocation) -> Iterator[None]:
-    """Turn errors of ours into words and an exit code; end on Ctrl-C, and say so."""
+    """Turn expected errors and Ctrl-C into a message and an exit code."""
     if sys.stdout is None:
-        # Closed by whoever started us, as by `>&-`: then nobody wants the answer.
+        # The parent process closed stdout, for example by `>&-`: discard the output.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         yield
@@ -345,14 +345,14 @@ def _errors_in_words(run: Invocation) -> Iterator[None]:
         run.tell("\norchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        give_up_output()  # the reader has gone, as in `… | head`
+        give_up_output()  # the reader has closed the pipe, as in `… | head`
         raise typer.Exit(0) from None
     except _AnswerLostError as error:
         give_up_output(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
         raise typer.Exit(STORAGE) from error
     except (OrchestraMemError, OSError) as error:
         if run.debug and isinstance(error, OSError):
-            raise StorageError(str(error)) from error  # `main` takes others for the help on its way out
+            raise StorageError(str(error)) from error  # `main` takes other errors for a failure to write the help
         if run.debug:
             raise
         code = STORAGE if isinstance(error, StorageError | OSError) else FAILED
@@ -365,7 +365,7 @@ def _errors_in_words(run: Invocation) -> Iterator[None]:
 
 
 def give_up_output(words: str = "") -> None:
-    """Say why nothing more can be printed, and send nowhere what Python would still flush at its end."""
+    """Print why no more output is possible, and send what Python still flushes at exit to the null device."""
     if words:
         typer.echo(words, err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -373,14 +373,14 @@ def give_up_output(words: str = "") -> None:
 
 @contextmanager
 def _logging_to_stderr(debug: bool) -> Iterator[None]:
-    """Show what the library logs while a command runs; afterwards all is as it was."""
+    """Show the library's log messages on stderr while a command runs, then restore the logging setup."""
     logger, window = logging.getLogger("orchestra_mem"), logging.getLogger("orchestra_mem.core.context.window")
     before = logger.level, window.level
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"{'%(levelname)s %(name)s' if debug else 'orchestra-mem'}: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
-    # The window's thresholds are news to a program that runs for long. A command refreshes there, and `status` tells.
+    # Threshold warnings of the window are for long-running programs: a command refreshes, and `status` shows them.
     window.setLevel(logging.NOTSET if debug else logging.CRITICAL)
     try:
         yield
@@ -391,7 +391,7 @@ def _logging_to_stderr(debug: bool) -> Iterator[None]:
 
 
 def _encoded(text: str) -> bytes:
-    """A text in UTF-8; bytes of a document that were none come out as they went in, other surrogates as escapes."""
+    """Encode as UTF-8: invalid bytes read from a document are restored, other lone surrogates become escapes."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Commands that only read, search among them: they show what the memory holds, and what it has for a question."""
+"""Commands that query the memory: context, status, history, facts, search, retrieval and summaries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def context(
     ] = False,
     messages: Annotated[bool, option("--messages", "As chat messages, in JSON.")] = False,
 ) -> CommandResult:
-    """Print what the model would be given before an operation, as it is.
+    """Print the exact context that the model would get before an operation.
 
     Example: orchestra-mem context --max-tokens 2000 > prompt.md
     """
@@ -61,13 +61,13 @@ def _lacks(notes: Iterable[str]) -> list[str]:
 
 
 def _bring_up(run: Invocation, memory: OrchestratorContextManager) -> None:
-    """Index everything first; where that is impossible, the answer says so itself."""
+    """Bring the index up to date; ignore a failure, because the notes of the answer report it."""
     with suppress(SearchError, StorageError, EmbedderError):
         _update_index(run, memory)
 
 
 def _update_index(run: Invocation, memory: OrchestratorContextManager, *, anew: bool = False) -> None:
-    """Bring the index up to date, with a bar where that takes long."""
+    """Bring the search index up to date, and show the progress."""
     with run.progress("passages") as bar:
         task = bar.add_task("indexing", total=None)
 
@@ -115,10 +115,10 @@ def ops(
 
 
 def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> str | None:
-    """Find the session whose id begins so.
+    """Find the only session whose id starts with `beginning`; None for None.
 
     Raises:
-        NotFoundError: none does, or several do.
+        NotFoundError: No session matches, or several do.
     """
     if beginning is None:
         return None
@@ -146,10 +146,9 @@ def expand(
         str, argument("REFERENCE", "What search names: op104, S12, K7, M3, decision_log.md:41, story 5.")
     ],
 ) -> CommandResult:
-    """Show the text around a hit, then the original operations behind it, word for word.
+    """Show the text around a search hit, then the original operations, word for word.
 
-    S12 is a summary, K7 a fact, op104 an operation, decision_log.md:41 a line, story 5 a work item, M3 an item of the
-    catalog.
+    S12 is a summary, K7 a fact, op104 an operation, decision_log.md:41 a line, story 5 a work item, M3 a catalog item.
 
     Example: orchestra-mem expand S12
     """
@@ -174,7 +173,7 @@ def facts(
 
 @command("Ask")
 def losses(memory: OrchestratorContextManager, session: SessionOption = None, limit: LimitOption = 20) -> CommandResult:
-    """List what summaries cover and lose: operations, ratio, and the identifiers that each dropped.
+    """List what each summary covers and has lost: operations, ratio, and dropped identifiers.
 
     Example: orchestra-mem losses --limit 5
     """
@@ -202,7 +201,7 @@ def search(
     explain: Annotated[bool, option("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
     all_projects: AllProjectsOption = False,
 ) -> CommandResult:
-    """Find what answers a question, in all tiers, by words and by meaning, guesses last. Exits with 1 without any hit.
+    """Search all tiers by words and by meaning, best hits first, guesses last. Exits with 1 if nothing is found.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
@@ -235,7 +234,7 @@ def index(
     run: Invocation,
     anew: Annotated[bool, option("--anew", "Delete the index first, as after a change of model.")] = False,
 ) -> CommandResult:
-    """Bring the search index up to date now. Searches do so themselves, step by step.
+    """Bring the search index up to date now. Searches also do this, in small steps.
 
     Example: orchestra-mem index --anew
     """
@@ -247,7 +246,7 @@ def index(
     report = inspect_index(run.project)
     is_behind = newest and report.operations < newest[-1].id
     if not report.present or (report.fault is None and is_behind):
-        raise StorageError(  # where nothing may be written each search makes one for itself alone
+        raise StorageError(  # if the index cannot be written, each search builds a temporary one
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
             "its own; give this user permission to write there"
         )
@@ -282,7 +281,7 @@ def retrieve(
     ] = None,
     explain: Annotated[bool, option("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
 ) -> CommandResult:
-    """Print what the memory has for a task, for a model: an index with costs, then the best entries.
+    """Print what the memory has on a task, for a model to read: an index with token costs, then the best entries.
 
     Exits with 1 if there is nothing.
 
@@ -304,7 +303,7 @@ def recommend(
     limit: Annotated[int, option("--limit N", "At most N of each kind.", min=1)] = 3,
     all_projects: AllProjectsOption = False,
 ) -> CommandResult:
-    """Print what past decisions, rules, failures and similar tasks say for a task, with their sources.
+    """Print past decisions, rules, failures and similar tasks that matter for a task, with their sources.
 
     Exits with 1 if there is nothing.
 
@@ -325,7 +324,7 @@ def recommend(
 
 
 class SummariesAction(StrEnum):
-    """What to do with summaries."""
+    """Actions of the command `summaries`."""
 
     LIST = "list"
     REDO = "redo"
@@ -341,7 +340,7 @@ def summaries(
     session: SessionOption = None,
     limit: LimitOption = 20,
 ) -> CommandResult:
-    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
+    """List summaries: how each was made and checked, what was put back and lost. redo makes the model try again now.
 
     Example: orchestra-mem summaries redo S12
     """

@@ -1,4 +1,4 @@
-"""Commands of the catalog, and of who has looked at it and who has changed it."""
+"""Commands for the catalog and for its audit trail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AgentOption = Annotated[
 ]  # fmt: skip
 ItemArgument = Annotated[str, argument("ID", "As in mem_1764129600_abc123, or M12.")]
 OfOption = Annotated[list[str] | None, option("--of AGENT", "Only of this agent; global: of all. May be repeated.")]
-# Taken as they are typed, so that all faults of an item are told at once.
+# Plain strings, validated later together, so that all faults of an item are reported at once.
 TypeOption = Annotated[str | None, option("--type TYPE", f"One of: {_TYPES}.")]
 PriorityOption = Annotated[str | None, option("--priority N", "0 to 10; from 8 on it is permanent, see the settings.")]
 ExpiresOption = Annotated[
@@ -101,7 +101,7 @@ def add(
     references: ReferencesOption = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Add an item, or strengthen the one that says the same. Makes a memory if there is none.
+    """Add an item, or strengthen the live item with the same text. Makes a memory if there is none.
 
     Example: orchestra-mem catalog add "We deploy on Tuesdays." --type decision --of reviewer --expires 30d
     """
@@ -134,7 +134,7 @@ def edit(
     references: ReferencesOption = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Change some fields of an item; the others stay. Tags and references are replaced by those given.
+    """Change some fields of an item; the others stay. Given tags and references replace all earlier ones.
 
     Example: orchestra-mem catalog edit M12 --priority 9
     """
@@ -152,7 +152,7 @@ def edit(
 
 @command(of=group)
 def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = _OWNER) -> CommandResult:
-    """Hide an item from everybody; `catalog purge` removes it for good.
+    """Hide an item from everybody; `catalog purge` deletes it permanently.
 
     Example: orchestra-mem catalog remove M12
     """
@@ -163,7 +163,7 @@ def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Age
 
 @command(of=group)
 def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> CommandResult:
-    """Hide what has expired or is too much; remove old audit entries and archives. Happens by itself once a day.
+    """Hide expired and surplus items; remove old audit entries and archives. By default it runs by itself once a day.
 
     Example: orchestra-mem catalog expire
     """
@@ -186,7 +186,7 @@ def purge(
     yes: Annotated[bool, option("--yes", "Do not ask.")] = False,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Remove hidden items for good, with all that they said. Live ones stay. Asks first.
+    """Delete hidden items and their text permanently. Live items stay. Asks first.
 
     Example: orchestra-mem catalog purge --expired --deleted
     """
@@ -247,7 +247,7 @@ def bring_in(
     file: Annotated[Path, argument("FILE", "As `catalog export` writes it; - reads stdin.")],
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Add the items of a catalog document, all or none. What has expired stays out; makes a memory if there is none.
+    """Add the items of a catalog document, all or none. Skips expired items; makes a memory if there is none.
 
     Example: orchestra-mem catalog import catalog_reviewer.json
     """
@@ -264,7 +264,7 @@ def bring_in(
 
 
 def _fields(**given: Any) -> dict[str, Any]:
-    """Give the fields of an item that were given, priority and expiry read as far as they can be."""
+    """Return the fields that are not None; parse priority and expiry if possible, else leave them to the validation."""
     fields = {name: value for name, value in given.items() if value is not None}
     if re.fullmatch(r"-?\d{1,9}", str(given["priority"])):
         fields["priority"] = int(fields["priority"])
@@ -274,7 +274,7 @@ def _fields(**given: Any) -> dict[str, Any]:
 
 
 def _expiry(given: str) -> datetime | str | None:
-    """Read a time of this machine's zone, a span from now on, or `never`; what is none of them is told as a fault."""
+    """Parse a local time, a duration from now, or `never`, which is None; return any other text for the validation."""
     if given == "never":
         return None
     try:
@@ -287,7 +287,7 @@ def _expiry(given: str) -> datetime | str | None:
 
 @contextmanager
 def _usage_faults() -> Iterator[None]:
-    """Tell faults of what was typed as wrong usage, all at once."""
+    """Report the faults of an item, all at once, as wrong usage."""
     try:
         yield
     except InvalidItemError as error:
@@ -335,7 +335,7 @@ def injections(
     unused: Annotated[int, option("--unused N", "Warn from so many times without use on.", min=1)] = 10,
     share: Annotated[float, option("--share SHARE", "Warn from this share of all tokens on.", min=0, max=1)] = 0.25,
 ) -> CommandResult:
-    """Count how often each item was put into the messages of each agent, and warn of what is given too often.
+    """Count how often each item was put into the messages of each agent, and warn of items given too often.
 
     Example: orchestra-mem audit injections --since 7d --unused 5
     """

@@ -1,4 +1,4 @@
-"""Commands that look after memories: settings, faults, secrets, backups, moves, the list of projects."""
+"""Maintenance commands: settings, faults, secrets, backups, moves, the list of projects."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check(run: Invocation) -> CommandResult:
 
 @command("Look after", name="check")
 def check_documents(run: Invocation) -> CommandResult:
-    """Check the documents: every fault with file and line, and what happens meanwhile. Exits with 1 if there is one.
+    """Check documents and search index: each fault with file, line and present effect. Exits with 1 if there is one.
 
     Example: orchestra-mem check
     """
@@ -87,7 +87,7 @@ def check_documents(run: Invocation) -> CommandResult:
 
 @command("Look after")
 def doctor(run: Invocation) -> CommandResult:
-    """Examine a memory part by part, and say what is wrong and what to do. Exits with 1 if something is.
+    """Examine a memory part by part, and report what is wrong and what to do. Exits with 1 if there is a fault.
 
     Example: orchestra-mem doctor
     """
@@ -109,9 +109,9 @@ def move(
         str | None, option("--schema NAME", "The memory's own on the server; as storage.schema_name.")
     ] = None,
 ) -> CommandResult:
-    """Copy what was recorded to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
+    """Copy the database to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
 
-    Whoever opens that afterwards, or writes there, is told where the memory is; to move to it goes on there as well.
+    Using the old database then fails with an error that names the new place, and how to use the old one as well.
 
     Example: orchestra-mem move --to postgresql://db.example/team
     """
@@ -167,7 +167,7 @@ def restore_backup(
     folder: Annotated[Path, argument("FOLDER", "A backup.")],
     replace: Annotated[bool, option("--replace", "Move the memory that is there aside first.")] = False,
 ) -> CommandResult:
-    """Put a backup back as the project's memory, and verify every file. Programs that use it must have ended.
+    """Restore a backup as the project's memory, and verify every file. Programs that use the memory must have ended.
 
     Example: orchestra-mem restore-backup ../bakery-backup
     """
@@ -204,7 +204,7 @@ def _projects() -> Projects:
 
 @command(of=projects, name="list")
 def list_projects() -> CommandResult:
-    """List all projects that were opened, by name; a project lists itself when it is opened.
+    """List all projects by name; a project is added to the list when it is opened.
 
     Example: orchestra-mem projects list
     """
@@ -224,7 +224,7 @@ def add(
     run: Invocation,
     folder: Annotated[Path | None, argument("FOLDER", "Of a project with a memory. Default: this one.")] = None,
 ) -> CommandResult:
-    """List a project that has a memory; one in a temporary folder too, which does not list itself.
+    """Add a project with a memory to the list. Opening a project does this too, except in a temporary folder.
 
     Example: orchestra-mem projects add ../shop
     """
@@ -234,7 +234,7 @@ def add(
 
 @command(of=projects)
 def remove(run: Invocation, which: WhichArgument = None) -> CommandResult:
-    """Take a project off the list until it is opened again; its memory stays as it is.
+    """Remove a project from the list until it is opened again; its memory stays unchanged.
 
     Example: orchestra-mem projects remove shop
     """
@@ -244,7 +244,7 @@ def remove(run: Invocation, which: WhichArgument = None) -> CommandResult:
 
 @command(of=projects)
 def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
-    """Show what is listed of a project: its id, name, tags, folder, and the days it was first and last opened.
+    """Show the list's entry of a project: id, name, tags, folder, and the days it was first and last opened.
 
     Example: orchestra-mem projects info shop
     """
@@ -259,7 +259,7 @@ def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
 
 @command(of=projects)
 def recurring(least: Annotated[int, option("--least N", "In so many projects at least.", min=2)] = 3) -> CommandResult:
-    """Find decisions, rules and insights that hold in several projects, and may be worth sharing.
+    """Find decisions and rules that several projects have in common, and that could be shared.
 
     Exits with 1 if there are none.
 
@@ -277,7 +277,7 @@ redact = add_group("redact", "Look after", help="Find secrets and take them out.
 
 @command(of=redact)
 def scan(run: Invocation) -> CommandResult:
-    """Tell where secrets stand, in the database and in the documents, and never which. Exits with 1 if there are any.
+    """List where the database and the documents contain secrets, without showing them. Exits with 1 if there are any.
 
     Example: orchestra-mem redact scan
     """
@@ -293,7 +293,7 @@ def scan(run: Invocation) -> CommandResult:
 
 @command(of=redact)
 def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without asking.")] = False) -> CommandResult:
-    """Take all secrets out, of what was recorded and of documents, a person's lines too, for good. Asks first.
+    """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
 
     Example: orchestra-mem redact apply --yes
     """

@@ -23,13 +23,13 @@ _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
 AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the running one.")]
 ConflictArgument = Annotated[str, argument("ID", "As `conflicts` and the document show it.")]
-# Seconds between two looks of `watch`; a save is told of at the third look after it at the latest, so within a second.
+# Seconds between two polls of `watch`. A save is reported at the third poll after it at the latest, within a second.
 _LOOK_S = 0.25
 
 
 @command("Documents")
 def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
-    """Open a document in your editor; then count the lines changed and say what is wrong. Exits with 1 if something is.
+    """Open a document in your editor, then report changed lines and faults. Exits with 1 on a fault or editor error.
 
     Example: orchestra-mem edit decision_log
     """
@@ -82,7 +82,7 @@ def _text(path: Path) -> str:
 
 @command("Documents")
 def conflicts(memory: OrchestratorContextManager) -> CommandResult:
-    """List the lines that you and the machine both changed: yours, which stand, and the machine's.
+    """List the lines that you and the machine both changed, in both versions. Yours apply until you decide.
 
     Example: orchestra-mem conflicts
     """
@@ -96,7 +96,7 @@ def accept(
     conflict: ConflictArgument,
     both: Annotated[bool, option("--both", "Keep your lines, and put the machine's behind them.")] = False,
 ) -> CommandResult:
-    """Replace your lines of a conflict by the machine's. The earlier text becomes a version.
+    """Replace your lines of a conflict with the machine's. The earlier text is kept as a version.
 
     Example: orchestra-mem accept 3f9a1c
     """
@@ -145,12 +145,12 @@ def watch(run: Invocation) -> None:
                     run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)
     except KeyboardInterrupt:
-        run.tell("")  # the end that is meant, and not in the terminal's line of ^C
+        run.tell("")  # the normal end of `watch`; a newline after the ^C on the terminal
 
 
 @command("Documents")
 def history(memory: OrchestratorContextManager, document: DocumentArgument) -> CommandResult:
-    """List a document's earlier versions, oldest first: when, by whom it was written, why it was replaced.
+    """List a document's earlier versions, oldest first: who wrote each, and when and why it was replaced.
 
     Example: orchestra-mem history project_state
     """
@@ -181,9 +181,9 @@ def restore(
     document: DocumentArgument,
     version: Annotated[int, argument("N", "The number of the version to put back.")],
 ) -> CommandResult:
-    """Put an earlier version of a document back, word for word. The present text becomes a version itself.
+    """Restore an earlier version of a document, word for word. The current text is kept as a version.
 
-    A whole memory is put back by restore-backup.
+    To restore a complete memory, use restore-backup.
 
     Example: orchestra-mem restore decision_log 3
     """
@@ -214,7 +214,7 @@ def share(
     tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
     again: AgainOption = False,
 ) -> CommandResult:
-    """Lift a decision or a rule of this project into the shared log, for all projects or those with a tag.
+    """Copy a decision or a rule of this project to the shared log, for all projects or for those with a tag.
 
     Example: orchestra-mem decisions share K12 --tag payments
     """
@@ -253,7 +253,7 @@ def adopt(
     number: Annotated[str, argument("K", "The number in the shared log, as `decisions shared` lists it.")],
     again: AgainOption = False,
 ) -> CommandResult:
-    """Take a shared decision or rule into this project as its own, whatever becomes of it in the shared log.
+    """Copy a shared decision or rule into this project; later changes of the shared log do not affect the copy.
 
     Example: orchestra-mem decisions adopt K3
     """

@@ -1,4 +1,4 @@
-"""Commands that change what is remembered: init, record, import, flush, refresh."""
+"""Commands that write the memory: init, record, import, flush, refresh."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _data(data: str | None, text: str | None) -> object:
 
 
 class ImportGroup(CommandGroup):
-    """The group `import`, whose command `from` need not be named."""
+    """The group `import`, in which the command name `from` may be left out."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take what is neither a command nor a call for help as what `from` is given."""
+        """Insert `from` if the first argument is neither a command nor a help option."""
         named = not args or args[0] in {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, args if named else ["from", *args])
 
@@ -116,10 +116,10 @@ def import_from(
     ] = None,
     dry_run: Annotated[bool, option("--dry-run", "Only tell what would be recorded.")] = False,
 ) -> CommandResult:
-    """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. Again: what is new or changed.
+    """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. A rerun records only changes.
 
-    Takes transcripts of Claude Code and Codex, conversations.json or the zip that it came in, folders of markdown
-    (Obsidian, basic-memory, memsearch), CLAUDE.md and AGENTS.md. What cannot be read is told, and the rest is recorded.
+    Reads transcripts of Claude Code and Codex, conversations.json or its zip file, folders of markdown (Obsidian,
+    basic-memory, memsearch), CLAUDE.md and AGENTS.md. Unreadable parts are reported and skipped; it then exits with 1.
 
     Example: orchestra-mem import from ~/.claude/projects --dry-run
     """
@@ -134,7 +134,7 @@ def import_git(
     limit: Annotated[int | None, option("--limit N", "Only the newest N.", min=1)] = None,
     agent: Annotated[str | None, option("--agent NAME", "The agent to record the commits under.")] = None,
 ) -> CommandResult:
-    """Record the commits of a git repository, oldest first. A second time records only what is new.
+    """Record the commits of a git repository, oldest first. A second run records only new commits.
 
     Example: orchestra-mem import git . --limit 500
     """
@@ -149,15 +149,15 @@ def import_jsonl(
         str, option("--type TYPE", "The type of operations whose line does not name one.")
     ] = "imported",
 ) -> CommandResult:
-    """Record the lines of a file of JSON objects. A second time records only what is new.
+    """Record each line of a file of JSON objects. A second run records only new lines.
 
-    Faulty lines are told and passed over; then it exits with 1.
+    Faulty lines are reported and skipped; it then exits with 1.
 
     A line may have type, data, tokens, agent, critical, timestamp and idempotency_key; without data the whole object
     is the data.
 
-    A line is recognised by its file, its number and its text. So a file that was moved, or what comes through a pipe,
-    is recorded again, unless its lines have an idempotency_key.
+    Known lines are recognised by file, line number and text. So the lines of a moved file or of a pipe are recorded
+    again, unless they have an idempotency_key.
 
     Example: orchestra-mem import jsonl talk.jsonl --type message
     """
@@ -169,9 +169,9 @@ def import_jsonl(
 def _import(
     run: Invocation, history: History, faults: list[HistoryFault], *, dry_run: bool | None = None
 ) -> CommandResult:
-    """Record a history. `faults` collects what cannot be recorded.
+    """Record a history, and append to `faults` what cannot be recorded.
 
-    `dry_run` is None for a command that has none; what was found is not told by kinds then.
+    `dry_run` is None for commands without that option; their result then lacks the counts by type.
     """
     from orchestra_mem.memory.importing import Imported, import_history
 

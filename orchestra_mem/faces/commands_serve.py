@@ -1,4 +1,4 @@
-"""Commands that answer other programs: serve, serve token, mcp. What they are made of is loaded as they start."""
+"""Commands that serve other programs: serve, serve token, mcp. They import the server modules only when they run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAME = "orchestra-mem"
 
 
 class McpClient(StrEnum):
-    """A program whose configuration can be printed and written."""
+    """MCP clients whose configuration `mcp --install` can print and write."""
 
     CLAUDE_CODE = "claude-code"
     CLAUDE_DESKTOP = "claude-desktop"
@@ -38,11 +38,11 @@ class McpClient(StrEnum):
 
     @property
     def section(self) -> str:
-        """The key under which its file has the servers."""
+        """The key that holds the servers in the client's configuration file."""
         return {McpClient.VS_CODE: "servers", McpClient.CODEX: "mcp_servers"}.get(self, "mcpServers")
 
     def file(self, project: Path) -> Path:
-        """Give the file that the client reads: in the project, or the user's where it reads none there."""
+        """Return the client's configuration file: in the project, or the user's if the client reads none there."""
         if self is McpClient.CODEX:
             return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
         if self is McpClient.CLAUDE_DESKTOP:
@@ -53,13 +53,13 @@ class McpClient(StrEnum):
         return project / folder.get(self, ".mcp.json")
 
     def entry(self, project: Path, agent: str | None) -> dict[str, Any]:
-        """Make what starts this program over a project."""
+        """Build the configuration entry that starts this program for a project."""
         arguments = ["-m", "orchestra_mem", "mcp", "--project", str(project)] + (["--agent", agent] if agent else [])
         kind = {"type": "stdio"} if self is McpClient.VS_CODE else {}
         return {**kind, "command": sys.executable, "args": arguments}
 
     def text(self, entry: dict[str, Any]) -> str:
-        """Write an entry as the file has it."""
+        """Format an entry for the client's file, as JSON or TOML."""
         if self is not McpClient.CODEX:
             return f"{json.dumps({self.section: {_NAME: entry}}, indent=2)}\n"
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
@@ -67,11 +67,11 @@ class McpClient(StrEnum):
 
 
 def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
-    """Put the entry of this program into a client's file, whose other contents stay; gives the entry that it had.
+    """Put this program's entry into a client's file, and keep all other contents. Return the previous entry, or None.
 
     Raises:
-        ServerError: the file is none that can be kept; nothing is written.
-        StorageError: it cannot be read or written.
+        ServerError: The file cannot be edited without loss, for example JSON with comments; nothing is written.
+        StorageError: The file cannot be read or written.
     """
     put = _into_toml if client is McpClient.CODEX else _into_json
     try:
@@ -88,7 +88,7 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
 
 
 def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
-    """Give the entry that a file has, and the file with this one."""
+    """Return the previous entry, None if there is none, and the text with the new one."""
     try:
         found = json.loads(text, object_pairs_hook=unrepeated) if text.strip() else {}
     except json.JSONDecodeError as error:
@@ -102,7 +102,7 @@ def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
 
 
 def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
-    """Give the entry that a file has, and the file with this one at its end."""
+    """Return the previous entry, None if there is none, and the text with the new one appended."""
     import tomllib
 
     servers = tomllib.loads(text).get(client.section, {})
@@ -118,7 +118,7 @@ def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all; who may read it stays."""
+    """Replace a file atomically, and keep its permissions."""
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
@@ -145,7 +145,7 @@ def serve(
     port: Annotated[int | None, option("--port N", "Port; 0: a free one. Default: as set.", min=0, max=65_535)] = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Answer over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
+    """Serve the memory over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
 
     Example: orchestra-mem serve --port 8377
     """
@@ -170,7 +170,7 @@ def token(
     agent: Annotated[str | None, option("--agent NAME", "For this agent, which then sees what is its own.")] = None,
     token_file: TokenFileOption = None,
 ) -> CommandResult:
-    """Print the token of the memory, or of an agent. A new one for all: delete the file and start the server again.
+    """Print the access token of the memory or of an agent. To renew all, delete the token file and restart the server.
 
     Example: orchestra-mem serve token --agent reviewer
     """
@@ -214,7 +214,7 @@ def mcp(
     ] = None,
     write: Annotated[bool, option("--write", "With --install: put it into the client's file as well.")] = False,
 ) -> CommandResult | None:
-    """Answer an MCP client on stdin and stdout, until it closes stdin; makes a memory if there is none.
+    """Serve an MCP client on stdin and stdout until it closes stdin; makes a memory if there is none.
 
     Example: orchestra-mem mcp --install claude-code
     """

@@ -1,4 +1,4 @@
-"""Commands for work: work, work show, work add, work set, and the two that act as an orchestrator: shell, run."""
+"""Commands for work items (work, work show, work add, work set), and to act as an orchestrator: shell, run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATUSES = ", ".join(status.replace(" ", "-") for status in WorkStatus)
 
 
 def _status(given: str) -> WorkStatus:
-    """Read a status, its words separated by spaces, hyphens or underscores."""
+    """Parse a status whose words are separated by spaces, hyphens or underscores."""
     try:
         return WorkStatus(" ".join(given.lower().replace("-", " ").replace("_", " ").split()))
     except ValueError:
@@ -59,7 +59,7 @@ def work(
     assignee: Annotated[str | None, option("--assignee NAME", "Only assigned to this name.")] = None,
     limit: Annotated[int, option("--limit N", "The first N; 0 for all.", min=0)] = 20,
 ) -> CommandResult:
-    """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
+    """List milestones, epics, stories and tasks in the order of the backlog; subcommands show and change single items.
 
     Example: orchestra-mem work --status in-progress --status blocked
     """
@@ -124,7 +124,7 @@ def set_status(
     status: Annotated[WorkStatus, argument("STATUS", f"One of: {_STATUSES}.", parser=_status)],
     reason: Annotated[str, option("--reason TEXT", "Why, for example what blocks it.")] = "",
 ) -> CommandResult:
-    """Move an item to another status. If that is not allowed, the message says what is.
+    """Move an item to another status. If that is not allowed, the error names the allowed ones.
 
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
     """
@@ -139,7 +139,7 @@ def talk(
     script: Annotated[Path | None, option("--script FILE", "Run the lines of a file; comments begin with #.")] = None,
     yes: Annotated[bool, option("--yes", "Cancel and undo without asking.")] = False,
 ) -> None:
-    """Talk about the work in everyday words; everything is remembered. `quit`, Ctrl-D or Ctrl-C end the session.
+    """Manage work items in everyday words; everything is recorded. `quit`, Ctrl-D or Ctrl-C end the session.
 
     Example: orchestra-mem shell
     """
@@ -154,7 +154,7 @@ def talk(
 
 
 def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
-    """Answer lines until they end or one says so; tell whether each was done or answered, no question left open."""
+    """Execute lines until they end or one quits; return whether none failed and no question is left open."""
     from orchestra_mem.orchestrator import Outcome, reply_record
 
     all_done, outcome = True, Outcome.DONE
@@ -171,7 +171,7 @@ def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> 
 
 
 def _typed(run: Invocation) -> Iterator[str]:
-    """Read the lines of a person at a terminal, with a prompt and what readline offers, or of a pipe."""
+    """Yield the lines of stdin; on a terminal with a prompt and the editing keys of readline."""
     if sys.stdin is None:
         return
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -198,7 +198,7 @@ def _read(script: Path) -> str:
 
 
 def _scripted(run: Invocation, text: str) -> Iterator[str]:
-    """Give the lines of a text, each shown before its answer; `#12 is done` is not a comment."""
+    """Yield the commands of a script, and echo each; `#12 is done` is a command, not a comment."""
     for line in text.split("\n"):
         if line.strip() and not _COMMENT.match(line):
             if not run.as_json:
@@ -215,10 +215,10 @@ def do_task(
     tries: Annotated[int, option("--tries N", "At most N tries.", min=1)] = 1,
     timeout: Annotated[float | None, option("--timeout SECONDS", "Seconds for each try.", min=0.001)] = None,
 ) -> CommandResult:
-    """Do a task by a shell command; its exit code sets the task's status, and the run is remembered.
+    """Do a task by a shell command; its exit code sets the task's status, and each try is recorded.
 
-    The command finds the task in ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and what the memory has for it
-    on its standard input.
+    The command gets the task in the variables ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and the memory's
+    context for it on standard input.
 
     Example: orchestra-mem run 12 "pytest -q" --tries 2
     """

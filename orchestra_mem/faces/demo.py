@@ -1,4 +1,4 @@
-"""The command `demo`: a git history recorded through the real manager with a small window, and what became of it."""
+"""The command `demo`: record a git history through the real manager with a small window, and show the result."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from orchestra_mem.types import Json, Summary
 
 WINDOW_TOKENS = 8_192
-# Entries so short that several make a segment in so small a window, and a document so large that it is compacted as
-# often for its own size as for the window's; a history that was made just now is compacted like an old one.
+# Entries are so short that several fit a segment of this small window. The session document may grow so large that its
+# own size triggers compaction as often as the window does. A history recorded just now is compacted like an old one.
 _SMALL_CONFIG: dict[str, object] = {
     "orchestrator": {"context_window": {"max_tokens": WINDOW_TOKENS}, "session_compression_ratio": 0.5},
     "compaction": {"window_share": 0.55, "verbatim_window_s": 0}, "entries": {"max_chars": 240},
 }  # fmt: skip
-# Small enough to be read whole on a terminal.
+# Small enough to be read completely on a terminal.
 _SHOWN_CONTEXT_TOKENS = 1_000
-# An example of a summary covers no more operations than a screen holds.
+# The summary shown as an example covers at most this many operations, which fit one screen.
 _MOST_EXPANDED = 8
 _MOST_SUMMARIES = 10
-# How many figures tell how full the window was, each the highest of its time; they fit into a line.
+# Number of fill levels that are shown, each the maximum of its interval; they fit one line.
 _FIGURES = 16
 
 
@@ -66,7 +66,7 @@ def demo(
 def _replay(
     run: Invocation, memory: OrchestratorContextManager, history: History, folder: Path
 ) -> tuple[dict[str, Any], Expansion | None]:
-    """Record a history, look at what it came to, and flush the session; with the originals of one of its summaries."""
+    """Record a history and flush the session; return the figures, and the originals of one summary if there is one."""
     from orchestra_mem.memory.importing import import_history
 
     originals: dict[str | None, Json] = {}
@@ -76,7 +76,7 @@ def _replay(
 
         def step(_done: Imported, found: HistoryOperation) -> None:
             originals[found.idempotency_key] = found.data
-            memory.get_orchestrator_context(found.type)  # as an orchestrator does for its next prompt
+            memory.get_orchestrator_context(found.type)  # as an orchestrator does before its next prompt
             bar.update(task, completed=found.position)
 
         import_history(memory, history, on_operation=step)

@@ -1,4 +1,4 @@
-"""Documents that a person edits: running the editor, and which documents have changed."""
+"""Documents that a person edits: run the editor, and detect changed documents by polling."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from orchestra_mem.memory.epochs import changed_lines
 from orchestra_mem.types import FileState
 
 _STDERR = 2
-# Larger documents are said to have changed, and no more.
+# Larger documents are not read: a change of one is reported as `UNREADABLE`, without lines.
 _MOST_BYTES = 50_000_000
-# A document that is saved over and over is told of at this look, still or not.
+# A document that changes again at every poll is reported at this poll.
 _MOST_LOOKS = 3
-# What says that a file is not there. Any other error says nothing of it.
+# Errors that mean that the file does not exist; after any other error it may exist.
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -> int:
-    """Run the editor that a person has named on a file until it ends.
+    """Run the editor named by `VISUAL` or `EDITOR` on a file, and wait for its end.
 
     Args:
-        environ: where it is named.
-        path: the file.
-        aside: what it prints goes to stderr, as stdout is for something else.
+        environ: Environment variables.
+        path: File to edit.
+        aside: Send the editor's output to stderr, because stdout is reserved for the result.
 
     Returns:
-        Its exit code, or the negative number of the signal that ended it.
+        Exit code of the editor, or the negative number of the signal that ended it.
 
     Raises:
-        ConfigError: none is named, or it cannot be started.
+        ConfigError: No editor is named, or it cannot be started.
     """
     variable = next((name for name in ("VISUAL", "EDITOR") if environ.get(name, "").strip()), None)
     if variable is None:
@@ -50,7 +50,7 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
         command = shlex.split(named, posix=os.name != "nt")
     except ValueError as error:
         raise _fault(f"environment variable {variable}", f"{named!r} is not a command: {error}") from None
-    # Ctrl-C is left to the editor. A handler, not SIG_IGN: what is ignored would be ignored by the editor as well.
+    # Leave Ctrl-C to the editor. Not by SIG_IGN, which the editor would inherit: it would ignore Ctrl-C as well.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         return subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False).returncode
@@ -66,7 +66,7 @@ def _fault(source: str, problem: str) -> ConfigError:
 
 
 class DocumentEvent(StrEnum):
-    """What has happened to a document."""
+    """Kinds of changes to a document."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -76,7 +76,7 @@ class DocumentEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentChange:
-    """What has happened to a document since it was last seen; each differing line begins with `+` or `-`."""
+    """Change of a document since it was last reported; each of `lines` begins with `+` or `-`."""
 
     path: Path
     event: DocumentEvent
@@ -84,27 +84,27 @@ class DocumentChange:
 
     @property
     def added(self) -> int:
-        """How many lines came."""
+        """Number of lines added."""
         return sum(line.startswith("+") for line in self.lines)
 
     @property
     def removed(self) -> int:
-        """How many lines went."""
+        """Number of lines removed."""
         return len(self.lines) - self.added
 
 
 def differing_lines(before: str, after: str) -> list[str]:
-    """Compare two texts line by line, whatever ends the lines."""
+    """Return the lines that differ, each after `-` or `+`; differences in line endings are ignored."""
     return list(changed_lines(split_lines(before), split_lines(after)))
 
 
 class SeenTexts:
-    """The documents in some folders as they were last told of. The folders may come, go and be replaced meanwhile."""
+    """Detects changes of documents by polling their folders, which may be created, deleted or replaced meanwhile."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = tuple(folders)
         self._texts: dict[Path, str | None] = {}
-        # Of the latest look, and as last told of (None: gone); before the texts are read, so that no save is missed.
+        # States at the latest poll and as last reported (None: deleted). Taken before the texts, so no save is missed.
         self._looked: dict[Path, FileState] = {}
         self._looked = self._states()
         self._told: dict[Path, FileState | None] = {**self._looked}
@@ -114,7 +114,7 @@ class SeenTexts:
                 self._texts[path] = _read(path)
 
     def look(self) -> list[DocumentChange]:
-        """Look at the files, and tell of those that have changed once two looks in a row find the same."""
+        """Poll the files; return each change once two polls in a row find the same state, or after `_MOST_LOOKS`."""
         before, now = self._looked, self._states()
         self._looked = now
         changed = sorted(path for path in self._told.keys() | now if self._told.get(path) != now.get(path))
@@ -128,7 +128,7 @@ class SeenTexts:
         return [change for change in found if change]
 
     def _states(self) -> dict[Path, FileState]:
-        """Find the documents and their states; what cannot be seen now counts as it was at the look before."""
+        """Return the state of each document; one that cannot be examined now keeps its state of the last poll."""
         found = {}
         for folder in self._folders:
             try:
@@ -146,7 +146,7 @@ class SeenTexts:
         return found
 
     def _change(self, path: Path) -> DocumentChange | None:
-        """Read a document again; None where it has not changed."""
+        """Reread a document and return its change; None if its text is the same."""
         is_known, before = path in self._texts, self._texts.get(path)
         try:
             after = self._texts[path] = _read(path)
@@ -164,10 +164,10 @@ class SeenTexts:
 
 
 def _read(path: Path) -> str | None:
-    """Read a document's text; None where it cannot be read, or is too large.
+    """Read a document's text; None if it cannot be read or is too large.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: The document does not exist.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:

@@ -1,7 +1,7 @@
-"""The MCP server by the official SDK, over stdin and stdout or HTTP: tools, the documents as resources, one prompt.
+"""The MCP server, on the official SDK, over stdin and stdout or HTTP: tools, documents as resources, one prompt.
 
-The tools' docstrings are what the model reads of them. What they answer is data in a fence, within a budget of tokens,
-and says how to go on where there is more.
+The tools' docstrings are their descriptions for the model. A tool that reads returns fenced data within a token budget;
+if there is more, the answer says how to continue.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, 
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 _ENTRY_CHARS = 400
-# No text of a budget's size is looked at beyond this: it bounds what is counted of a long one.
+# Assumed maximum of characters per token: it bounds how much of a long text is counted for a budget.
 _CHARS_PER_TOKEN = 16
-_FENCE_TOKENS = 40  # what a fence and its source take at most
+_FENCE_TOKENS = 40  # upper bound for a fence with its source
 
 MaxTokens = Annotated[int, Field(ge=100, le=100_000, description="Budget of the whole answer, in tokens.")]
 Offset = Annotated[int, Field(ge=0, le=10**9, description="Where to go on; the answer before says it.")]
@@ -48,23 +48,23 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class MemoryTools:
-    """The tools over the memory as its caller may see it."""
+    """The tools, over the memory as the caller may see it."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._count = caller.memory.counter.count
 
     def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
-        """Search all of the memory by words and by meaning, best first. Costs about 100 tokens an entry.
+        """Search the complete memory by words and by meaning, best first. Costs about 100 tokens an entry.
 
-        Start here. `expand` gives the whole of an entry by the name that it begins with.
+        Start here. To read an entry in full, call `expand` with the name at its start.
         """
         hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
         lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
         return self._entries([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
 
     def retrieve(self, task: Text, max_tokens: MaxTokens = 2_000) -> str:
-        """Give what past work says for a task: an index with costs, then the best entries in full. Costs max_tokens."""
+        """Return what past work says on a task: an index with costs, then the best entries. Costs up to max_tokens."""
         found = self._caller.retrieving("retrieve_context")(task, max_tokens=max_tokens - _FENCE_TOKENS)
         return self._text("\n".join([found.text, *found.notes]), "retrieved for a task", max_tokens)
 
@@ -73,7 +73,7 @@ class MemoryTools:
         query: Annotated[str | None, Field(max_length=100_000, description="What to recall beside it.")] = None,
         max_tokens: MaxTokens = 4_000,
     ) -> str:
-        """Give where the project stands: state, rules, decisions, open items, newest work. Costs up to max_tokens."""
+        """Return the state of the project: rules, decisions, open items, newest work. Costs up to max_tokens."""
         build = self._caller.view.get_orchestrator_context
         return self._text(build("mcp", max_tokens - _FENCE_TOKENS, query=query).render(), "context", max_tokens)
 
@@ -84,7 +84,7 @@ class MemoryTools:
         agent: Annotated[Name | None, Field(description="Who did it.")] = None,
         key: Annotated[Name | None, Field(description="The same key twice records once.")] = None,
     ) -> str:
-        """Record what was done or decided, for good: it survives any crash. Costs about 10 tokens."""
+        """Record permanently what was done or decided; the record survives any crash. Costs about 10 tokens."""
         done = self._caller.view.record_operation(type, data, agent=self._caller.acting(agent), idempotency_key=key)
         return f"Recorded as op{done.id}.\n"
 
@@ -96,7 +96,7 @@ class MemoryTools:
         priority: Annotated[int | None, Field(ge=0, le=MAX_PRIORITY, description="10 is highest.")] = None,
         of: Annotated[Name | None, Field(description="Which agent's it is; global: of all.")] = None,
     ) -> str:
-        """Keep something learnt in the catalog: a decision, insight, error, plan or observation. Costs 10 tokens."""
+        """Store something learnt in the catalog: a decision, insight, error, plan or observation. Costs 10 tokens."""
         given = {"content": content, "type": type, "relevance_tags": tags, "priority": priority, "ci_source": of}
         fields = {name: value for name, value in given.items() if value is not None}
         item = self._caller.view.catalog.store(fields, author=Author.MACHINE)
@@ -104,7 +104,7 @@ class MemoryTools:
         return f"Kept as M{item.number}.\n"
 
     def forget(self, item: Annotated[Name, Field(description="Its name, as M12.")]) -> str:
-        """Hide an item of the catalog from everybody. Costs about 10 tokens."""
+        """Hide a catalog item from everybody. Costs about 10 tokens."""
         hidden = self._caller.view.catalog.delete(item)
         self._caller.memory.write_catalog()
         return f"M{hidden.number} is hidden from everybody.\n"
@@ -127,7 +127,7 @@ class MemoryTools:
         offset: Offset = 0,
         max_tokens: MaxTokens = 2_000,
     ) -> str:
-        """Give the original words behind a search hit, summary, fact or item. Costs up to max_tokens."""
+        """Return the original text of a search hit, summary, fact or item. Costs up to max_tokens."""
         return self._text(expansion_text(self._caller.view.expand(reference)), "expand", max_tokens, offset)
 
     def work_list(
@@ -170,7 +170,7 @@ class MemoryTools:
         depends_on: Annotated[list[Number], Field(max_length=1_000)] = [],  # noqa: B006
         assignee: Name | None = None,
     ) -> str:
-        """Add a milestone, epic, story, task or subtask to the work. Costs about 10 tokens."""
+        """Add a milestone, epic, story, task or subtask to the work plan. Costs about 10 tokens."""
         item = self._caller.offered("state").create(
             kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on,
             assignee=assignee, author=Author.MACHINE,
@@ -190,7 +190,7 @@ class MemoryTools:
         return f"{item.kind} {item.id} is {item.status}.\n"
 
     def sessions(self, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
-        """List the sessions, newest first, with what each came to. Costs about 100 tokens an entry."""
+        """List the sessions, newest first, each with its summary. Costs about 100 tokens an entry."""
         found, summary = self._caller.offered("sessions")()[::-1], self._caller.offered("session_summary")
         entries = []
         for each in found[offset : offset + limit + 1]:
@@ -202,15 +202,15 @@ class MemoryTools:
     def recent(
         self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
     ) -> str:
-        """List the newest operations, of one type if given; `expand` gives all of one. Costs 80 tokens an entry."""
+        """List the newest operations, optionally of one type; `expand` shows one in full. Costs 80 tokens an entry."""
         found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
         return self._entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
 
     def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
-        """Give as much of a text as the budget holds, from the character `offset` on; None: the caller has no offset.
+        """Return as much of a text as fits the budget, from character `offset` on; None if the tool takes no offset.
 
         Raises:
-            ValueError: the text ends before.
+            ValueError: `offset` is not within the text.
         """
         start = offset or 0
         if start and start >= len(text):
@@ -227,9 +227,9 @@ class MemoryTools:
         return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
 
     def _entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
-        """Give as many entries as the budget holds, at most `limit`; the first is cut where it alone is too long.
+        """Return as many entries as fit the budget, at most `limit`; cut the first if it alone is too long.
 
-        `entries` are those from `offset` on; one beyond the limit tells that there are more.
+        `entries` begin at `offset`. An extra entry beyond `limit` shows that there are more.
         """
         if not entries:
             return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
@@ -247,7 +247,7 @@ class MemoryTools:
         return self._longest(shown, min(len(entries), limit), max_tokens)
 
     def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
-        """Give the longest of the answers `shown(0)` to `shown(most)` that the budget holds, else the shortest."""
+        """Return the longest of the answers `shown(0)` to `shown(most)` that fits the budget, else `shown(0)`."""
         if self._count(whole := shown(most)) <= max_tokens:
             return whole
         return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))
@@ -305,10 +305,10 @@ TOOLS = {
 
 
 class MemoryServer(MCPServer[Any]):
-    """Offers a memory to a client, as its caller may see it. What blocks runs in threads, off the event loop."""
+    """MCP server of a memory as the caller may see it. Blocking calls run in threads, off the event loop."""
 
     def __init__(self, caller: Caller) -> None:
-        # Before the SDK sets up logging of its own: what is logged of a memory is told by this program's handler alone.
+        # Keep the SDK from setting up logging: only this program's handler may print log messages about a memory.
         logging.basicConfig(handlers=[logging.NullHandler()])
         super().__init__(
             "orchestra-mem", title="orchestra-mem", instructions=_INSTRUCTIONS, log_level="ERROR", subscriptions=False
@@ -324,11 +324,11 @@ class MemoryServer(MCPServer[Any]):
 
         @self.prompt("continue_where_we_stopped", title="Continue where we stopped")
         def continue_where_we_stopped() -> str:
-            """Put before the model where the project stands. Costs up to 4,000 tokens."""
+            """Show the model the state of the project, to continue from there. Costs up to 4,000 tokens."""
             return _CONTINUE + tools.context()
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool; all faults of its arguments are told in one sentence."""
+        """Call a tool; report all invalid arguments in one message."""
         known = self._parameters.get(name, [*arguments])
         if unknown := sorted({*arguments} - {*known}):
             return _refused(f"{name} has no {', '.join(unknown)}; it takes {', '.join(known)}")
@@ -341,22 +341,22 @@ class MemoryServer(MCPServer[Any]):
             return _refused(str(cause) if isinstance(cause, ToolError) else str(error))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, *, max_body_bytes: int) -> None:
-        """Answer one HTTP request. There are no sessions, so that nothing outlives it; its host is checked before."""
+        """Answer one HTTP request, without an MCP session. The server has checked the request's host before."""
         self.streamable_http_app(
             stateless_http=True, json_response=True, max_request_body_size=max_body_bytes,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )  # fmt: skip
-        manager = self.session_manager  # of this request alone
+        manager = self.session_manager  # made for this request
         async with manager.run():
             await manager.handle_request(scope, receive, send)
 
     async def list_resources(self) -> list[Resource]:
-        """List the documents; they are of nobody, and so an agent has none."""
+        """List the documents. They belong to no agent, so agents get an empty list."""
         names = await run_sync(self._caller.memory.documents.names) if self._caller.is_owner else []
         return [Resource(uri=_SCHEME + name, name=name, mime_type="text/markdown") for name in names]
 
     async def read_resource(self, uri: AnyUrl | str, context: Any = None) -> Iterable[ReadResourceContents]:
-        """Give a document as it stands."""
+        """Return the current text of a document."""
         name = str(uri).removeprefix(_SCHEME)
         try:
             text = await run_sync(lambda: self._caller.offered("documents").text(name))
@@ -368,7 +368,7 @@ class MemoryServer(MCPServer[Any]):
 
 
 def _in_words(call: Callable[..., str]) -> Callable[..., str]:
-    """Make a tool's errors sentences; what should not have happened is logged."""
+    """Turn a tool's errors into messages for the model; log unexpected errors."""
 
     @wraps(call)
     def tool(**given: Any) -> str:
@@ -377,7 +377,7 @@ def _in_words(call: Callable[..., str]) -> Callable[..., str]:
         except (OrchestraMemError, ValueError) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
-            # By its kind alone: its words may quote the memory.
+            # Only its type: the message may quote the memory.
             logger.error("%s failed: %s; with --debug the log shows where", call.__name__, type(error).__name__)
             logger.debug("where it failed", exc_info=error)
             raise ToolError(_OUR_FAULT) from error
@@ -390,8 +390,8 @@ def _refused(words: str) -> CallToolResult:
 
 
 def serve_stdio(caller: Caller) -> None:
-    """Answer a client on stdin and stdout until it closes stdin."""
-    # A read of stdin cannot be cancelled, so Ctrl-C ends the process as SIGTERM does: what was answered is stored.
+    """Serve a client on stdin and stdout until it closes stdin."""
+    # A read of stdin cannot be cancelled, so Ctrl-C kills the process like SIGTERM. All answered calls are stored.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         MemoryServer(caller).run("stdio")

@@ -1,4 +1,4 @@
-"""How search hits, the originals behind them, summaries, the catalog's items and who saw them look on a terminal."""
+"""Terminal views of search hits, their originals, summaries, catalog items and the audit trail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASSAGE_CHARS = 280
 
 
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
-    """Show the answer of `search`; `lines` are where the hits stand in their documents, 0 where in none."""
+    """Show the result of `search`; `lines` has the line of each hit in its document, 0 if it is in no document."""
     if not hits:
         yield Text("nothing found")
     for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):
@@ -32,7 +32,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
             yield Text("Perhaps:" if number > 1 else "Nothing certain; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
-        if project := getattr(hit, "project", ""):  # where several were searched
+        if project := getattr(hit, "project", ""):  # if several projects were searched
             head.append(f"{visible(project)}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
@@ -50,7 +50,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
 
 
 def reasons_lines(hit: Hit) -> Iterator[str]:
-    """Say why a hit is ranked as it is, line by line."""
+    """Explain the rank of a hit, line by line."""
     reasons = hit.reasons
     yield "; ".join(
         f"{name} {'not found' if rank is None else f'rank {rank}'}, score {score:.3f}"
@@ -68,7 +68,7 @@ def reasons_lines(hit: Hit) -> Iterator[str]:
 
 
 def expansion_text(found: Expansion) -> str:
-    """Show the answer of `expand`: the text around, then the operations as they were recorded, as lines of JSON."""
+    """Format the result of `expand`: the surrounding text, then the recorded operations with their data as JSON."""
     lines = [*_place_lines(found), *_item_lines(found), *_neighbours(found)]
     if found.memory_item is not None:
         lines += memory_item_lines(found.memory_item)
@@ -111,7 +111,7 @@ def _item_lines(found: Expansion) -> Iterator[str]:
 
 
 def memory_item_lines(item: MemoryItem) -> Iterator[str]:
-    """Show an item of the catalog, all that it says."""
+    """Show a catalog item in full."""
     about = f"M{item.number}  {item.id}  {item.type} of {item.ci_source}, priority {item.priority}"
     yield visible(f"{about}, {'' if item.status is ItemStatus.LIVE else f'{item.status}, '}{item.tokens:,} tokens")
     until = f"until {short_time(item.expires)}" if item.expires else "for good"
@@ -140,12 +140,12 @@ def _neighbours(found: Expansion) -> Iterator[str]:
 
 
 def subject_of(summary: Summary) -> str:
-    """Name what a summary is of: a level, a whole session, or a section of a document."""
+    """Name the subject of a summary: a section of a document, a level, or a complete session."""
     return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
 
 
 def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[RenderableType]:
-    """Show the answer of `losses`."""
+    """Show the result of `losses`."""
 
     def row(each: Summary) -> Sequence[str | Text]:
         return [
@@ -161,7 +161,7 @@ def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[
 
 
 def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
-    """Show the answer of `summaries`."""
+    """Show the result of `summaries`."""
 
     def row(story: SummaryStory) -> Sequence[str | Text]:
         each = story.summary
@@ -176,7 +176,7 @@ def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
 
 
 def _verdict(story: SummaryStory) -> str:
-    """Say how the model's attempt ended, or that one is still to come."""
+    """Describe how the model's attempt ended, or that it is still pending."""
     if story.draft is not None:
         return f"{story.draft.verdict}; with the next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:
@@ -188,7 +188,7 @@ def _verdict(story: SummaryStory) -> str:
 
 
 def memory_items_view(items: Sequence[MemoryItem]) -> Iterator[RenderableType]:
-    """Show the answer of `catalog list`."""
+    """Show the result of `catalog list`."""
     has_hidden = any(item.status is not ItemStatus.LIVE for item in items)
 
     def row(item: MemoryItem) -> Sequence[str | Text]:
@@ -201,7 +201,7 @@ def memory_items_view(items: Sequence[MemoryItem]) -> Iterator[RenderableType]:
 
 
 def catalog_stats_view(found: Mapping[str, CatalogStatistics]) -> Iterator[RenderableType]:
-    """Show the answer of `catalog stats`."""
+    """Show the result of `catalog stats`."""
 
     def row(agent: str) -> Sequence[str | Text]:
         times = (found[agent].oldest_memory, found[agent].last_cleanup)
@@ -213,7 +213,7 @@ def catalog_stats_view(found: Mapping[str, CatalogStatistics]) -> Iterator[Rende
 
 
 def audit_view(found: Sequence[AuditEntry]) -> Iterator[RenderableType]:
-    """Show the answer of `audit`."""
+    """Show the result of `audit`."""
 
     def row(entry: AuditEntry) -> Sequence[str | Text]:
         tokens = f"{entry.tokens:,} tokens" if entry.tokens else ""
@@ -225,7 +225,7 @@ def audit_view(found: Sequence[AuditEntry]) -> Iterator[RenderableType]:
 
 
 def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:
-    """Show the answer of `audit injections`."""
+    """Show the result of `audit injections`."""
 
     def row(each: InjectedItem) -> Sequence[str]:
         times = f"{each.times:,} of {each.messages:,}"

@@ -1,4 +1,4 @@
-"""What the faces share: who asks, and records that are joined from more than one call of a memory."""
+"""Shared by command line, HTTP and MCP: the caller, and records that combine several calls of a memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks of a memory: an agent, or its owner."""
+    """The caller of a memory: an agent, or the memory's owner."""
 
     memory: OrchestratorContextManager
     agent: str
 
     @property
     def is_owner(self) -> bool:
-        """Whether it is no agent."""
+        """Whether the caller is the owner."""
         return self.agent == OWNER
 
     @property
@@ -40,16 +40,16 @@ class Caller:
 
     @property
     def service(self) -> MemoryService:
-        """The memory service over that."""
+        """The memory service over `view`."""
         from orchestra_mem.build.memory_service import MemoryService
 
         return MemoryService(self.view)
 
     def offered(self, name: str) -> Any:
-        """Give what the memory has under a name.
+        """Return an attribute of `view` by name.
 
         Raises:
-            AccessDeniedError: an agent asks, and its view does not have it.
+            AccessDeniedError: The caller is an agent, and its view has no such attribute.
         """
         found = getattr(self.view, name, None)
         if found is None:
@@ -57,14 +57,14 @@ class Caller:
         return found
 
     def retrieving(self, name: str) -> Any:
-        """Give a call of the memory's retriever; an agent's view has those that it offers itself."""
+        """Return a method of the memory's retriever; for an agent, its view's method of the same name."""
         return getattr(self.memory.retriever, name) if self.is_owner else self.offered(name)
 
     def acting(self, named: str | None) -> str | None:
-        """Say for whom something is done: an agent does all in its own name, the owner in whatever is named.
+        """Return the agent to act as: an agent acts as itself, the owner as the agent named, or as none.
 
         Raises:
-            AccessDeniedError: an agent names another one.
+            AccessDeniedError: An agent names another agent.
         """
         if self.is_owner:
             return named
@@ -77,15 +77,15 @@ logger = logging.getLogger(__name__)
 
 
 def counted(number: int, noun: str) -> str:
-    """Give a number with its noun, which takes an s for the plural."""
+    """Format a number with its noun, whose plural takes an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
-    """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
+    """Collect how full the window is, what the tiers hold, where the documents are, and what is wrong."""
     from orchestra_mem.doctor.documents import disk_sizes, index_words, inspect_index
 
-    # First, as what fails on the way belongs to the problems.
+    # First, so that its failures are among the problems.
     found = memory.get_orchestrator_context("status", measure_turns=False)
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
@@ -109,7 +109,7 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
 
 
 def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
-    """List what is known to be wrong, and whether the model is available, which may not have been needed yet."""
+    """List the known problems; add one if the model is unavailable, which may not have been used yet."""
     model, subject = memory.model, "language model"
     if model is None or any(problem["subject"] == subject for problem in known):
         return [*known]
@@ -120,7 +120,7 @@ def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
 
 
 def context_record(found: OrchestratorContext) -> dict[str, Any]:
-    """Give a context with its parts, as a text and as messages, and why each item is as it is."""
+    """Return a context as a record: its parts, text and messages, and the reason for the form of each item."""
     return {
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
@@ -129,13 +129,13 @@ def context_record(found: OrchestratorContext) -> dict[str, Any]:
 
 
 def search_record(found: Answer, lines: list[int]) -> dict[str, Any]:
-    """Give what a search found, each hit with the line where it stands in its document."""
+    """Return a search answer as a record; `line` of a hit is its line in its document, None if it is in none."""
     hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
     return {"hits": hits, "notes": [*found.notes]}
 
 
 def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]:
-    """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
+    """List the conflicts: the lines of a person, which are in the document, and those that the machine would write."""
     from orchestra_mem.core.documents.alignment import split_lines
 
     found: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]
 def resolved_record(
     memory: OrchestratorContextManager, conflict: str, *, accept: bool, both: bool = False
 ) -> dict[str, Any]:
-    """Decide a conflict, and tell what was done where."""
+    """Resolve a conflict, and report what was done and where."""
     name, done = memory.resolve_conflict(conflict, accept=accept, both=both)
     return {
         "id": conflict, "document": name, "path": str(memory.documents.path(name)), "line": done.line,
@@ -164,7 +164,7 @@ def resolved_record(
 
 
 def work_record(memory: OrchestratorContextManager, item_id: int, limit: int | None) -> dict[str, Any]:
-    """Give a work item with its progress, what it waits for, and its newest changes."""
+    """Return a work item with its progress, its blockers and its newest changes."""
     state = memory.state
     return {
         "item": state.item(item_id), "progress": state.progress(item_id), "blockers": state.blockers(item_id),
@@ -173,7 +173,7 @@ def work_record(memory: OrchestratorContextManager, item_id: int, limit: int | N
 
 
 def update_documents(memory: OrchestratorContextManager) -> None:
-    """Write a change of work into the documents; it is stored by then, so a failure is told and takes nothing back."""
+    """Write a change of work items into the documents. The change is already stored, so a failure is only logged."""
     try:
         memory.refresh()
     except StorageError as error:

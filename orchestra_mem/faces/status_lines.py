@@ -1,4 +1,4 @@
-"""How `status` looks on a terminal: lines of text, as to load rich would take as long as to ask the memory."""
+"""Terminal view of `status`, without rich: loading it would take as long as querying the memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BAR_CHARS = 50
 
 
 def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Show the answer of `status`."""
+    """Show the result of `status`."""
     window, thresholds, following = record["context_window"], record["thresholds"], record["next_context"]
     used, size = window["used_tokens"], window["max_tokens"]
     whose = "the model's own" if window["exact"] else "not the model's own"
@@ -48,13 +48,13 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _styled(words: str, **how: Any) -> str:
-    """Style words for a terminal that shows colours; elsewhere they are plain."""
+    """Style a text if stdout is a terminal that shows colours; else return it unstyled."""
     plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return visible(words) if plain else style(visible(words), **how)
 
 
 def _bar(share: float, thresholds: Collection[float]) -> str:
-    """Draw a horizontal bar of a share of 1, the louder the more thresholds it has reached; they are marked in it."""
+    """Draw a bar for a share, 0 to 1; its colour shows how many of the thresholds, marked in it, are reached."""
     marks = {min(_BAR_CHARS - 1, int(threshold * _BAR_CHARS)) for threshold in thresholds}
     signs = "".join("┊" if at in marks else "·" for at in range(_BAR_CHARS))
     filled = min(_BAR_CHARS, round(share * _BAR_CHARS))

@@ -1,4 +1,4 @@
-"""How answers look on a terminal: tables and lines, 80 columns and up. Texts of the memory are never read as markup."""
+"""Terminal views: tables and lines, for 80 columns and more. Texts of the memory are never read as markup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 _Row = TypeVar("_Row")
 
 _TITLE_CHARS = 400
-_CELL_CHARS = 24  # of all columns but the widest
+_CELL_CHARS = 24  # at most, in all columns but the last
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
 _MOST_LINES = 12
 _LINE_CHARS = 400
@@ -34,12 +34,12 @@ _WRITERS = {"person": "green", "agent": "cyan", "compactor": "yellow", "machine"
 
 
 def short_time(time: datetime) -> str:
-    """Write a time for a table, in UTC as the documents have it."""
+    """Format a time for a table, in UTC like the documents."""
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def plain_table(*columns: str) -> Table:
-    """Make a table without a frame; the columns whose heads end in `>` are set flush right."""
+    """Make a table without a frame; columns whose heads end in `>` are right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for head in columns:
         right = head.endswith(">")
@@ -51,15 +51,15 @@ def table_of(
     rows: Sequence[_Row], row: Callable[[_Row], Sequence[str | Text]], columns: str, *, empty: str, wide: bool = True,
     hint: str = "",
 ) -> Iterator[RenderableType]:  # fmt: skip
-    """Show rows as a table, or say in `empty` that there are none.
+    """Show rows as a table.
 
     Args:
-        rows: what is shown.
-        row: gives the cells of one.
-        columns: the heads, between bars; see `plain_table`.
-        empty: what is said where there is nothing.
-        wide: the last column takes all the room that is left.
-        hint: what is said at the end.
+        rows: Objects to show, one a row.
+        row: Returns the cells of an object.
+        columns: Column heads, separated by `|`; see `plain_table`.
+        empty: Text to show instead if there are no rows.
+        wide: Let the last column take all remaining width.
+        hint: Text to show after the table.
     """
     if not rows:
         yield Text(empty)
@@ -78,12 +78,12 @@ def table_of(
 
 
 def clipped(text: str) -> Text:
-    """Put a text in one line, as far as a terminal can show it."""
+    """Put a text on one line, which the terminal view cuts at its width."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
 
 
 def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]:
-    """Show the answer of `ops`."""
+    """Show the result of `ops`."""
     agents = any(operation.agent for operation in operations)
 
     def row(each: Operation) -> Sequence[str | Text]:
@@ -95,7 +95,7 @@ def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]
 
 
 def operation_words(operation: Operation) -> Text:
-    """Tell an operation in a line; a critical one stands out."""
+    """Describe an operation in one line, in bold if it is critical."""
     title = entry_title(operation.type, operation.data)
     text = title if ": " in title else f"{title}: {plain_text(operation, max_chars=_TITLE_CHARS)}"
     shown = clipped(text)
@@ -105,7 +105,7 @@ def operation_words(operation: Operation) -> Text:
 
 
 def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
-    """Show the answer of `sessions`."""
+    """Show the result of `sessions`."""
 
     def row(each: Session) -> Sequence[str | Text]:
         ended = short_time(each.ended)[:-3] if each.ended else ""
@@ -116,7 +116,7 @@ def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
 
 
 def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
-    """Show the answer of `facts`."""
+    """Show the result of `facts`."""
 
     def row(each: MustKeep) -> Sequence[str | Text]:
         state = "" if each.status is MustKeepStatus.STANDING else each.status
@@ -126,7 +126,7 @@ def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
-    """Show the answer of `config show`."""
+    """Show the result of `config show`."""
     table = plain_table("setting", "value", "from")
     for column in table.columns:
         column.overflow, column.no_wrap = "fold", False
@@ -138,7 +138,7 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
 
 
 def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
-    """Show the answer of `doctor`."""
+    """Show the result of `doctor`."""
     table = Table.grid(padding=(0, 1))
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(no_wrap=overflow != "fold", overflow=overflow)
@@ -153,7 +153,7 @@ def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
 
 
 def work_view(items: Sequence[WorkItem]) -> Iterator[RenderableType]:
-    """Show the answer of `work`."""
+    """Show the result of `work`."""
     return table_of(
         items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), item.title),
         "id>|kind|status|priority>|title", empty="no work items", wide=False,
@@ -164,7 +164,7 @@ def item_view(
     item: WorkItem, parent: WorkItem | None, progress: WorkProgress, blockers: Sequence[WorkItem],
     events: Sequence[WorkEvent],
 ) -> Iterator[RenderableType]:  # fmt: skip
-    """Show the answer of `work show`."""
+    """Show the result of `work show`."""
     yield Text(visible(item.name), style="bold")
     yield Text(f"{item.status}, priority {item.priority}{f', {visible(item.assignee)}' if item.assignee else ''}")
     if parent:
@@ -187,13 +187,13 @@ def item_view(
 
 
 def event_words(event: WorkEvent) -> str:
-    """Tell a change of a work item in a line."""
+    """Describe a change of a work item in one line."""
     before = f"{event.before} -> " if event.before is not None else ""
     return f"{event.field}: {before}{event.after or 'none'}{f' ({event.reason})' if event.reason else ''}"
 
 
 def conflicts_view(records: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    """Show the answer of `conflicts`."""
+    """Show the result of `conflicts`."""
     if not records:
         yield Text("no conflicts", style="green")
         return
@@ -217,12 +217,12 @@ def _side(text: str) -> Text:
 
 
 def problems_text(problems: Sequence[DocumentFault]) -> str:
-    """Show the answer of `check`, where something is wrong: unfolded, for programs that look for file:line."""
+    """Format the faults that `check` found, without wrapping, so that programs can find file:line."""
     return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
-    """Show a changed document with the first of its lines, as `watch` shows it."""
+    """Show a change found by `watch`, with the first of the changed lines."""
     told = {
         DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "is gone, ", DocumentEvent.CHANGED: "",
         DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",
@@ -243,7 +243,7 @@ def change_view(time: datetime, found: DocumentChange) -> Text:
 
 
 def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
-    """Show the answer of `history`; what a person wrote stands out."""
+    """Show the result of `history`, with versions by people in bold."""
 
     def row(each: Version) -> Sequence[Text]:
         style = "bold" if each.author is Author.PERSON else ""
@@ -255,14 +255,14 @@ def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
 
 
 def diff_view(diff: str) -> Iterator[RenderableType]:
-    """Show a unified difference in colours."""
+    """Show a unified diff in colours."""
     for line in diff.splitlines():
         style = "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], "")
         yield Text(visible(line), style=style, no_wrap=True, overflow="ignore")
 
 
 def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
-    """Show the answer of `blame`."""
+    """Show the result of `blame`."""
     digits = len(str(len(lines)))
     for line in lines:
         origin = line.origin
@@ -271,7 +271,7 @@ def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
             f"op{first}" if first == last else f"op{first} to {last}" for first, last in origin.operations
         )
         head = f"{origin.writer.value:<9} {when:<16} {from_:<8.20} {line.line:>{digits}} "
-        # One line each, however long: the terminal folds them, and programs find one line of a document in one line.
+        # One output line per document line, however long: terminals wrap it, and programs can parse it.
         yield Text(head, style=_WRITERS[origin.writer.value], no_wrap=True, overflow="ignore").append(
             line.text.expandtabs(4), style="not dim default"
         )

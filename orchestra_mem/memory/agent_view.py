@@ -1,4 +1,4 @@
-"""What an agent is given: messages with what it should know, a memory and its catalog as it may see them."""
+"""The view that one agent has of a memory and its catalog, and messages with injected catalog items."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ if TYPE_CHECKING:
 
 
 class InjectedMessage(str):
-    """A message with what an agent should know before it; a text like any other. `injection` tells what was put in."""
+    """A message with relevant catalog items in front of it. It is a plain `str`; `injection` describes the items."""
 
     injection: Injection
 
     @classmethod
     def of(cls, message: str, injection: Injection) -> InjectedMessage:
-        """Put what was selected before a message."""
+        """Put the text of an injection in front of a message."""
         made = cls(f"{injection.text}\n{message}" if injection.text else message)
         made.injection = injection
         return made
 
     @property
     def context_loaded(self) -> bool:
-        """Whether the catalog was asked, and could be."""
+        """Whether the catalog was read. False if reading failed or the caller passed `use_memory=False`."""
         return self.injection.loaded
 
     @property
     def item_ids(self) -> tuple[str, ...]:
-        """The ids of the items that were put in, the most relevant first."""
+        """The ids of the injected items, most relevant first."""
         return tuple(each.item.id for each in self.injection.items)
 
     @property
     def tokens(self) -> int:
-        """What was put in takes so many."""
+        """The number of injected tokens."""
         return self.injection.tokens
 
 
 def injection_in(answers: Iterable[object]) -> Injection | None:
-    """Find in what hooks have returned what was put before a message."""
+    """Return the first injection among the results of hooks; None if no hook injected anything."""
     return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
 
 
 class _Memory(Protocol):
-    """What an agent's view needs of a memory."""
+    """The members of a memory that an agent's view uses."""
 
     _agents: Any
     catalog: MemoryCatalog
@@ -78,14 +78,14 @@ class _Memory(Protocol):
 
 
 class AgentCatalog:
-    """The catalog as one agent may see and change it: those calls of `MemoryCatalog` that take an `agent`."""
+    """The catalog as one agent may see and change it: the methods of `MemoryCatalog` that take an `agent`."""
 
     def __init__(self, catalog: MemoryCatalog, agent: str) -> None:
         self._catalog = catalog
         self._agent = agent
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Give such a call; it takes all arguments but `agent`."""
+        """Return a method of `MemoryCatalog` with its `agent` argument filled in."""
         if name.startswith("_") or "agent" not in getattr(getattr(MemoryCatalog, name, None), "__annotations__", ()):
             raise AttributeError(f"an agent's catalog has no {name!r}: that is for who owns the memory")
         method = getattr(self._catalog, name)
@@ -97,10 +97,10 @@ class AgentCatalog:
 
 
 class AgentMemory:
-    """A memory as one agent may see it: every face that speaks for an agent goes through this, and has no more.
+    """A memory as one agent may see it. Every interface that acts for an agent uses this view, never the memory itself.
 
-    By default agents share all but catalog items. With `catalog.isolation: strict` they have of operations, of what is
-    made of these, and of search what is theirs, of all, or granted. Documents are of nobody, and so they have none.
+    By default agents share everything except catalog items. With `catalog.isolation: strict` an agent sees no documents
+    and only operations of itself, of `global` and of agents whose items it may read, with the facts from them.
     """
 
     def __init__(self, memory: _Memory, agent: str) -> None:
@@ -114,7 +114,7 @@ class AgentMemory:
 
     @property
     def catalog(self) -> AgentCatalog:
-        """The catalog's items: `items`, `get`, `store`, `update`, `delete`, `export` and the like."""
+        """The catalog as this agent may see it: `items`, `get`, `store`, `update`, `delete`, `export` and more."""
         return AgentCatalog(self._memory.catalog, self.agent)
 
     def inject(self, message: str, *, max_tokens: int | None = None) -> InjectedMessage:
@@ -130,20 +130,20 @@ class AgentMemory:
         self._memory.learn(message, answer, agent=self.agent)
 
     def remember(self, content: str, **fields: object) -> MemoryItem:
-        """Store an item of the catalog; see `MemoryCatalog.store`."""
+        """Store an item in the catalog; see `MemoryCatalog.store`."""
         return self._memory.catalog.store({"content": content, **fields}, agent=self.agent)
 
     def record_operation(
         self, operation_type: str, operation_data: object, tokens_used: int | None = None, *,
         agent: str | None = None, **more: Any,
     ) -> Operation:  # fmt: skip
-        """Record what this agent did, without what it was given by the memory: others may see the operation.
+        """Record an operation of this agent, without text recalled from the memory, as other agents may see it.
 
         See `OrchestratorContextManager.record_operation`.
 
         Raises:
-            AccessDeniedError: another agent is named, or the idempotency key is of an operation that this one may not
-                see.
+            AccessDeniedError: `agent` is another agent, or the idempotency key belongs to an operation that is hidden
+                from this one.
         """
         if agent not in (None, self.agent):
             raise AccessDeniedError(f"agent {self.agent!r} may not act as {agent!r}")
@@ -216,7 +216,7 @@ class AgentMemory:
         """See `OrchestratorContextManager.expand`.
 
         Raises:
-            NotFoundError: there is no such thing that this agent may see.
+            NotFoundError: The reference names nothing that this agent may see.
         """
         if is_memory_item(reference):
             item = self._memory.catalog.get(str(reference).strip(), agent=self.agent)
@@ -234,7 +234,7 @@ class AgentMemory:
                     around=tuple(filter(self._may_see, found.around)),
                     events=tuple(each for each in found.events if not each.operation or each.operation in seen),
                 )
-        # What an agent may not see is not told from what is not there.
+        # The same error as for a missing target, so that it does not reveal whether a hidden one exists.
         raise NotFoundError(f"{reference!r} names nothing that agent {self.agent!r} may see")
 
     def _within(self, call: str, where: SearchFilter = EVERYTHING) -> SearchFilter:

@@ -1,4 +1,4 @@
-"""What agents learn and are given: the catalog's parts, and the calls of a memory that concern agents."""
+"""The calls of a memory that concern agents, and the parts of the catalog that these calls use."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Foreground = Callable[[], AbstractContextManager[None]]
-"""Keeps background work off the model."""
+"""Returns a context manager that keeps background jobs off the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogParts:
-    """What the catalog is made of; `build` puts it together."""
+    """The parts of the catalog. `build` creates and connects them."""
 
     catalog: MemoryCatalog
     selector: CatalogSelector
@@ -47,11 +47,11 @@ class CatalogParts:
 
     @property
     def access(self) -> Access:
-        """Who may see and change what."""
+        """The rules for who may see and change which items."""
         return self.catalog.access
 
     def work(self) -> bool:
-        """Learn from an exchange, or else write the documents and clean up; whether there may be more."""
+        """Learn from one exchange; if none waits, write the documents and clean up. Return whether more may wait."""
         waits = self.learner.waits or self.documents.due or self.catalog.cleanup_due
         if not waits or not self.can_write_now():
             return False
@@ -65,7 +65,7 @@ class CatalogParts:
         return False
 
     def clean_up(self, agent: str = OWNER) -> CleanedUp:
-        """Hide items that have expired, forget old audit entries, and remove archives, which only the owner may."""
+        """Hide expired and excess items and delete old audit entries; for the owner, also delete session archives."""
         done = self.catalog.clean_up(agent=agent)
         gone, kept = self.open_archives().clean_up() if agent == OWNER else ((), ())
         if gone:
@@ -73,7 +73,7 @@ class CatalogParts:
         return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
 
     def settle(self) -> None:
-        """Learn from what waits, and read what people have edited: whoever looks now sees it. What fails waits on."""
+        """Learn from waiting exchanges and read people's edits before a read. Log failures and retry later."""
         try:
             if self.learner.waits and self.can_write_now():
                 self.learner.work()
@@ -83,7 +83,7 @@ class CatalogParts:
             logger.warning("the catalog is not up to date: %s", error)
 
     def write(self) -> None:
-        """Bring the documents up to date; what fails waits for the next time."""
+        """Write the documents whose items have changed. Log failures and retry later."""
         self.settle()
         try:
             if self.documents.due:
@@ -92,19 +92,19 @@ class CatalogParts:
             logger.warning("the catalog's documents are not up to date: %s", error)
 
     def stats(self) -> dict[str, Json]:
-        """Count live items, their tokens and agents, and the exchanges that wait to be learnt from."""
+        """Return the number of live items, of their tokens, of their agents, and of waiting exchanges."""
         found = [each for each in self.catalog.get_stats().values() if each.total_memories]
         items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
         return {"items": items, "tokens": tokens, "agents": len(found), "waiting": self.learner.waiting_count}
 
     def problems(self) -> list[Json]:
-        """Return what is off, as `status` shows what is wrong."""
+        """Return the catalog's problems in the format that `status` shows."""
         told = [*self.learner.problems(), *map(str, self.documents.faults())]
         return [{"subject": "catalog", "since": None, "problem": problem} for problem in told]
 
 
 class AgentCalls:
-    """The calls of a memory that concern agents; `OrchestratorContextManager` has them."""
+    """Mixin for `OrchestratorContextManager`: the calls that concern agents."""
 
     _agents: CatalogParts
     _note_call: Callable[..., None]
@@ -112,35 +112,35 @@ class AgentCalls:
 
     @property
     def catalog(self) -> MemoryCatalog:
-        """What agents have learnt: decisions, insights, errors, plans, each of one agent or of all."""
+        """What agents have learnt: decisions, insights, errors, plans, each owned by one agent or shared by all."""
         self._agents.settle()
         return self._agents.catalog
 
     @cached_property
     def categorization(self) -> CategorizationService:
-        """Says what was learnt from orchestrations, and keeps it in the catalog."""
+        """The service that extracts what was learnt from orchestrations and stores it in the catalog."""
         return self._agents.open_categorization(self.compression.model, self.compression.foreground)
 
     @property
     def has_catalog_hooks(self) -> bool:
-        """Whether an orchestrator asks the catalog and learns by itself: setting `catalog.hooks`."""
+        """Whether an orchestrator injects catalog items and learns automatically: setting `catalog.hooks`."""
         return self._agents.hooks
 
     def inject(
         self, message: str, *, agent: str, max_tokens: int | None = None, use_memory: bool = True
     ) -> InjectedMessage:
-        """Put before a message what the agent should know with it: relevant items of the catalog, fenced as data.
+        """Put the catalog items that are relevant to a message in front of it, fenced as data.
 
-        Whatever is wrong with the catalog, the message comes back; `injection.problem` says why it is alone.
+        If the catalog fails, the message is returned unchanged and `injection.problem` names the cause.
 
         Args:
-            message: what the agent is to be told.
-            agent: whose it is; it is given its own items, those of all, and what it is granted.
-            max_tokens: what may be put in; by default, and at most, `catalog.max_injection_tokens`.
-            use_memory: False gives the message as it is.
+            message: The message to the agent.
+            agent: The recipient. Candidates are its own items, global items and items that it is granted.
+            max_tokens: Budget for the injected text; by default, and at most, `catalog.max_injection_tokens`.
+            use_memory: If False, return the message unchanged.
 
         Raises:
-            ValueError: no agent is named, or the budget is negative.
+            ValueError: No agent is named, or the budget is negative.
         """
         from orchestra_mem.memory.agent_view import InjectedMessage
 
@@ -157,11 +157,11 @@ class AgentCalls:
     def relevant(
         self, message: str, *, agent: str, max_tokens: int | None = None, call: str = "get_relevant"
     ) -> Injection:
-        """Select what an agent should know with a message, each item with the four parts of its relevance.
+        """Select the items that are relevant to a message, each with the four components of its relevance.
 
         Raises:
-            ValueError: no agent is named, or the budget is negative.
-            StorageError: the catalog cannot be read.
+            ValueError: No agent is named, or the budget is negative.
+            StorageError: The catalog cannot be read.
         """
         if not agent.strip():
             raise ValueError("name the agent that is given something, as in agent='reviewer'")
@@ -169,39 +169,39 @@ class AgentCalls:
         return self._agents.selector.get_relevant(agent.strip(), message, max_tokens, call=call)
 
     def learn(self, message: str, answer: str, *, agent: str) -> None:
-        """Learn from what an agent was told and what it answered: its decisions, insights, errors and plans.
+        """Learn decisions, insights, errors and plans from a message to an agent and its answer.
 
-        When this returns the exchange is kept for good, and is learnt from in the background, at the latest before the
-        catalog is looked at again. What only repeats what was given by `inject` is not learnt again.
+        When this returns, the exchange is stored. It is processed in the background, at the latest before the next read
+        of the catalog. Sentences of the answer that only repeat injected items are ignored.
 
         Raises:
-            ValueError: no agent is named.
-            StorageError: it could not be kept.
+            ValueError: No agent is named, or the name is invalid.
+            StorageError: The exchange could not be stored.
         """
         self._agents.learner.put(agent, message, answer)
         self._note_call(changed=True)
 
     def write_catalog(self) -> None:
-        """Write into the documents what has changed in the catalog. In a pause or refresh it happens by itself."""
+        """Write catalog changes into the documents now, not in the next pause, `refresh` or `flush_session`."""
         self._agents.write()
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
-        """Hide what has expired or is too much, and remove what the settings keep no longer; see `CleanedUp`.
+        """Hide expired and excess items, and delete audit entries and archives that are past their retention.
 
-        Happens by itself every `catalog.cleanup_interval_hours`.
+        This also runs automatically every `catalog.cleanup_interval_hours`.
         """
         return self._agents.clean_up(agent)
 
     def as_agent(self, agent: str) -> AgentMemory:
-        """Give this memory as one agent may see it.
+        """Return a view of this memory with only what one agent may see.
 
         Raises:
-            ValueError: no agent is named, or all are.
+            ValueError: `agent` is blank, `global` or `*`, which name no single agent.
         """
         from orchestra_mem.memory.agent_view import AgentMemory
 
         return AgentMemory(self, agent)  # type: ignore[arg-type]
 
     def audit(self, where: AuditFilter | None = None) -> list[AuditEntry]:
-        """Return who looked at the catalog and who changed it, newest first."""
+        """Return the audit entries of reads and changes of the catalog, newest first."""
         return self._agents.audit.entries(where or AuditFilter())

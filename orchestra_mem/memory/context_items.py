@@ -1,6 +1,6 @@
-"""What a context is made from: the memory as it is at one moment, and the items that may enter.
+"""The input of a context: a snapshot of the memory, and the items made from it.
 
-A snapshot is made once, and handed down to whatever answers a caller.
+A snapshot is taken once per call and passed down to all functions that answer the call.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from orchestra_mem.types import DocumentName, Session
 class Snapshot:
     """The memory at one moment.
 
-    `entries` are those of working memory. `documents` tells for each document, by the name that people know it by,
-    whether it has changed. `version` differs after every change of the memory; None where a document was saved so
-    lately that it is not sure. `is_whole` is false where it is what some agents may see.
+    `entries` are the contents of working memory. `documents` maps the displayed name of each document to a state that
+    changes with the file. `version` changes with every change of the memory; it is None if a document was saved so
+    recently that another save could go unnoticed. `is_whole` is false if parts are hidden from the asking agents.
     """
 
     session: Session | None
@@ -39,25 +39,25 @@ class Snapshot:
 
     @property
     def session_id(self) -> str | None:
-        """The session under way."""
+        """The id of the session under way; None if there is none."""
         return self.session.id if self.session else None
 
     def within(self, where: SearchFilter) -> Snapshot:
-        """Leave out what a strict search does not look at: others' operations, the session document, the documents."""
+        """Return the snapshot without what a strict filter hides: other agents' operations and all documents."""
         if not where.strict or where.readable is None:
             return self
         entries = tuple(entry for entry in self.entries if entry.operation.agent in where.readable)
         return replace(self, session=None, entries=entries, documents={}, is_whole=False)
 
 
-# What an operation that holds a decision, a rule, a role or an open item goes before: any other.
+# Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
 _SHORT_LINES = 8
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = False) -> Item:
-    """Make an item of an operation in working memory; one of the last turns of a talk is pinned."""
+    """Make an item of an operation in working memory, pinned if it belongs to the last turns of a conversation."""
     return Item(
         key=operation_key(entry.operation.id),
         part=Part.OPERATIONS,
@@ -70,12 +70,12 @@ def operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = F
 
 
 def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> list[Item]:
-    """Make items of a document's sections; one that says nothing is left out."""
+    """Make an item of each section of a document, except for sections without content."""
     items: list[Item] = []
     for position, block in enumerate(blocks):
         forms = _section_forms(block.text)
         if forms:
-            # Of decisions the newest, which stand last, matter most; in the other documents what stands first.
+            # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
             priority = position if block.level == 3 and part is Part.DECISIONS else -position
             key = f"{name.value}/{block.title or 'text'}"
             items.append(_item(key, part, forms, priority, block, f"{name.value}.md:{block.line}"))
@@ -83,7 +83,7 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> l
 
 
 def shared_items(told: Sequence[Told]) -> list[Item]:
-    """Make an item a line of what projects share, the newest first in importance; what does not hold here says so."""
+    """Make an item of each shared decision, the newest most important; note which ones this project contradicts."""
     items: list[Item] = []
     for position, (shared, own) in enumerate(told):
         by = f" (from {shared.project})" if shared.project else ""
@@ -101,7 +101,7 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
 
 
 def session_items(document: SessionDocument, border: int) -> list[Item]:
-    """Make items of a session's document: its entries up to an operation, its summaries, what people have written."""
+    """Make items of a session document: entries up to the operation `border`, summaries, and people's sections."""
     items: list[Item] = []
     for position, part in enumerate(document.parts):
         block = part.block
@@ -124,7 +124,7 @@ def _item(key: str, part: Part, forms: tuple[str, ...], priority: int, block: Bl
 
 
 def named_apart(items: Sequence[Item]) -> list[Item]:
-    """Number the keys that come again: headings may repeat, keys may not."""
+    """Make keys unique by numbering repeats: headings may repeat, keys may not."""
     seen: dict[str, int] = {}
     result: list[Item] = []
     for item in items:
@@ -135,7 +135,7 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
 
 @lru_cache(maxsize=256)
 def _section_forms(text: str) -> tuple[str, ...]:
-    """A section in a short form (heading and last lines, where the newest stand), a middle one, and in full."""
+    """Return a section's forms: two short ones with its heading and last (newest) lines, and the full text."""
     full = shown_text(section_as_read(text))
     lines = full.splitlines(keepends=True)
     if len(lines) <= _SHORT_LINES * 2:
@@ -149,7 +149,7 @@ def _section_forms(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def _summary_forms(text: str) -> tuple[str, ...]:
-    """A summary as its heading, with its must-keeps, and in full."""
+    """Return a summary's forms: its heading, its heading with the must-keeps, and the full text."""
     full = shown_text(text)
     heading, _, rest = full.partition("\n")
     kept = kept_part(rest)
@@ -162,5 +162,5 @@ def _summary_forms(text: str) -> tuple[str, ...]:
 
 
 def shown_text(text: str) -> str:
-    """Give a text as a context shows it; what is no character, as in a file that is not UTF-8, is shown as one."""
+    """Return a text as a context shows it. Lone surrogates, from files that are not UTF-8, become U+FFFD."""
     return as_form(text if text.isascii() else _NO_CHARACTER.sub("\ufffd", text))

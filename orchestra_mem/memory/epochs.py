@@ -1,7 +1,7 @@
-"""From tiers to context: the epochs in which the prefix of a context stays the same.
+"""Build contexts from the tiers, in epochs during which the prefix of the context does not change.
 
-An epoch freezes the stable parts as they are when it begins. What comes after, operations and changes that people make
-to documents, is told behind the border in the order of time.
+An epoch freezes the stable parts as they are when it begins. Later operations and notes on people's changes to
+documents are appended after the prefix, in chronological order.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ _PARTS = {
     DocumentName.WORK_PLAN: Part.WORK_PLAN,
     DocumentName.DECISION_LOG: Part.DECISIONS,
 }
-_Key: TypeAlias = tuple[int, bool, bool]  # the budget, whether something is recalled, whether turns are measured
-_MAX_EPOCHS = 4  # budgets that callers alternate between
-_MOST_RECALLED_TOKENS = 8_000  # what search could recall at most is seldom more
-# Where no more than this is left beside what is recalled, all of it is used at once: every token counts.
+_Key: TypeAlias = tuple[int, bool, bool]  # budget in tokens, whether memories are recalled, whether turns are measured
+_MAX_EPOCHS = 4  # running at once, for callers that alternate between budgets
+_MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
+# If recalled memories leave no more than this, the epoch starts completely filled: every token counts.
 _SMALL_TOKENS = 500
-# So few are read anew in no time: the room for what is recalled may differ from question to question.
+# A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
-# A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
+# A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents at one moment: blocks by name, the session's own, what is shared, and what tells of changes."""
+    """The documents at one moment: blocks by name, the session document, shared items, and states to detect changes."""
 
     blocks: Mapping[DocumentName, tuple[Block, ...]]
     session: SessionDocument
@@ -70,7 +70,7 @@ class _Documents:
     states: Mapping[str, object]
 
     def texts(self, border: int) -> dict[str, str]:
-        """What they say, without the entries of the session that came after an epoch's border."""
+        """Return the text of each document by name, without session entries after the epoch's border."""
         texts = {f"{name.value}.md": "".join(each.text for each in blocks) for name, blocks in self.blocks.items()}
         texts["the session document"] = "".join(
             part.block.text for part in self.session.parts if part.operation <= border
@@ -81,9 +81,9 @@ class _Documents:
 
 @dataclass(slots=True)
 class _Running:
-    """An epoch under way for one budget, and what of the tiers it has seen.
+    """A running epoch for one key, and how far it has followed the tiers.
 
-    `before` is the one in whose place it began, until it is asked for again.
+    `before` is the epoch that it replaced, kept for `count_again` until the next context is requested.
     """
 
     epoch: Epoch
@@ -98,14 +98,14 @@ class _Running:
     before: _Running | None = None
 
     def told(self, for_operation: str) -> OrchestratorContext:
-        """The context as the epoch has it now."""
+        """Return the epoch's current context."""
         context = OrchestratorContext.from_epoch(self.epoch, for_operation=for_operation, operations=self.operations)
         return replace(context, turns=self.turns)
 
 
 @dataclass(slots=True, eq=False)
 class EpochKeeper:
-    """Gives contexts, epoch by epoch. Not locked: whoever calls it holds the memory's lock."""
+    """Builds contexts, epoch by epoch. Not thread-safe: callers hold the memory's lock."""
 
     session: SessionMemoryManager
     episodic: EpisodicMemoryManager
@@ -120,20 +120,20 @@ class EpochKeeper:
     _timeline: list[Entry] = field(default_factory=list, init=False)
 
     def add(self, entry: Entry) -> None:
-        """Take note of a new operation."""
+        """Add a new operation to the running epochs."""
         if self._running:
             self._timeline.append(entry)
 
     def end_epochs(self) -> None:
-        """Let the next context begin a new epoch."""
+        """End all epochs: the next context begins a new one."""
         self._running.clear()
         self._timeline.clear()
 
     def count_again(self, number: int) -> None:
-        """Have an epoch counted again, as its counter had to estimate; one that has told news keeps its bytes.
+        """Recount an epoch after the counter has corrected its estimates. Other epochs are unaffected.
 
-        One that has just begun makes way for the one before it, where the estimates alone may have ended that, or for
-        a new one. The epochs for other budgets go on.
+        An extended epoch keeps its bytes if they fit the budget. Otherwise the epoch is dropped in favour of the epoch
+        that it replaced, which wrong estimates may have ended too early, or else of a new one.
         """
         for key, running in list(self._running.items()):
             if running.epoch.number != number:
@@ -147,25 +147,25 @@ class EpochKeeper:
                 del self._running[key]
 
     def is_running(self, budget_tokens: int) -> bool:
-        """Tell whether an epoch is under way for a budget."""
+        """Check whether an epoch is running for a budget."""
         return any(budget == budget_tokens for budget, *_ in self._running)
 
     def context(
         self, for_operation: str, budget_tokens: int, now: Snapshot, recalled: Recalled | None, *, measure_turns: bool
     ) -> OrchestratorContext:
-        """Return the context for a budget: the running epoch's, with what is new at its end, or a new epoch's.
+        """Return the context for a budget, from the running epoch with new entries appended or from a new epoch.
 
-        Contexts with a question have epochs of their own, which keep room: what is recalled for this request comes
-        behind, and takes all that is left. What stands in the epoch word for word is not shown again.
+        Contexts with recalled memories have separate epochs that reserve room. The memories are appended at the end and
+        may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
         """
-        # Where search is broken no room is kept for what it would have found.
+        # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
         kept_free = self._most_free(budget_tokens) if asked else 0
         if recalled is not None and kept_free and budget_tokens <= _CHANGING_TOKENS:
             kept_free = recalled_tokens(recalled.items, kept_free, self.counter)
         key = budget_tokens, asked, measure_turns
-        # What some agents alone may see goes on no earlier epoch, and nobody else's ends for it.
+        # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
         context = running.told(for_operation)
         if recalled is not None and unavailable:
@@ -173,14 +173,14 @@ class EpochKeeper:
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
     def _most_free(self, budget_tokens: int) -> int:
-        """The most that a context begins with free for what is recalled."""
+        """Return the most tokens that a new epoch reserves for recalled memories."""
         return min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
-        """Return the last context for a budget, without what was recalled for it.
+        """Return the last context for a budget, without its recalled memories and with a note that it is stale.
 
         Raises:
-            ServerAwayError: `away`, where none was given in this epoch.
+            ServerAwayError: `away`, if no epoch is running for this budget.
         """
         for (budget, *_), running in reversed(self._running.items()):
             if budget == budget_tokens:
@@ -189,7 +189,7 @@ class EpochKeeper:
         raise away
 
     def _going_on(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
-        """Go on with the epoch under way, or begin the next."""
+        """Continue the running epoch, or begin the next one."""
         running = self._running.get(key)
         if running is None or not self._continue(running, now, kept_free // 2):
             self._running[key] = begun = self._begin(key, now, kept_free)
@@ -235,12 +235,12 @@ class EpochKeeper:
         return True
 
     def _notes(self, running: _Running, now: Snapshot) -> list[Item] | None:
-        """What others changed in the documents since the epoch began; None where that is better shown anew."""
+        """Return notes on document changes since the epoch's last context; None if they call for a new epoch."""
         if now.documents == running.states:
             return []
         notes: list[Item] = []
         texts = self._read(now).texts(running.border)
-        if self.shared.problem:  # that it cannot be read does not take back what it said
+        if self.shared.problem:  # while it is unreadable, its last text remains valid
             texts[SHARED_LOG] = running.texts.get(SHARED_LOG, "")
         for name, text in texts.items():
             if text == (before := running.texts.get(name, "")):
@@ -294,14 +294,14 @@ class EpochKeeper:
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
-            # What no part needs goes to what is recalled, where that could use it.
+            # Parts lend unused tokens to each other, unless recalled memories could use them.
             lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
         )
         through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
-        """The parts' shares of a budget, which is this share of the whole one; `is_shared` where projects share any."""
+        """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""
         shares, shared = self.settings.context.shares, self.settings.context.shared_share * is_shared
         of, shared = of * (1 - shared), of * shared
         return {
@@ -314,7 +314,7 @@ class EpochKeeper:
         }
 
     def _holding_facts(self, border: int) -> set[int]:
-        """The operations after one that hold facts which a small context has to show first."""
+        """Return the operations after `border` with facts that a small context has to show first."""
         facts = self.ledger.must_keeps(
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
         )
@@ -322,7 +322,7 @@ class EpochKeeper:
 
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    """Give the lines that went (behind `-`) and came (behind `+`), in their order."""
+    """Yield the removed lines (prefixed by `-`) and the added lines (prefixed by `+`), in order."""
     old = new = 0
     for old_stop, new_stop in [*matched_lines(before, after), (len(before), len(after))]:
         yield from (f"-{line}" for line in before[old:old_stop])
@@ -332,5 +332,5 @@ def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _plain_words(prefix: str) -> str:
-    """The words of a prefix, which stays the same for an epoch."""
+    """Return the words of a prefix, cached because the prefix stays the same for an epoch."""
     return plain_words(prefix)

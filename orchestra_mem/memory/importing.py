@@ -1,4 +1,4 @@
-"""Recording a history that was read elsewhere: once, in its order, with what cannot be recorded told by its place."""
+"""Import a history into a memory: record each operation once, in order, and report the location of each fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.types import Operation, OperationFilter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """How many operations of a history were recorded now, and how many had been before."""
+    """The number of operations that an import recorded, and of operations that had been recorded before."""
 
     recorded: int
     known: int
@@ -27,18 +27,18 @@ def import_history(
     on_operation: Callable[[Imported, HistoryOperation], None] | None = None,
     on_fault: OnFault | None = None,
 ) -> Imported:
-    """Record the operations of a history; those that were recorded before are passed over.
+    """Record the operations of a history, except for operations recorded before.
 
     Args:
-        memory: where they are recorded; None where a `dry_run` has none to look into.
-        history: is read to its end.
-        dry_run: only counts what would be recorded.
-        on_operation: is told each operation once it is recorded, with how many there are now.
-        on_fault: is told each operation that cannot be recorded, and the rest is recorded; without it that ends here.
+        memory: Receives the operations. May be None for a `dry_run` if no memory exists yet.
+        history: Read to its end.
+        dry_run: Only count what would be recorded.
+        on_operation: Called after each operation, recorded or known, with the counts so far.
+        on_fault: Called for each operation that cannot be recorded; then the import goes on. By default it stops.
 
     Raises:
-        HistoryError: something cannot be read or recorded; what stands before it is recorded.
-        StorageError: the disk refused; what came before is recorded.
+        HistoryError: The history cannot be read, or a fault stopped the import; everything before it is recorded.
+        StorageError: The disk refused a write; everything before it is recorded.
     """
     done = Imported(recorded=0, known=0)
     counted: set[str] = set()
@@ -66,9 +66,9 @@ def import_history(
 
 
 def _new(memory: OrchestratorContextManager | None, found: HistoryOperation) -> HistoryOperation | None:
-    """Give what is to be recorded of an operation that was found; None where the memory has it.
+    """Return the operation to record for one found in a history; None if the memory already has it.
 
-    What may change is recorded as its next version, which names the operation that it takes the place of.
+    Changed content, such as an edited note, becomes a new operation that names the operation it replaces.
     """
 
     def recorded(key: str) -> Operation | None:

@@ -1,6 +1,6 @@
-"""How operations move through the tiers: into working memory, on to the session document, from there into summaries.
+"""Move operations through the tiers: into working memory, on to the session document, from there into summaries.
 
-Everything here can be done again: what a crash leaves half-done, `resume` ends.
+Every step can be repeated: after a crash, `resume` completes what is half-done.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_RETRY_AFTER = 25  # operations, after a refresh that the disk refused
-# A refresh waits for the next read: to this share of the window more, and while so many operations like the last fit.
+_RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
+# A due refresh waits for a read, until usage is _WAITS over its threshold or _ROOM more operations might be critical.
 _WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
-_READ_FIRST = 500  # operations, for facts before a context; more wait only where nothing refreshes, and are read later
+_READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
 
 
 class Lifecycle:
     """Follows the event log and keeps the tiers within their sizes.
 
-    Whoever calls it holds the memory's lock, as `synced` and `settled` take it.
+    Callers hold the memory's lock, which `synced` and `settled` acquire.
     """
 
     def __init__(self, parts: MemoryParts, events: MemoryEvents) -> None:
@@ -55,26 +55,26 @@ class Lifecycle:
 
     @contextmanager
     def synced(self) -> Iterator[None]:
-        """Keep other threads from the tiers, which see first what others have done; refuses where closed."""
+        """Hold the memory's lock, with the changes of other processes taken in. Raise `ClosedError` if closed."""
         with self._parts.lock:
             self.sync()
             yield
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Do the same for a read, after what is due, a spill or a refresh; what cannot be written now waits."""
+        """Like `synced`, for reads: also run due spills and refreshes, unless the database cannot be written now."""
         with self._parts.lock:
             self.sync(waits=False)
             self.settle()
             yield
 
     def snapshot(self) -> Snapshot:
-        """Give the memory as it is now, after what is due."""
+        """Return the current state of the memory, after due spills and refreshes."""
         with self.settled():
             return self._parts.snapshot(self.session)
 
     def sync(self, *, waits: bool = True) -> None:
-        """See what other processes have recorded and people have edited since the last look; else microseconds."""
+        """Take in what other processes recorded and people edited since the last call; microseconds if unchanged."""
         changes, _ = self._parts.database.commit_count()
         if changes != self._changes or self.session is None:
             self._catch_up()
@@ -84,22 +84,22 @@ class Lifecycle:
         self._look_for_faults(self.take_in_edits(waits=waits))
 
     def _catch_up(self) -> None:
-        """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
+        """Update working memory from the event log: new sessions, and operations and spills of other processes."""
         if (live := self._parts.log.live_session()) is None:
             self._leave_session()
             return
         if self.session is None or live.id != self.session.id:
             self._leave_session()
-            # Where the disk refuses, the next spill brings the document together with the log.
+            # If the disk refuses, the next spill reconciles the document with the log.
             with self._parts.reporter.noting(_SESSION_DOCUMENT):
                 self._parts.session.resume(live)
                 self._parts.compactor.settle(live)
             live = self._parts.log.session(live.id)
             self.last_id = live.spilled_through
         elif live.spilled_through != self.session.spilled_through:
-            self._parts.store.follow()  # the document here has what another machine has spilled
+            self._parts.store.follow()  # another machine may have spilled: fetch its document
         if live.spilled_through > self.last_id:
-            # Others recorded and spilled what this process has not seen: a running epoch would never show it.
+            # Others recorded and spilled operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
             self.last_id = live.spilled_through
         self.session = live
@@ -112,7 +112,7 @@ class Lifecycle:
         self._parts.epochs.end_epochs()
 
     def take_in_edits(self, *, waits: bool = True) -> Mapping[str, object]:
-        """Read into the ledger what people have changed in the documents since the last look; their states now."""
+        """Read people's changes to documents since the last call into the ledger. Return the documents' states."""
         states = self._parts.episodic.states()
         saved = states != self._seen_documents or self._parts.episodic.writers[0].looks_again
         if saved and (waits or self._parts.database.can_write_now()):
@@ -126,22 +126,22 @@ class Lifecycle:
         return states
 
     def _look_for_faults(self, documents: Mapping[str, object]) -> None:
-        """Tell what is wrong with documents that somebody has changed since the last look."""
+        """Report faults of documents if any document has changed since the last call."""
         parts = self._parts
         states = documents, parts.session.foreign_state(self.session) if self.session else None
-        # A document is mended without another state where a right is given back.
+        # A restored permission mends a document without changing its state.
         if states != self._looked_at or parts.reporter.knows_faults:
             self._looked_at = states
             parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def record(self, draft: OperationDraft) -> Operation:
-        """Write an operation to the event log, then let the tiers follow."""
+        """Write an operation to the event log, then update the tiers."""
         operation, created = self._parts.log.append(draft.operation, lambda: new_session(self._parts.clock()))
         if created:
             try:
                 self._follow(operation, draft)
                 self._keep_within_limits(operation)
-            except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
+            except Exception as error:  # any error: it is recorded, and a caller that sees an error would retry
                 self._fell_behind(operation.id, error)
             self._events.send("operation_recorded", operation=operation)
         return operation
@@ -153,7 +153,7 @@ class Lifecycle:
             logger.error("operation %s is recorded, but what follows failed", number, exc_info=error)
 
     def _follow(self, operation: Operation, draft: OperationDraft) -> None:
-        """Take a recorded operation into working memory, after those that others recorded meanwhile."""
+        """Add a recorded operation to working memory, after operations that other processes recorded before it."""
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
             self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id:
@@ -175,11 +175,11 @@ class Lifecycle:
                 self._parts.tracker.add_usage(operation.tokens)
 
     def _keep_within_limits(self, operation: Operation) -> None:
-        """Note what is due. It waits for the next read, or until it can wait no longer."""
+        """Mark a due refresh for the next read; spill or refresh now only if that cannot wait."""
         if self.last_id < self._retry_at:
             return
         if (far := self._parts.working.overflows_far) > 1 and not self._parts.session.is_as_left(self.session):
-            self._catch_up()  # the process that spilled last does it again: another has to read the document first
+            self._catch_up()  # the last process to spill usually spills again: it need not reread the document
             far = self._parts.working.overflows_far
         if far > 1 or (far and self._parts.session.is_as_left(self.session)):
             self._spill_overflow()
@@ -188,23 +188,23 @@ class Lifecycle:
         if not self._refresh_due or (not self.leads and self._refreshed_elsewhere()):
             return
         waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
-        # The next operations may be as large, and a window that overflows is the worst.
+        # The next operations may be as large, and nothing is worse than a window that overflows.
         if (waited and self.leads) or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling:
             self.refresh(due=True)
 
     @property
     def leads(self) -> bool:
-        """Whether the next refresh is this process's: it records alone, or has spilled last of those that record."""
+        """Whether this process does the next refresh: it records alone, or was the last of several to spill."""
         return not self._others_record or self._parts.session.is_as_left(self.session)
 
     @property
     def due(self) -> bool:
-        """Whether a spill or a refresh waits that can be done now: not within changes that may still be taken back."""
+        """Whether a spill or refresh waits and can run now, outside of a transaction that may be rolled back."""
         waits = (self._parts.working.overflows or self._refresh_due) and self.last_id >= self._retry_at
         return waits and not self._parts.database.in_transaction()
 
     def settle(self) -> None:
-        """Spill and refresh where that has waited; what fails is reported as where a record does it."""
+        """Run a due spill or refresh. Failures are reported, not raised, as in `record`."""
         if not self.due or not self._parts.database.can_write_now():
             return
         try:
@@ -212,11 +212,11 @@ class Lifecycle:
             self._spill_overflow()
             if self._refresh_due:
                 self.refresh(due=True)
-        except Exception as error:  # as in `record`: nothing that was recorded is in doubt
+        except Exception as error:  # as in `record`: no recorded operation is lost
             self._fell_behind(self.last_id, error)
 
     def _spill_overflow(self) -> None:
-        """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
+        """Spill what exceeds working memory; mark a refresh as due if the session document becomes too large."""
         wanted = self._parts.settings.orchestrator.auto_refresh_enabled
         if self._spill(self._parts.working.overflow()) and wanted and self._parts.compactor.over_threshold():
             self._refresh_due, self._over_ceiling = True, self._parts.compactor.over_ceiling()
@@ -225,16 +225,16 @@ class Lifecycle:
         if not entries or self.session is None:
             return 0
         through = self._parts.session.append_operations(self.session, entries)
-        # At once: a context shows the document up to there, and working memory from there on.
+        # Update both together: a context shows the document up to this operation, and working memory after it.
         self.session = replace(self.session, spilled_through=through)
         self._parts.working.drop_through(through)
         self._parts.reporter.recovered(_SESSION_DOCUMENT)
         return len(entries)
 
     def refresh(self, *, due: bool = False) -> Refreshed | None:
-        """Spill, compact, update the documents, begin a new epoch; without a session, update the documents alone.
+        """Spill, compact, update the documents, and begin a new epoch; without a session, only update the documents.
 
-        If it is `due` and another process has done it meanwhile, only a new epoch begins.
+        If the refresh is `due` and another process has refreshed meanwhile, only begin a new epoch.
         """
         self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
@@ -249,7 +249,7 @@ class Lifecycle:
                 spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
-                self._catch_up()  # another process has flushed it meanwhile, and may have begun the next
+                self._catch_up()  # another process has flushed it and may have begun the next session
                 return self.refresh()
             self.session = session
             self._parts.compactor.facts.extract(session, self.last_id)
@@ -276,7 +276,7 @@ class Lifecycle:
         return True
 
     def _begin_anew(self, for_operation: str) -> int:
-        """Begin a new epoch, and let the window hold what that does; its tokens."""
+        """Begin a new epoch and set the window's usage to its tokens. Return that number."""
         self._parts.epochs.end_epochs()
         used = self.context(for_operation, self.default_budget).tokens
         noted = self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
@@ -285,7 +285,7 @@ class Lifecycle:
         return used
 
     def extract_facts(self, most: int) -> None:
-        """Find the facts of operations that have not been looked through yet, of at most so many at once."""
+        """Extract facts from the oldest unscanned operations, from at most `most` of them."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
             with self._parts.reporter.noting("facts"), self._parts.store.lock():
@@ -294,18 +294,18 @@ class Lifecycle:
 
     @property
     def unread(self) -> int:
-        """How many operations have not been looked through for facts."""
+        """The number of operations that have not been scanned for facts."""
         if self.session is None or self.session.judged_through >= self.last_id:
             return 0
         return self.last_id - max(self.session.judged_through, self._parts.log.first_operation(self.session.id) - 1)
 
     def draft_ahead(self) -> bool:
-        """Draft a summary that the next refresh will want; whether there may be more."""
+        """Draft one summary that the next refresh will need. Return whether there may be more."""
         coming = self._parts.working.older_half()
         return self.session is not None and self._parts.compactor.draft_ahead(self.session, coming)
 
     def _update_documents(self, reason: VersionReason) -> None:
-        """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
+        """Write the documents. If somebody saves one meanwhile, take in the edit and try again."""
 
         def known() -> ProjectView:
             self.take_in_edits()
@@ -322,13 +322,13 @@ class Lifecycle:
         self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None,
         where: SearchFilter = EVERYTHING, *, measure_turns: bool = True,
     ) -> OrchestratorContext:  # fmt: skip
-        """Return the context for a budget as things stand, of what `where` lets through."""
+        """Return the current context for a budget, restricted by `where` if that is strict."""
         if not self._parts.epochs.is_running(budget_tokens):
-            self.extract_facts(_READ_FIRST)  # what has to be shown first is known then
+            self.extract_facts(_READ_FIRST)  # as operations with facts are shown first
         now = self._parts.snapshot(self.session).within(where)
         context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
         if not self._window_known and not where.strict and budget_tokens == self.default_budget:
-            # The first context of a process: from here on the window holds it, not only the operations since.
+            # The first context of a process: the window holds all of it, not only the operations of this process.
             self._window_known = True
             if context.tokens > self._parts.tracker.used_tokens():
                 self._parts.tracker.set_usage(context.tokens)
@@ -336,11 +336,11 @@ class Lifecycle:
 
     @property
     def default_budget(self) -> int:
-        """What the window holds up to its refresh threshold, in tokens."""
+        """The budget of a context by default: the tokens of the window up to its refresh threshold."""
         return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
 
     def flush(self) -> Path | None:
-        """End the session; None where none is under way."""
+        """End the session. Return the path of the last archived document; None if there was nothing to flush."""
         self._refresh_due = self._over_ceiling = False
         finished = self._finish_flushes()
         if self.session is None:
@@ -358,7 +358,7 @@ class Lifecycle:
         return path
 
     def _begin_flush(self, session: Session) -> tuple[Session, str] | None:
-        """Spill all, and close the session to new operations; None where another process has flushed it."""
+        """Spill everything and close the session to new operations; None if another process has flushed it."""
         parts = self._parts
         while True:
             self._spill(parts.working.entries())
@@ -377,7 +377,7 @@ class Lifecycle:
             self._catch_up()
 
     def resume(self) -> None:
-        """Go on where the last process stopped, however it ended."""
+        """Continue where the last process stopped, even if it crashed."""
         with self._parts.store.lock():
             self._look_for_faults(self._parts.episodic.states())
             with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
@@ -387,7 +387,7 @@ class Lifecycle:
             self._refreshed_at = self.last_id
 
     def _finish_flushes(self) -> Path | None:
-        """End the sessions whose flush was interrupted; where the last one's document lies now."""
+        """Complete interrupted flushes. Return the path of the last archived document; None if there were none."""
         path = None
         for session, closing in self._parts.log.flushing():
             with self._parts.store.lock():

@@ -1,7 +1,7 @@
-"""OrchestratorContextManager: where the tiers meet.
+"""OrchestratorContextManager: records operations, keeps the tiers within their sizes, and builds contexts.
 
-It records, keeps the tiers within their sizes, and gives contexts. Everything it holds can be made again from disk; the
-event log is the truth of what happened, the documents are the truth of what is remembered of it.
+All of its state can be rebuilt from disk. The event log is authoritative for what happened, the documents for what is
+remembered of it.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class OrchestratorContextManager(
 ):  # fmt: skip
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
-    `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
+    Create it with `open_memory`. As a context manager, it closes itself on exit; its session continues until
     `flush_session`.
     """
 
     def __init__(self, parts: MemoryParts) -> None:
-        from orchestra_mem.signals import MemoryEvents  # what it is made of takes long to load
+        from orchestra_mem.signals import MemoryEvents  # blinker takes long to load
 
         self._parts = parts
         self._lock = parts.lock
@@ -71,13 +71,13 @@ class OrchestratorContextManager(
 
     @property
     def working_memory(self) -> WorkingMemory:
-        """The newest operations, in the process, as of now: ask for it again to have what is due done before."""
+        """The newest operations. Each access to this property first runs due spills and refreshes."""
         self._settle()
         return self._parts.working
 
     @property
     def session_memory(self) -> SessionMemoryManager:
-        """The document of the session under way, and those of earlier ones; as of now, like `working_memory`."""
+        """The documents of the running session and of earlier ones. Each access first runs due spills and refreshes."""
         self._settle()
         return self._parts.session
 
@@ -89,38 +89,38 @@ class OrchestratorContextManager(
 
     @property
     def documents(self) -> EditedDocuments:
-        """All documents that people edit, by name: `project_state`, `catalog/reviewer`; earlier texts, conflicts."""
+        """All documents that people edit, by names such as `catalog/reviewer`, with their versions and conflicts."""
         self._settle()
         return self._parts.documents
 
     @property
     def context_tracker(self) -> ContextWindowTracker:
-        """How full the model's window is."""
+        """The tracker of how full the model's context window is."""
         self._settle()
         return self._parts.tracker
 
     @property
     def state(self) -> StateManager:
-        """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
+        """The work items: milestones, epics, stories and tasks, with people's edits of the work plan taken in."""
         with self._life.settled():
             return self._parts.state
 
     @property
     def compressor(self) -> MemoryCompressor:
-        """Makes texts shorter, by extraction and with the model where there is one."""
+        """Shortens texts, by extraction or with the model if there is one."""
         return self.compression.compressor
 
     @property
     def counter(self) -> TokenCounter:
-        """Counts tokens, as the serving model does where that is known."""
+        """Counts tokens, with the serving model's tokenizer if that is available."""
         return self._parts.counter
 
     @property
     def model(self) -> LanguageModel | None:
-        """The language model that this memory has, None where it has none; use it within `foreground`."""
+        """The language model of this memory; None if it has none. Use it within `foreground`."""
         return self.compression.model
 
-    # Loaded by those who go back to what was: a status, a record or a context does not.
+    # Loaded on first use: a status, a record or a context does not need them.
 
     @cached_property
     def _places(self) -> SourceLocator:
@@ -149,20 +149,20 @@ class OrchestratorContextManager(
         timestamp: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> Operation:
-        """Record what the orchestrator did. When this returns, the operation is in the event log for good.
+        """Record what the orchestrator did. When this returns, the operation is stored permanently.
 
         Args:
-            operation_type: what kind of thing was done, as in `nl_command`, `task_execution`, `decision`.
-            operation_data: any JSON value, of any size.
-            tokens_used: tokens that it took of the window; counted over its entry where not given.
-            agent: who did it.
-            critical: whether it must not be summarised away lightly; judged by type and status where not given.
-            timestamp: when, aware of its time zone; now where not given.
-            idempotency_key: the same key twice records once, and returns what was recorded first.
+            operation_type: Kind of operation, such as `nl_command`, `task_execution` or `decision`.
+            operation_data: Any JSON value, of any size.
+            tokens_used: Tokens of the window that the operation used; by default the tokens of its entry.
+            agent: Name of the agent that did it.
+            critical: Whether it is important, so that summaries keep it; by default decided from its type and data.
+            timestamp: Time of the operation, with a time zone; by default now.
+            idempotency_key: A second call with the same key records nothing and returns the first operation.
 
         Raises:
-            InvalidOperationError: something is no JSON or out of range; nothing was recorded.
-            StorageError: it could not be stored, or might be taken back (`state.together`); nothing was recorded.
+            InvalidOperationError: A value is not JSON or out of range; nothing was recorded.
+            StorageError: The write failed, or this thread is within `state.together`; nothing was recorded.
         """
         self._lock.check()
         draft = make_draft(
@@ -176,40 +176,40 @@ class OrchestratorContextManager(
         return recorded
 
     def refresh(self) -> Refreshed | None:
-        """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
+        """Spill, compact, update the documents and begin a new epoch. Return None if no session is under way.
 
-        Happens by itself when the window is 80 % full or the session document over its threshold: before the next
-        context, search or look at a tier, or on closing; within a record where it cannot wait.
+        A refresh is due when the window is 80 % full or the session document exceeds its threshold. It then runs before
+        the next context, search or access to a tier, on closing, or within a record if it cannot wait.
 
         Raises:
-            StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
+            StorageError: The disk refused a write; recorded operations are safe and the documents unchanged.
         """
         self._agents.write()
         with self._life.synced():
             return self._life.refresh()
 
     def foreground(self) -> AbstractContextManager[None]:
-        """Have the model for oneself: within this, what is summarised in the background stops and waits."""
+        """Return a context manager that pauses background jobs, so that the caller has the model to itself."""
         return self.compression.foreground()
 
     def get_orchestrator_context(
         self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None,
         where: SearchFilter = EVERYTHING, measure_turns: bool = True,
     ) -> OrchestratorContext:  # fmt: skip
-        """Build what the model is given before an operation.
+        """Build the context that the model reads before an operation.
 
-        While the server of the database is away it is the last one again, and its notes say so.
+        While the database server is unreachable, return the last context again, with a note.
 
         Args:
-            for_operation: the kind of operation that it is for.
-            max_tokens: the budget; by default what the window holds up to its refresh threshold.
-            query: memories are recalled for it, behind everything else; where that is impossible, the notes say so.
-            where: what alone is recalled; a `strict` one has of the rest the newest of its agents' operations alone.
-            measure_turns: measure how many of the last turns stand in full, which loads the table of words.
+            for_operation: Kind of the operation.
+            max_tokens: Token budget; by default the window up to its refresh threshold.
+            query: Append memories recalled for this query. If search is unavailable, a note says so.
+            where: Filter for the recalled memories. If `strict`, the rest is limited to its agents' newest operations.
+            measure_turns: Measure how many of the last turns to show in full, which loads the word table.
 
         Raises:
-            ValueError: the budget is negative.
-            ServerAwayError: the database's server cannot be reached, and no context was given before.
+            ValueError: The budget is negative.
+            ServerAwayError: The database server is unreachable, and there is no earlier context or `where` is strict.
         """
         budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
         if budget_tokens < 0:
@@ -235,17 +235,17 @@ class OrchestratorContextManager(
     def explain(
         self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
     ) -> str:
-        """Say for each item why it is in the context, was shortened, or stayed out."""
+        """Explain for each item why the context includes, shortens or omits it."""
         return self.get_orchestrator_context(for_operation, max_tokens, query=query).explain()
 
     def flush_session(self) -> Path | None:
-        """End the session: sum it up, archive its document, bring the episodic documents up to date.
+        """End the session: summarise it, update the episodic documents, and archive the session document.
 
         Returns:
-            Where the session's document lies now; None where no session was under way.
+            The path of the archived document; None if there was nothing to flush.
 
         Raises:
-            StorageError: the disk refused; the next start goes on where this stopped.
+            StorageError: The disk refused a write; the next start continues from there.
         """
         self._agents.write()
         with self._life.synced():
@@ -254,52 +254,52 @@ class OrchestratorContextManager(
     # Asking
 
     def expand(self, reference: str | int) -> Expansion:
-        """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
+        """Return the original operations of a summary (`S12`), fact (`K7`) or operation (`op 104`), word for word.
 
-        So too a line of a document (`decision_log.md:41`), with what stands around it, or a work item (`story 5`).
+        A document line (`decision_log.md:41`), work item (`story 5`) or catalog item (`M12`) can be expanded, too.
 
         Raises:
-            NotFoundError: there is no such thing.
+            NotFoundError: The reference names nothing.
         """
         self._lock.check()
         return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
-        """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
+        """Return each hit's current line in its document, counted from 1; 0 if it is in no document."""
         self._lock.check()
         return self._places.lines(hits)
 
     def blame(self, document: str) -> list[BlamedLine]:
-        """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
+        """Return who wrote each line of a document, and from which operations. `session` is the live session's.
 
         Raises:
-            NotFoundError: there is no such document.
+            NotFoundError: There is no such document, or no session is under way.
         """
         with self._life.settled():
             return self._parts.open_authorship().blame(document)
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
-        """Return lines that a person and the machine have both changed, and that wait for the person's word."""
+        """Return unresolved conflicts, each with its document: lines that a person and the machine both changed."""
         self._lock.check()
         return self._parts.documents.conflicts()
 
     def resolve_conflict(self, conflict: str, *, accept: bool, both: bool = False) -> tuple[str, Resolved]:
-        """Let the machine's lines take the place of the person's, or take them out; see `EditedDocuments.resolve`."""
+        """Accept or drop the machine's lines of a conflict, or keep both sides; see `EditedDocuments.resolve`."""
         with self._lock:
             return self._parts.documents.resolve(conflict, accepted=accept, both=both)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
-        """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
+        """Return the loss ledger: each summary with its coverage, ratio and dropped identifiers."""
         self._lock.check()
         return self._recall.losses(session, limit)
 
     def count_losses(self, session: str | None = None) -> int:
-        """Count what `losses` returns without a limit."""
+        """Return the number of summaries that `losses` returns without a limit."""
         self._lock.check()
         return len(self._recall.summaries(session))
 
     def get_stats(self) -> dict[str, Json]:
-        """Return figures of the window and of each tier."""
+        """Return statistics of the window and of each tier, and the list of current problems."""
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
@@ -317,8 +317,8 @@ class OrchestratorContextManager(
     # Opening and closing
 
     def close(self) -> None:
-        """Let go of files and connections. The session goes on with the next start; safe to call twice."""
-        if self._lock.refuses:  # closed already, or nothing of it is this process's to close
+        """Close files and connections; safe to call twice. The session continues with the next start."""
+        if self._lock.refuses:  # closed already, or opened by a parent process
             return
         self._pauses.end()
         with suppress(ClosedError), self._lock:
@@ -337,7 +337,7 @@ class OrchestratorContextManager(
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close."""
+        """Close the memory."""
         self.close()
 
     def _settle(self) -> None:

@@ -1,4 +1,4 @@
-"""What a memory is made of, and the lock that keeps its threads apart."""
+"""The parts of a memory, and the lock that serialises its threads."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
     from orchestra_mem.tiers.authorship import Authorship
 
-# File systems tell times by the kernel's tick, 10 ms at most.
+# File times advance with the kernel's tick, every 10 ms or faster; this is five times as long.
 _TICK_NS = 50_000_000
 
 
 class MemoryLock:
-    """Keeps the threads of a memory apart. Its holder may take it again.
+    """A reentrant lock that serialises the threads of a memory.
 
-    It refuses once the memory is closed, and in a child process: the thread that holds it may not be there, and then
-    nobody would ever let it go.
+    It refuses to be acquired once the memory is closed, and in a forked child process: there, the thread that held it
+    may not exist, and the lock would never be released.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,14 @@ class MemoryLock:
 
     @property
     def refuses(self) -> bool:
-        """Whether it can be taken no more."""
+        """Whether the lock can no longer be acquired in this process."""
         return self.closed or os.getpid() != self._process
 
     def check(self) -> None:
-        """Make sure that the memory may be used here.
+        """Check that this process may use the memory.
 
         Raises:
-            ClosedError: it has been closed, or belongs to another process.
+            ClosedError: The memory has been closed, or was opened before a fork.
         """
         if os.getpid() != self._process:
             raise ClosedError("this memory was opened before a fork; a child process opens its own with open_memory()")
@@ -67,7 +67,7 @@ class MemoryLock:
             raise ClosedError("this memory has been closed; open it again with open_memory()")
 
     def __enter__(self) -> None:
-        """Take it, as soon as no other thread has it."""
+        """Acquire the lock, waiting until no other thread holds it."""
         self.check()
         self._lock.acquire()
         if self.closed:  # while this thread waited
@@ -75,13 +75,13 @@ class MemoryLock:
             self.check()
 
     def __exit__(self, *error: object) -> None:
-        """Let the next one have it."""
+        """Release the lock."""
         self._lock.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryParts:
-    """What a memory is made of; `build` puts it together."""
+    """The parts of a memory. `build` creates and connects them."""
 
     settings: Settings
     database: MemoryDatabase
@@ -111,7 +111,7 @@ class MemoryParts:
     close: Callable[[], None]
 
     def snapshot(self, session: Session | None) -> Snapshot:
-        """Take a snapshot, with `session` under way."""
+        """Return a snapshot of the memory, with `session` as the running session."""
         documents: dict[str, object] = {f"{name}.md": state for name, state in self.episodic.states().items()}
         if (shared := self.shared.state()) is not None:
             documents[SHARED_LOG] = shared
@@ -121,7 +121,7 @@ class MemoryParts:
             files.append(file)
         latest = max((state.modified_ns for state in files if isinstance(state, FileState)), default=0)
         version = self.database.commit_count(), tuple(documents.values()), self.clock().date()
-        # A second save within the same tick leaves no trace in a document's state.
+        # A second save within the same tick would not change a document's state.
         is_sure = abs(time.time_ns() - latest) >= _TICK_NS
         entries = tuple(self.working.entries())
         return Snapshot(session=session, entries=entries, documents=documents, version=version if is_sure else None)

@@ -1,9 +1,8 @@
-"""Work in the background while the caller is still, as an agent is whenever its model thinks.
+"""Background work while the caller is idle, as an agent is whenever its model generates.
 
-The next refresh is prepared, the search index follows, and what was said to agents is learnt from. Documents and
-contexts do not depend on it: drafts of summaries wait in memory for the refresh that wants them. Facts are found a
-little earlier, so that a search may meet them sooner. Without it a refresh of 120 operations takes 2.3 times as long
-(166 ms of the caller's time, not 72).
+A worker prepares the next refresh, updates the search index, and learns from exchanges with agents. Documents and
+contexts do not depend on it: summary drafts wait in memory for a refresh, and facts only become searchable earlier.
+Without it, a refresh of 120 operations blocks its caller 2.3 times as long (166 ms instead of 72 ms).
 """
 
 from __future__ import annotations
@@ -23,26 +22,27 @@ from orchestra_mem.tiers.fact_extractor import load_tables
 
 logger = logging.getLogger(__name__)
 
-# A program that works on calls sooner again; a model takes longer to answer.
+# The caller counts as idle after this long: a busy program calls again sooner, a model takes longer to answer.
 _STILL_S = 0.06
-# The index follows many records at once, in a pause, or without one within the 10 s that the source design asks for.
+# The index is updated in batches: in a pause, or without one within the 10 s that the source design requires.
 _FOLLOW_S, _FOLLOW_LATEST_S = 5.0, 8.0
-# A step takes some milliseconds.
+# A step takes milliseconds, so this wait for the thread is generous.
 _JOIN_S = 5.0
-# Facts are looked for where so many operations wait, in steps of a few: who comes back waits some milliseconds.
+# Facts are extracted once this many operations wait, a few per step, so that a returning caller waits milliseconds.
 _WORTH_A_LOOK = 8
 _OPERATIONS = 4
 
 
 class PauseWorker:
-    """Works in a thread of its own, in small steps, until the caller goes on or the memory ends.
+    """Works in small steps in a dedicated thread, until the caller returns or the memory is closed.
 
-    It keeps no memory alive, and at the interpreter's end the thread is gone before it could freeze with the lock held.
+    The thread does not keep the memory alive. It is joined before the interpreter exits, as a daemon thread that is
+    frozen at exit would never release the memory's lock.
     """
 
     def __init__(self, life: Lifecycle, lock: MemoryLock, search: LazySearch, agents: CatalogParts) -> None:
         self._life, self._search = weakref.ref(life), weakref.ref(search)
-        self._agents = agents  # it holds no memory
+        self._agents = agents  # holds no reference to the memory
         self._lock = lock
         self._drafts_wanted = False
         self._called = threading.Event()
@@ -53,7 +53,7 @@ class PauseWorker:
         weakref.finalize(life, self.end)
 
     def note_call(self, *, changed: bool = False) -> None:
-        """Take note that the caller is active, and whether something was recorded; a pause may follow."""
+        """Note that the caller is active, and whether it recorded something. Start the thread if necessary."""
         self._last_call_s = time.monotonic()
         if changed and self._changed_s == inf:
             self._changed_s = self._last_call_s
@@ -63,11 +63,11 @@ class PauseWorker:
                 self._thread = threading.Thread(target=self._run, name="orchestra-mem pauses", daemon=True)
                 try:
                     self._thread.start()
-                except RuntimeError:  # no thread can be had: the refresh and the next search do it all
+                except RuntimeError:  # no thread available: refreshes and searches do all work
                     self._ended.set()
 
     def end(self) -> None:
-        """End the thread, after the step that it is at."""
+        """End the thread after its current step."""
         self._ended.set()
         self._called.set()
         if (thread := self._thread) and thread.is_alive() and thread is not threading.current_thread():
@@ -88,7 +88,7 @@ class PauseWorker:
                     self._called.wait(None if waited_s == -inf else _FOLLOW_S - waited_s)
             except ClosedError:
                 return
-            except Exception:  # the refresh or the next search meets it again, and tells
+            except Exception:  # the next refresh or search will fail, too, and report it
                 logger.debug("background work has failed", exc_info=True)
 
     def _follow(self) -> None:
@@ -101,22 +101,22 @@ class PauseWorker:
         self._called.clear()
         life = self._life()
         if life is not None and life.leads and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK):
-            load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
-        del life  # it is not kept alive
+            load_tables()  # without holding the lock: it takes 0.1 s, once
+        del life  # do not keep the memory alive
         while self._agents.work() and not self._called.is_set():
             pass
         while self._step() and not self._called.is_set():
             pass
 
     def _step(self) -> bool:
-        """Do a little of what the next refresh needs; whether there may be more."""
+        """Do one small step of preparing the next refresh. Return whether there may be more."""
         with self._lock:
             life = None if self._ended.is_set() else self._life()
             if life is None or not life.leads:
                 return False
             if (unread := life.unread) >= _WORTH_A_LOOK or (unread and self._drafts_wanted):
                 life.extract_facts(_OPERATIONS)
-                self._drafts_wanted = life.unread < unread  # else the disk refuses
+                self._drafts_wanted = life.unread < unread  # no progress: the disk refuses
             elif self._drafts_wanted:
                 self._drafts_wanted = life.draft_ahead()
             return self._drafts_wanted

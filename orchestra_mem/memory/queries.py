@@ -1,6 +1,6 @@
-"""The calls of a memory that ask: of its history, and questions that search, retriever and response cache answer.
+"""The calls of a memory that read its history, and those that use search, the retriever and the response cache.
 
-Search is derived or can be missing: it is opened at its first use, and recording and contexts go on without.
+Search is opened on first use. Recording and contexts work without it: its data are derived, and it may fail to load.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class HistoryCalls:
-    """The calls of a memory that concern its history; `OrchestratorContextManager` has them."""
+    """Mixin for `OrchestratorContextManager`: the calls that read its history."""
 
     _parts: MemoryParts
     _lock: MemoryLock
     _life: Lifecycle
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
-        """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
+        """Return the newest operations, newest first, of one type if given; from earlier sessions if necessary."""
         with self._life.settled():
             found = self._parts.working.get_operations(operation_type, limit)
         if len(found) >= limit:
@@ -56,19 +56,19 @@ class HistoryCalls:
         return self._parts.log.operations(where or OperationFilter())
 
     def count_operations(self, where: OperationFilter | None = None) -> int:
-        """Count the operations that pass a filter, whatever its limit."""
+        """Count the operations that pass a filter, ignoring its limit."""
         self._lock.check()
         return self._parts.log.count(where)
 
     def window_history(self, limit: int = MAX_POINTS) -> list[UsagePoint]:
-        """Return how full the window was after the newest operations and refreshes, oldest first, and is now.
+        """Return the window's usage after each of the newest operations and refreshes, oldest first, and its usage now.
 
-        Of whatever process recorded, and after any restart.
+        The history covers all processes and survives restarts.
         """
         self._lock.check()
         points = past_usage(*self._parts.log.window_usage(limit))
         used, last = self._parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
-        if used != last:  # as the model's server told, or as this process counts what it has begun with
+        if used != last:  # reported by the model, or set by this process's first context
             now = UsagePoint(
                 sequence=len(points) + 1, time=self._parts.clock(), before_tokens=last, used_tokens=used,
                 event=UsageEvent.REPORTED,
@@ -82,26 +82,26 @@ class HistoryCalls:
         return self._parts.log.sessions()
 
     def session_agents(self, session: str) -> list[str]:
-        """Return the agents that did something in a session, by their names."""
+        """Return the sorted names of the agents that recorded operations in a session."""
         self._lock.check()
         return self._parts.log.agents(session)
 
     def session_document(self, session: str) -> str:
-        """Return the document of a session, under way or ended, as it can be shown; empty where it has been removed.
+        """Return the displayable document of a running or ended session; empty if it has been removed.
 
         Raises:
-            NotFoundError: there is no such session.
+            NotFoundError: There is no such session.
         """
         self._lock.check()
         return self._parts.session.readable_text(self._parts.log.session(session))
 
     def summaries(self, session: str) -> list[Summary]:
-        """Return the summaries of a session's operations, and those of summaries, in the order of what they cover."""
+        """Return all levels of summaries of a session's operations, in the order of the operations that they cover."""
         self._lock.check()
         return self._parts.ledger.summaries(session)
 
     def session_summary(self, session: str) -> Summary | None:
-        """Return what an ended session came to; None where it goes on, or was shorter than its summary."""
+        """Return the summary of an ended session; None if it still runs or was shorter than its summary."""
         self._lock.check()
         found = [each for each in self._parts.ledger.whole_summaries(session) if not each.document]
         return found[-1] if found else None
@@ -109,14 +109,14 @@ class HistoryCalls:
 
 logger = logging.getLogger(__name__)
 
-# So many memories are looked for: as many as a budget could hold of the shortest, within bounds.
+# Memories to recall for a context: one per so many tokens of its budget (about the shortest memory), within bounds.
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
-# Operations are read for facts so many at once, and other threads come in between.
+# Facts are extracted in batches of so many operations, with a pause in which other threads may take the lock.
 _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 
 
 class SearchCalls:
-    """The calls of a memory that answer questions; `OrchestratorContextManager` has them."""
+    """Mixin for `OrchestratorContextManager`: the calls that answer questions."""
 
     _parts: MemoryParts
     _lock: MemoryLock
@@ -128,14 +128,14 @@ class SearchCalls:
     def search(
         self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
     ) -> Answer:
-        """Find what answers a query in all tiers and archives, by words and by meaning, best first.
+        """Search all tiers and archives by keywords and by meaning. Return hits best first.
 
-        What was recorded or saved before the call is found. Any string is a query; `expand` follows a hit's source.
+        Everything recorded or saved before the call is found. Any string is a query; `expand` takes a hit's source.
 
         Raises:
-            SearchError: what search is made of cannot be loaded.
-            StorageError: the index cannot be used.
-            EmbedderError: `mode` is dense, and no vectors can be had.
+            SearchError: A library that search needs cannot be loaded.
+            StorageError: The index cannot be used.
+            EmbedderError: `mode` is dense, and no vectors are available.
         """
         session = self._life.snapshot().session_id
         return self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
@@ -143,7 +143,7 @@ class SearchCalls:
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Return passages that answer a query, each in one line with its source in front; see `search`.
 
-        Where the index cannot be used, the lines of the live tiers that hold most words of the query.
+        If search is unavailable, return the lines of the live tiers that contain most words of the query.
         """
         if max_results <= 0:
             return []
@@ -161,27 +161,27 @@ class SearchCalls:
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """Return what may not be lost, oldest first: by kind, and those alone that hold now."""
+        """Return facts, oldest first: of one `kind` if given, only active ones if `standing`, the newest `limit`."""
         status = MustKeepStatus.STANDING if standing else None
         while True:
             with self._life.settled():
                 unread = self._life.unread
                 self._life.extract_facts(_READ_AT_ONCE)
-                if not 0 < self._life.unread < unread:  # all are read, or the disk refuses
+                if not 0 < self._life.unread < unread:  # all are scanned, or the disk refuses
                     return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
-            self._note_call()  # what is done in pauses would read them too, and let no other thread in between
+            self._note_call()  # keeps the pause worker from extracting facts, too, and holding the lock all the time
             time.sleep(_BETWEEN_S)
 
     def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
-        """Bring the search index up to the memory now, instead of with the next searches.
+        """Update the search index completely now, instead of with the next searches.
 
         Args:
-            told: hears again and again what is left.
-            anew: throw away what is there first.
+            told: Progress callback, called repeatedly with the remaining backlog.
+            anew: Delete the index first and rebuild it.
 
         Raises:
-            StorageError: the index or the memory cannot be used.
-            EmbedderError: no vectors can be had; the words are in the index.
+            StorageError: The index or the memory cannot be used.
+            EmbedderError: No vectors are available; the keywords are indexed.
         """
         self._life.snapshot()
         search = self._parts.search.open()
@@ -191,7 +191,7 @@ class SearchCalls:
 
     @property
     def retriever(self) -> ContextRetriever:
-        """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
+        """The retriever of past work for a task: `retrieve_context`, `get_recommendations`."""
         self._lock.check()
         if self._retriever is None:
             from orchestra_mem.retrieval.retriever import ContextRetriever
@@ -207,7 +207,7 @@ class SearchCalls:
         from orchestra_mem.retrieval.retriever import Moment
 
         now, search = self._life.snapshot(), self._parts.search
-        # What it answers by is a part of the moment; where it cannot be had, nothing is kept.
+        # The answering model is part of the version. Without search, no answer is cached.
         with suppress(SearchError, StorageError):
             search.open()
         version = None if now.version is None else (now.version, search.opened and search.opened.answering_model)
@@ -215,7 +215,7 @@ class SearchCalls:
 
     @property
     def response_cache(self) -> ResponseCache:
-        """Earlier answers of a model, for as long as nothing that they depend on changes: `get`, `put`."""
+        """A cache of a model's answers, valid until something that they depend on changes: `get`, `put`."""
         self._lock.check()
         if self._responses is None:
             from orchestra_mem.retrieval.response_cache import ResponseCache
@@ -230,7 +230,7 @@ class SearchCalls:
         return self._responses
 
     def _recalled(self, query: str, budget_tokens: int, where: SearchFilter) -> Recalled:
-        """What a query recalls for a context; where search cannot be used, nothing, and a note says why."""
+        """Return the memories that a query recalls for a context; only a note if search is unavailable."""
         session = self._life.snapshot().session_id
         try:
             from orchestra_mem.retrieval.passages import PassageRetriever
@@ -244,7 +244,7 @@ class SearchCalls:
             return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
 
     def _search_stats(self) -> dict[str, Json]:
-        """Figures of what has been opened, and what keeps search by meaning off, None where nothing does."""
+        """Return statistics of opened components; `problem` says what disables search by meaning, if anything."""
         return {
             "opened": self._parts.search.opened is not None,
             "problem": self._parts.search.problem,
@@ -254,7 +254,7 @@ class SearchCalls:
 
 
 def _best_lines(query: str, lines: Sequence[str]) -> list[str]:
-    """The lines that hold words of a query, upper and lower case alike, those with most of them first."""
+    """Return the lines that contain words of a query, ignoring case, those with most of them first."""
     words = set(query.casefold().split())
     scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
     return sorted(filter(scores.get, scores), key=lambda line: -scores[line])

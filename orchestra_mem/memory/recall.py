@@ -1,4 +1,4 @@
-"""Go back to what was: the originals behind summaries and facts, the loss ledger, the lines where passages stand."""
+"""Look up originals: the operations of summaries and facts, the loss ledger, and the lines of passages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PASSAGES_AROUND = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """A passage of a document with what stands before and behind it under the same heading, in order."""
+    """A passage of a document with its neighbours under the same heading, each in document order."""
 
     document: Path
     before: tuple[Passage, ...]
@@ -42,14 +42,14 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceLocator:
-    """Finds lines and passages in documents as these are now: a line number holds until somebody saves."""
+    """Finds lines and passages in the current documents. A line number is valid until somebody saves the document."""
 
     store: DocumentStore
     episodic: EpisodicMemoryManager
     sessions: SessionPlace
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
-        """Return the line of each hit, from 1; 0 where it stands in no document, or not as it was found."""
+        """Return the line of each hit, counted from 1; 0 if it is in no document or its text has changed."""
         passages: dict[str, list[Passage]] = {}
         found = []
         for hit in hits:
@@ -62,10 +62,10 @@ class SourceLocator:
         return found
 
     def around(self, reference: str) -> Excerpt | None:
-        """What stands at `decision_log.md:41` (its beginning without a line), and around it; None for another name.
+        """Return the passage nearest to a line (`decision_log.md:41`; default 1), or None for other references.
 
         Raises:
-            NotFoundError: there is no such document, or it has no passage there.
+            NotFoundError: The document does not exist or is empty.
         """
         match = _DOCUMENT.fullmatch(reference.strip())
         if match is None:
@@ -89,7 +89,7 @@ class SourceLocator:
         return None if path is None else self.store.read_shown(path)
 
     def _path(self, name: str) -> Path | None:
-        """Where a document lies that hits name; None where it is none, as `op 12`."""
+        """Return the path of a document; None if it does not exist or the name is a reference such as `op 12`."""
         if not _DOCUMENT.fullmatch(name) or not name.endswith(".md"):
             return None
         stem = name.removesuffix(".md")
@@ -100,18 +100,17 @@ class SourceLocator:
 
 
 def _distance(passages: Sequence[Passage], line: int, number: int) -> int:
-    """How many lines lie between a line and a passage."""
+    """Return the distance in lines between a line and a passage; 0 if the passage contains the line."""
     passage = passages[number]
     return max(passage.line - line, line - passage.end + 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """The originals behind a reference: operations as they were recorded, and what led to them.
+    """The originals of a reference: operations as they were recorded, and what the reference names.
 
-    `around` are the operations of the session right before and behind the one that was asked for; `place` is the
-    passage of a document with its neighbours, `item` a work item, `events` its changes, `memory_item` one of the
-    catalog.
+    `around` holds up to two operations of the session before and after a single operation. `place` is a passage of a
+    document with its neighbours, `item` a work item, `events` its changes, and `memory_item` a catalog item.
     """
 
     reference: str
@@ -126,13 +125,13 @@ class Expansion:
 
 
 def is_memory_item(reference: str | int) -> bool:
-    """Tell whether a reference names an item of the catalog: `mem_…`, or `M12`."""
+    """Check whether a reference names a catalog item: `mem_…` or `M12`."""
     return _MEMORY_ITEM.fullmatch(str(reference)) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recall:
-    """Looks things up in the event log and the ledger. Holds nothing."""
+    """Looks up references in the event log, the ledger, the documents, the work items and the catalog. Stateless."""
 
     log: EventLog
     ledger: Ledger
@@ -141,13 +140,13 @@ class Recall:
     catalog: MemoryCatalog
 
     def expand(self, reference: str | int) -> Expansion:
-        """Follow `S12` (a summary; so does a mere number), `K7` (a fact) or `op 104` to the operations behind it.
+        """Return the operations of a summary (`S12` or 12), a fact (`K7`) or an operation (`op 104`).
 
-        `decision_log.md:41` leads to the passage there and what its line names, `story 5` to a work item, `M12` or
-        `mem_…` to an item of the catalog.
+        `decision_log.md:41` returns the passage at that line and the operations that it names, `story 5` a work item,
+        `M12` or `mem_…` a catalog item.
 
         Raises:
-            NotFoundError: it names nothing.
+            NotFoundError: The reference names nothing.
         """
         if is_memory_item(reference):
             item = self.catalog.get(str(reference).strip())
@@ -158,7 +157,7 @@ class Recall:
         number, kind = int(match["number"]), (match["kind"] or "S").upper()
         if kind == "K":
             fact = self.ledger.must_keep(number)
-            # What a person wrote by hand stands in no operation.
+            # A fact that a person wrote comes from no operation.
             behind = (self.log.operation(fact.operation),) if fact.operation else ()
             around = self._around(behind[0]) if behind else ()
             return Expansion(reference=f"K{number}", operations=behind, fact=fact, around=around)
@@ -209,10 +208,10 @@ class Recall:
         )
 
     def losses(self, session: str | None = None, limit: int | None = None) -> list[Summary]:
-        """Return summaries in the order of their making, each with the identifiers that it dropped; of many the newest.
+        """Return summaries with the identifiers that each dropped, oldest first; with a `limit`, the newest.
 
-        What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
-        summaries in it, a session with all its operations.
+        Dropped identifiers are computed anew: a level-1 or session summary is compared with its operations, a
+        higher-level summary with its children.
         """
         found = sorted(self.summaries(session), key=lambda summary: summary.id)
         if limit is not None:
@@ -220,12 +219,12 @@ class Recall:
         return [replace(summary, dropped=self._dropped(summary)) for summary in found]
 
     def summaries(self, session: str | None = None) -> list[Summary]:
-        """Return all summaries, of operations, of summaries and of whole sessions, without what each dropped."""
+        """Return all summaries, including those of entire sessions, without recomputing what each dropped."""
         whole = self.log.session(session).id if session else None
         return [*self.ledger.summaries(whole), *self.ledger.whole_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
-        if summary.document:  # found when the section still had that text; a better short form may have some of them
+        if summary.document:  # found when it was made; a later short form may contain some again
             return tuple(name for name in summary.dropped if name not in summary.text)
         if summary.children:
             source = "\n".join(self.ledger.summary(child).text for child in summary.children)

@@ -1,4 +1,4 @@
-"""From what a caller hands over to an operation that can be recorded: everything is checked here, before any write."""
+"""Turn a caller's arguments into an operation that can be recorded. All checks are done here, before any write."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MAX_TOKENS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class OperationDraft:
-    """An operation on its way, and its entry as it will read if nobody else records one before."""
+    """An operation to be recorded, and its entry, provided that no other process records an operation first."""
 
     operation: UnrecordedOperation
     entry: Entry
     started: date
 
     def entry_of(self, operation: Operation, started: date) -> Entry | None:
-        """The entry of the operation as recorded; None where it has got another number or day than was thought."""
+        """Return the entry of the recorded operation; None if its id, day or tokens make it read differently."""
         reported = self.entry.operation.entry_tokens < 0
         if operation.id != self.entry.operation.id or started != self.started:
             return None
@@ -47,13 +47,13 @@ def make_draft(
     number: int,
     session: Session | None,
 ) -> OperationDraft:
-    """Check an operation, render its entry and count it.
+    """Check an operation, render its entry and count the tokens.
 
-    `number` is the id that it will have, and `session` the one that it will belong to, as far as is known now.
+    `number` is its expected id, and `session` its expected session.
 
     Raises:
-        InvalidOperationError: something is no JSON or out of range; `path` leads to it.
-        StorageError: this thread is making changes together.
+        InvalidOperationError: A value is not JSON or out of range; `path` locates it.
+        StorageError: This thread is within a transaction (`state.together`).
     """
     if parts.database.in_transaction():
         raise StorageError(
@@ -75,7 +75,7 @@ def make_draft(
         entry_tokens=0 if reported is None else -1,
     )  # fmt: skip
     entry = make_entry(thought, started=day, max_chars=parts.session.place.entry_chars)
-    # Counted in the form that contexts show, so that no later count of it costs anything.
+    # Counted in the form that contexts show, so that later counts come from the cache.
     entry_tokens = parts.counter.count(as_form(entry.text))
     operation = UnrecordedOperation(
         type=name, data=checked, timestamp=time, tokens=entry_tokens if reported is None else reported,
@@ -107,11 +107,11 @@ def _name(field: str, value: object) -> str:
         raise InvalidOperationError(field, f"{value!r} is no name; give a text that is not empty")
     if len(value) > MAX_NAME_CHARS or not value.isprintable():
         raise InvalidOperationError(field, f"a name has up to {MAX_NAME_CHARS} printable characters, in one line")
-    return str.__str__(value)  # of a subclass the plain text, as the database gives it back
+    return str.__str__(value)  # plain `str` even for a subclass, as the database returns it
 
 
 def new_session(now: datetime) -> Session:
-    """Make a session that begins now."""
-    from uuid import uuid4  # takes milliseconds to load, and is needed once a session
+    """Return a new session that begins now."""
+    from uuid import uuid4  # loading takes milliseconds, and only a new session needs it
 
     return Session(id=str(uuid4()), started=now, status=SessionStatus.ACTIVE)

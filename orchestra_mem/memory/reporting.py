@@ -1,4 +1,4 @@
-"""What the memory says of itself: the view that documents are written from, and what is off."""
+"""What a memory reports about itself: the data that documents are rendered from, and its current problems."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# More facts of a kind than this are never shown in a document; the rest is counted.
+# Most facts of one kind that a document shows; the others are only counted.
 _MOST_SHOWN = 250
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
 
 
 @dataclass(slots=True, eq=False)
 class Reporter:
-    """Gathers what is known, and keeps what has failed until it works again.
+    """Collects the data for the episodic documents, and keeps each problem until it is resolved.
 
     Attributes:
-        log, ledger, settings, clock: the memory's.
-        project: what it is called.
-        work: shows the state of work.
-        read_only: why nothing may be written, empty where it may.
+        log, ledger, settings, clock: Shared with the memory.
+        project: Name of the project.
+        work: Provides the work items to show.
+        read_only: Why the memory cannot be written; empty if it can.
     """
 
     log: EventLog
@@ -53,7 +53,7 @@ class Reporter:
     _faults: dict[tuple[str, str], tuple[str, DocumentFault]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Tell where nothing may be written."""
+        """Record the problem of a read-only memory."""
         if self.read_only:
             problem = f"what is here can be read, and nothing can be recorded: {self.read_only}"
             self._failed["read-only"] = (self._now(), problem)
@@ -63,10 +63,10 @@ class Reporter:
         return self.clock().isoformat(timespec="seconds")
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
-        """Return what is known now, for the episodic documents.
+        """Return the current data for the episodic documents.
 
         Raises:
-            StorageReadOnlyError: these may not be written.
+            StorageReadOnlyError: The memory, and so its documents, cannot be written.
         """
         if self.read_only:
             raise StorageReadOnlyError(
@@ -95,9 +95,9 @@ class Reporter:
         )
 
     def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
-        """The facts of a kind that documents show: those that stand, and decisions whatever became of them.
+        """Return the facts of a kind that documents show: active ones, and decisions of any status.
 
-        What a person took out is shown no more, and what one wrote stands in the person's own lines.
+        Facts that a person removed are left out, and facts that a person wrote: these are in the person's own lines.
         """
         sizes = self.settings.documents
         if kind is MustKeepKind.DECISION or sizes.only_decisions:
@@ -112,27 +112,27 @@ class Reporter:
         """Whether there are work items."""
         return self.work.view() is not None
 
-    # What is off
+    # Problems
 
     def failed(self, subject: str, error: Exception) -> None:
-        """Take note of something that does not work; told once in the log, and in `problems` as long as it lasts."""
+        """Record a problem: log it once, and list it in `problems` until `recovered` is called."""
         if self.read_only and isinstance(error, StorageReadOnlyError):
-            return  # told already, as the reason of all these
+            return  # already reported, as the cause of all these errors
         if any(str(error).startswith(path) for path, _ in self._faults):
-            return  # told already, as a fault of that document
+            return  # already reported as a fault of that document
         if subject not in self._failed:
             logger.error("%s: %s; recording goes on, this is tried again", subject, error)
         since, _ = self._failed.get(subject, (self._now(), ""))
         self._failed[subject] = (since, str(error))
 
     def recovered(self, subject: str) -> None:
-        """Take note that something works again."""
+        """Clear the problem of a subject that works again."""
         if self._failed.pop(subject, None):
             logger.info("%s: works again", subject)
 
     @contextmanager
     def noting(self, subject: str) -> Iterator[None]:
-        """Take note of whether the disk refuses something, and go on where it does."""
+        """Record a problem and go on if the block raises `StorageError`; clear the problem if it succeeds."""
         try:
             yield
         except StorageError as error:
@@ -142,14 +142,14 @@ class Reporter:
 
     @contextmanager
     def passing_over(self, document: str) -> Iterator[None]:
-        """Go on without a document that is to be left as it is; what belongs there waits."""
+        """Record a problem and go on if a document must be left as it is; its new content is written later."""
         try:
             yield
         except (DocumentError, StorageReadOnlyError) as error:
             self.failed(document, error)
 
     def note_refresh(self, before_tokens: int, used_tokens: int) -> int:
-        """Keep for the window's history how full it was before a refresh and after it; behind which operation."""
+        """Store the window's usage before and after a refresh. Return the id of the last operation before it."""
         last = 0
         with self.noting("window history"):
             last, now = self.log.last_operation(), self.clock()
@@ -158,7 +158,7 @@ class Reporter:
         return last
 
     def log_refresh(self, done: Refreshed) -> None:
-        """Log what a refresh did, and whether it took longer than it should."""
+        """Log what a refresh did, and warn if it exceeded its latency target."""
         logger.info(
             "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens, %.1f ms",
             done.spilled_operations, done.compacted.covered_operations, len(done.compacted.summaries),
@@ -168,7 +168,7 @@ class Reporter:
             logger.warning("a refresh took %.0f ms, the target is %d ms", done.milliseconds, target_ms)
 
     def used_since_refresh(self, after: int, through: int) -> int | None:
-        """Tell the tokens in use behind operation `through` if some process refreshed behind `after`, else None."""
+        """Return the tokens in use after operation `through`; None if no process refreshed after operation `after`."""
         if self.log.last_refresh() <= after:
             return None
         operations, refreshes = self.log.window_usage(0)
@@ -176,10 +176,10 @@ class Reporter:
         return past_usage(known, refreshes)[-1].used_tokens
 
     def found_faults(self, faults: Sequence[DocumentFault]) -> None:
-        """Take note of what is wrong with documents as they lie there: each told once, until it is mended."""
+        """Replace the known faults of documents. Log each new fault and each document without faults again."""
         known, self._faults = self._faults, {}
         for fault in faults:
-            # By its words: what the machine writes above it moves the line.
+            # Without the line number, which changes when the machine writes above it.
             key = fault.path, fault.problem
             if key not in known:
                 logger.warning("%s: %s", fault, fault.meanwhile)
@@ -190,18 +190,18 @@ class Reporter:
 
     @property
     def knows_faults(self) -> bool:
-        """Whether something was wrong with a document at the last look."""
+        """Whether any document was faulty at the last check."""
         return bool(self._faults)
 
     @property
     def is_new(self) -> bool:
-        """Whether the database knows of no operation and no document."""
+        """Whether the database contains neither an operation nor a written document."""
         return not self.log.last_operation() and not any(
             self.ledger.written(name.value).digest for name in DocumentName
         )
 
     def tell_of_lost_history(self, documents: Sequence[str]) -> None:
-        """Tell, until the next session has been flushed, that the database is new and these documents are older."""
+        """Report, until the next session has been flushed, that the database is newer than these documents."""
         problem = (
             f"the database is new, and documents are older than it: {', '.join(documents)}. They are served as they "
             "are, and each text is kept as a version before it is changed; the history behind them is not here: no "
@@ -215,13 +215,13 @@ class Reporter:
         logger.warning("%s", problem)
 
     def forget_lost_history(self) -> None:
-        """Clear the notice of a new database once a session has been flushed since."""
+        """Clear the new-database notice once a session has been flushed."""
         told = max((notice.time for notice in self.ledger.notices() if notice.subject == HISTORY), default=None)
         if told and not self.read_only and any(s.ended and s.ended >= told for s in self.log.sessions()):
             self.ledger.resolve_notices(HISTORY, self.clock())
 
     def problems(self) -> list[Json]:
-        """Return what is off, since when, and in what words."""
+        """Return the current problems, each with its subject, start time and description."""
         told = [
             *((subject, since, problem) for subject, (since, problem) in self._failed.items()),
             *(

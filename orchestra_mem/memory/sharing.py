@@ -1,7 +1,7 @@
-"""What projects share: a memory's calls that lift a decision into the shared log, and that take one from there.
+"""Share decisions between projects: the calls that copy a decision into the shared log, or adopt one from there.
 
-The shared log is a memory like any other. A shared decision is an operation in it, recorded once under a key that is
-made of its words, and the fact that this operation states; so all that a memory promises holds for it.
+The shared log is an ordinary memory with the same guarantees. A shared decision is an operation in it, recorded once
+under an idempotency key derived from its text, and the fact that this operation states.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFact:
-    """What came of sharing or adopting: the fact's number there, and whether it was not there before.
+    """The result of sharing or adopting a fact: its number in the target memory, and whether it is new there.
 
-    `entry` is how the document of the shared log has what was shared; where it does not, `problem` says why. What was
-    adopted has none. `superseded` are the project's own facts whose place it takes.
+    `entry` is the entry of a shared fact in the shared log's document; if there is none, `problem` says why. An adopted
+    fact has no entry. `superseded` are the facts of the target memory that it replaces.
     """
 
     number: str
@@ -44,7 +44,7 @@ class SharedFact:
 
 
 class SharingCalls:
-    """The calls of a memory that concern what projects share; `OrchestratorContextManager` has them."""
+    """Mixin for `OrchestratorContextManager`: the calls that share decisions between projects."""
 
     _parts: MemoryParts
     _life: Lifecycle
@@ -54,11 +54,11 @@ class SharingCalls:
 
     @property
     def shared_log(self) -> SharedDecisions:
-        """What projects share, as the document at its `path` has it; `problem` says why it cannot be read."""
+        """The shared log, as read from the document at its `path`; `problem` says why it cannot be read."""
         return self._parts.shared
 
     def shared_decisions(self) -> list[SharedDecision]:
-        """Return what projects share, in the order of the shared log; nothing where that cannot be read."""
+        """Return all shared decisions, in the order of the shared log; empty if it cannot be read."""
         with self._life.settled():
             return list(self.shared_log.all())
 
@@ -67,7 +67,7 @@ class SharingCalls:
         return [fact for fact in self.facts() if not self._why_not(fact)]
 
     def _why_not(self, fact: MustKeep) -> str:
-        """Say why a fact cannot be shared; "" where it can."""
+        """Return the reason why a fact cannot be shared; "" if it can."""
         parts = self._parts
         if fact.kind not in LIFTED or fact.status is not _STANDS:
             return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; decisions and rules that hold can be"
@@ -79,22 +79,22 @@ class SharingCalls:
         return ""
 
     def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
-        """Lift a decision or a rule of this project (`K12`) into the shared log, where it stands once.
+        """Copy a decision or rule of this project (`K12`) into the shared log, unless it is there already.
 
-        It takes the place of one that this project shared and has superseded by it, for the same projects.
+        If it supersedes a decision that this project shared, it replaces that entry, by default with the same tags.
 
         Args:
-            reference: its number.
-            tags: of the projects that it is for, as their setting `project.tags` names them; none: for all.
-            again: share it where a person has taken it out of the shared log, too.
+            reference: Number of the fact.
+            tags: Share it only with projects that have one of these in their setting `project.tags`; by default, all.
+            again: Share it even if a person has removed it from the shared log.
 
         Raises:
-            InvalidChangeError: it is no decision or rule that holds, or, with strict isolation, an agent's own; the
-                project shares nothing; or a person has taken it out of the shared log.
-            NotFoundError: there is no such fact.
-            StorageError: the shared log cannot be used.
+            InvalidChangeError: The fact is not an active decision or rule, or belongs to an agent under strict
+                isolation; the project shares nothing; a tag is malformed; or a person has removed it from the log.
+            NotFoundError: There is no such fact.
+            StorageError: The shared log cannot be used.
         """
-        from orchestra_mem.core.histories import REPLACES  # here: a status needs none of it
+        from orchestra_mem.core.histories import REPLACES  # imported here, because most commands do not need it
 
         parts, tags = self._parts, [*dict.fromkeys(map(squeeze, tags))]
         self.shared_log.document()
@@ -130,16 +130,16 @@ class SharingCalls:
         return replace(done, entry=entry, problem="" if entry else problem, superseded=tuple(old))
 
     def adopt_decision(self, reference: str, *, again: bool = False) -> SharedFact:
-        """Take a decision or a rule from the shared log, by its number there, into this project as its own.
+        """Copy a decision or rule from the shared log into this project.
 
         Args:
-            reference: its number.
-            again: adopt it where a person has taken it out of this project's documents, too.
+            reference: Its number in the shared log.
+            again: Adopt it even if a person has removed it from this project's documents.
 
         Raises:
-            InvalidChangeError: a person has taken it out of this project's documents.
-            NotFoundError: it does not stand in the shared log.
-            StorageError: there is no shared log, or it could not be recorded.
+            InvalidChangeError: A person has removed it from this project's documents, and `again` is false.
+            NotFoundError: It is not in the shared log.
+            StorageError: There is no shared log, or the write failed.
         """
         wanted = f"K{_number(reference)}"
         self.shared_log.document()
@@ -154,7 +154,7 @@ class SharingCalls:
         self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = "", *,
         again: bool = False,
     ) -> SharedFact:  # fmt: skip
-        """Record a fact as an operation of its own, unless it stands here already, in words as `found` or others."""
+        """Record a fact as a separate operation, unless an active fact has the same `text` or original text `found`."""
         self.facts(limit=0)
         ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
         alike = [

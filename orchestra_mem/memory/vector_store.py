@@ -1,6 +1,6 @@
-"""VectorStore: similar work of the past, by the names of the source design (`intelligence-layer`).
+"""VectorStore: search for similar past work, with the names of the source design (`intelligence-layer`).
 
-A thin face of `OrchestratorContextManager`: what it adds is recorded as operations, what it finds search finds.
+A thin adapter of `OrchestratorContextManager`: it records additions as operations and uses the memory's search.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
 from orchestra_mem.tiers.catalog_learning import ORCHESTRATION, reference
 from orchestra_mem.types import Json, MustKeep, Operation
 
-# The design's names for the modes, beside ours.
+# The source design's names for search modes, in addition to those of `SearchMode`.
 _MODES = {"vector": SearchMode.DENSE, "fts": SearchMode.KEYWORD}
 _OPERATIONS = SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarOperation:
-    """An operation that is like what was asked for.
+    """An operation that is similar to a query.
 
-    `similarity` is the cosine, 0 to 1, 0 where words alone found it; `score`, `likelihood`, `perhaps` are as in `Hit`.
-    `observations` are the decisions, rules, failures and so on that were found in it and hold now; `categorized` is
-    what `memory.categorization` learnt from it.
+    `similarity` is the cosine, 0 to 1, or 0 if only keywords matched. `score`, `likelihood` and `perhaps` are as in
+    `Hit`. `observations` are the active facts of the operation, such as decisions and failures. `categorized` are the
+    catalog items that `memory.categorization` made from it.
     """
 
     operation: Operation
@@ -44,7 +44,7 @@ class SimilarOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """How many orchestrations were added, how many were not, and why, by id."""
+    """The numbers of orchestrations that were recorded and that failed, and the error of each failure by id."""
 
     successful: int
     failed: int
@@ -55,14 +55,14 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
     """Finds past work by meaning and words. Safe to share between threads.
 
     Args:
-        memory: what is searched; closing it is its owner's business.
+        memory: The memory to search. Its owner closes it.
     """
 
     def __init__(self, memory: OrchestratorContextManager) -> None:
         self._memory = memory
 
     def initialize(self) -> bool:
-        """Bring the index up to the memory; whether search by meaning can be had."""
+        """Update the search index. Return whether search by meaning is available."""
         try:
             self._memory.update_index()
         except (EmbedderError, SearchError, StorageError):
@@ -70,7 +70,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         return self.is_available()
 
     def is_available(self) -> bool:
-        """Tell whether search by meaning works; words answer all the same where it does not."""
+        """Check whether search by meaning works. If not, searches still answer by keywords."""
         try:
             self._memory.search("", mode=SearchMode.DENSE, limit=1)
         except (EmbedderError, SearchError, StorageError):
@@ -78,11 +78,11 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         return True
 
     def add_orchestration(self, orchestration_id: str, data: Mapping[str, Json]) -> bool:
-        """Record what an orchestration did: `task`, `result_summary`, `concepts`, `metadata`. False where it was known.
+        """Record an orchestration: `task`, `result_summary`, `concepts`, `metadata`. Return False if its id is known.
 
         Raises:
-            InvalidOperationError: the data are no JSON.
-            StorageError: it could not be stored.
+            InvalidOperationError: The data are not JSON.
+            StorageError: The write failed.
         """
         known = self._memory.query_recent_operations(limit=1)
         agent = data.get("agent")
@@ -92,7 +92,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         return not known or added.id > known[0].id
 
     def add_orchestrations_batch(self, orchestrations: Iterable[tuple[str, Mapping[str, Json]]]) -> BatchResult:
-        """Record several, each an id with its data; one that cannot be recorded keeps no other back."""
+        """Record several orchestrations, each an id with its data. A failure does not stop the others."""
         successful = 0
         errors: dict[str, str] = {}
         for orchestration_id, data in orchestrations:
@@ -113,20 +113,20 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         include_observations: bool = True,
         search_mode: str = "hybrid",
     ) -> list[SimilarOperation]:
-        """Find the operations most like a query, best first; any string is one.
+        """Return the operations most similar to a query, best first.
 
         Args:
-            query: a task, a question, names.
-            limit: how many at most.
-            min_similarity: cosine below which an operation is left out that has no word of the query. What is near
-                depends on the model: like texts have 0.3 and up with the bundled one, 0.6 and up with many others.
-            pattern: only operations with this `pattern` in their data.
-            include_observations: whether to add what was found in each.
-            search_mode: hybrid, vector (or dense), fts (or keyword).
+            query: A task, a question or names; any string is allowed.
+            limit: Maximum number of operations.
+            min_similarity: Least cosine of an operation that contains no word of the query. Similar texts reach 0.3
+                with the bundled model, 0.6 with many others.
+            pattern: Only operations with this `pattern` in their data.
+            include_observations: Whether to add the facts and catalog items of each operation.
+            search_mode: `hybrid`, `vector` (or `dense`), `fts` (or `keyword`).
 
         Raises:
-            ValueError: there is no such mode.
-            EmbedderError: the mode is vector, and no vectors can be had.
+            ValueError: There is no such mode.
+            EmbedderError: The mode is `vector`, and no vectors are available.
         """
         mode = _MODES.get(search_mode) or SearchMode(search_mode)
         where = replace(_OPERATIONS, pattern=pattern)
@@ -136,7 +136,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
 
         def similar(hits: Sequence[Hit]) -> list[SimilarOperation]:
             best: dict[int, Hit] = {}
-            for hit in hits:  # several passages may be of one operation
+            for hit in hits:  # an operation may have several passages
                 if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
                     best.setdefault(hit.chunk.operation, hit)
             found = [(self._operation(number), hit) for number, hit in best.items()]
@@ -157,7 +157,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         return enough_of(ask, similar, max(0, limit))
 
     def _learnt(self, operations: Iterable[int]) -> dict[int, list[MemoryItem]]:
-        """What was learnt from each of some operations, by their numbers."""
+        """Return the catalog items learnt from operations, by operation id."""
         wanted = {reference(number): number for number in operations}
         where = ItemFilter(references=[*wanted], types=[ItemType.OBSERVATION])
         found: dict[int, list[MemoryItem]] = {}
@@ -169,16 +169,16 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
     def _operation(self, number: int) -> Operation | None:
         try:
             return self._memory.expand(f"op {number}").operations[0]
-        except NotFoundError:  # the index may be ahead of a memory that was put back
+        except NotFoundError:  # the index may be newer than a restored database
             return None
 
     def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
-        """Say what past work means for a task; see `ContextRetriever.get_recommendations`."""
+        """Return recommendations from past work for a task; see `ContextRetriever.get_recommendations`."""
         return self._memory.retriever.get_recommendations(task, agents=agents, limit=limit)
 
     def close(self) -> None:
-        """Do nothing: the memory is closed by whoever opened it."""
+        """Do nothing: the owner of the memory closes it."""
 
     def get_stats(self) -> dict[str, Json]:
-        """Return figures: `available`, and what the memory says of its search."""
+        """Return `available` and, under `search`, the statistics of the memory's search."""
         return {"available": self.is_available(), "search": self._memory.get_stats().get("search")}

@@ -1,6 +1,6 @@
-"""Bring the search index up in a thread of its own.
+"""Bring the search index up to date in a background thread, with a circuit breaker around the embedder.
 
-Its embedder is guarded: one that has failed is left alone for a while, and nobody who searches waits for a server.
+After a failure the embedder is not called for a while. A search never waits for a server that is known to be down.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from orchestra_mem.search_types import Embedder, EmbeddingModel, Vector, Vectors
 
 T = TypeVar("T")
 
-# After the first failures in a row: the back-off of the source design.
+# Pauses after the first consecutive failures: the back-off schedule of the source design.
 _PAUSES_S = (5.0, 10.0, 20.0)
 _UNHEARD = "the server of embeddings has not answered yet"
 
 
 class Guard:
-    """Keeps calls from what has failed: for 5 s, then 10, then 20, and from `failures` in a row on for `reset_s`.
+    """A circuit breaker: consecutive failures block calls for 5, 10, then 20 s, and from `failures` on for `reset_s`.
 
-    No pause is longer than `reset_s`. The first call that succeeds ends that. Safe to share between threads.
+    No pause is longer than `reset_s`. The first successful call resets it. Safe to share between threads.
     """
 
     def __init__(
@@ -37,23 +37,23 @@ class Guard:
 
     @property
     def pause_s(self) -> float:
-        """How long until the next try may be made."""
+        """Seconds until the next call is allowed."""
         return max(0.0, self._next_try - self._timer()) if self.problem else 0.0
 
     def call(self, work: Callable[[], T]) -> T:
-        """Do the work, if it may be tried.
+        """Run `work` and return its result, unless calls are blocked.
 
         Raises:
-            EmbedderError: it failed, or has failed so lately that it is left alone.
+            EmbedderError: The call failed, or calls are blocked after an earlier failure.
         """
         if self.problem and self.pause_s:
             raise EmbedderError(self.problem)
         try:
             found = work()
-        except Exception as error:  # whatever an embedder raises, search goes on by words
+        except Exception as error:  # whatever an embedder raises, keyword search goes on
             known = isinstance(error, EmbedderError)
             self.problem = str(error) if known else f"the embedder failed: {type(error).__name__}: {error}"
-            if not self.pause_s:  # of several that fail together one counts
+            if not self.pause_s:  # concurrent failures count once
                 pause_s = _PAUSES_S[min(self._failed, len(_PAUSES_S) - 1)]
                 self._failed += 1
                 self._next_try = self._timer() + (
@@ -65,13 +65,13 @@ class Guard:
 
 
 class GuardedEmbedder:
-    """An embedder behind a guard; fulfils `Embedder`. Where it fails, or is left alone, it raises `EmbedderError`.
+    """An `Embedder` that calls another through a guard. Raises `EmbedderError` if the call fails or is blocked.
 
     Args:
-        embedder: what is guarded.
-        guard: keeps calls from it.
-        is_remote: it is a server. Then `embed` alone, in the background, asks one that has not been heard of or has
-            failed; `model` and `embed_query` raise at once.
+        embedder: The embedder to call.
+        guard: Blocks calls after a failure.
+        is_remote: Whether the embedder is a server. While the server has not answered yet or has failed, only `embed`,
+            which runs in the background, calls it; `embed_query` raises at once. So does `model` before any answer.
     """
 
     def __init__(self, embedder: Embedder, guard: Guard, *, is_remote: bool = False) -> None:
@@ -82,7 +82,7 @@ class GuardedEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """What the vectors are made with."""
+        """The model that makes the vectors."""
         if self._model is None:
             raise EmbedderError(self._guard.problem or _UNHEARD)
         return self._model
@@ -92,7 +92,7 @@ class GuardedEmbedder:
 
         def work() -> Vectors:
             if self._is_remote and (self._model is None or self._guard.problem):
-                self._embedder.embed_query("Are you there?")  # many texts take long to fail
+                self._embedder.embed_query("Are you there?")  # a short probe fails sooner than many texts
                 self._model = self._embedder.model
             return self._embedder.embed(texts)
 
@@ -111,11 +111,11 @@ _CLOSING_S = 2.0
 
 
 class IndexWorker:
-    """Brings an index up as often as that is wanted, and again where the embedder failed, until it is back.
+    """Runs `catch_up` in a background thread: on request, and again while the embedder fails. Sets `rested` after each.
 
     Args:
-        catch_up: takes in all that is new, in small steps; ends early once `closing` is set.
-        guard: tells whether the embedder is left alone, and for how long.
+        catch_up: Indexes everything new, in small steps; must return early once `closing` is set.
+        guard: Reports whether calls are blocked, and for how long.
     """
 
     def __init__(self, catch_up: Callable[[], object], guard: Guard) -> None:
@@ -126,7 +126,7 @@ class IndexWorker:
         self._lock = threading.Lock()
 
     def follow(self) -> None:
-        """Have the index brought up."""
+        """Request a run; start the thread if it is not running."""
         with self._lock:
             self.rested.clear()
             self._wanted.set()
@@ -135,17 +135,17 @@ class IndexWorker:
                 self._thread.start()
 
     def end(self) -> None:
-        """Let the thread end after the step that it is at."""
+        """Ask the thread to end after its current step."""
         self.closing.set()
         self._wanted.set()
 
     def join(self) -> bool:
-        """Wait a little for the end of the thread; whether there was one."""
-        with self._lock:  # it may be about to start
+        """Wait up to 2 s for the thread to end. Return False if there is none."""
+        with self._lock:  # `follow` may be about to start the thread
             thread = self._thread
         if thread is None:
             return False
-        # A server may take a minute to answer; what comes then finds the index closed.
+        # Do not wait for a server, which may take a minute to answer: the thread then ends on the closed index.
         thread.join(_CLOSING_S)
         return True
 
@@ -166,10 +166,10 @@ class IndexWorker:
         except ClosedError:
             pass
         except EmbedderError as error:
-            # Each answer tells it.
+            # Every search reports this in its notes.
             logger.debug("%s", error)
         except StorageError as error:
             logger.warning("the search index could not be brought up to the memory: %s", error)
         except Exception:
-            # The next search tries again, and tells what is left.
+            # The next search tries again and reports what is not indexed.
             logger.exception("the search index could not be brought up to the memory")

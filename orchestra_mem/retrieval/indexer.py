@@ -1,7 +1,7 @@
-"""Keep the search index up to date: chunk, add and embed what is new, remove what is gone.
+"""Keep the search index up to date: chunk, add and embed new content, remove deleted content.
 
-Recording never waits for it. The index stores how far it has come after each step, so a killed process repeats a step
-at most; adding a chunk twice has no effect.
+Recording never waits for indexing. Progress is stored in the index after each step, so a killed process repeats at most
+one step; adding a chunk twice has no effect.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ logger = logging.getLogger(__name__)
 _OPERATIONS_AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 256
-# What the machine writes into documents around what is remembered: times, counts, lists of operations.
+# Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
 _FRAME = re.compile(
     r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
 )
 _RECALLED = "recalled"
-_NOTE = "note"  # the field of a `WorkEvent` that is one
+_NOTE = "note"  # value of `WorkEvent.field` for notes
 _IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
 
 
 class _BegunAnewError(Exception):
-    """Somebody has begun the index anew: what was in it is to be added again."""
+    """The index was recreated, perhaps by another process: everything has to be added again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What the index does not have yet: operations that are not in it, and chunks that have no vector."""
+    """Remaining work: the number of operations not yet indexed and of chunks without a vector."""
 
     operations: int
     vectors: int
@@ -72,7 +72,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memories:
-    """Where memories are read from."""
+    """The stores that the indexer reads from."""
 
     log: EventLog
     ledger: Ledger
@@ -84,12 +84,12 @@ class Memories:
 
 
 class Indexer:
-    """Brings one index up to the memory. Safe to share between threads.
+    """Updates one index from the memory's stores. Safe to share between threads.
 
     Args:
-        index: what is kept in step.
-        memories: what it is kept in step with.
-        embedder: makes vectors; None where there is none.
+        index: The index to update.
+        memories: The stores to read.
+        embedder: Makes the vectors; None leaves them out.
     """
 
     def __init__(self, index: SearchIndex, memories: Memories, embedder: Embedder | None) -> None:
@@ -97,17 +97,17 @@ class Indexer:
         self._from = memories
         self._embedder = embedder
         self._lock, self._embedding = threading.Lock(), threading.Lock()
-        self._ahead = 0  # the newest operation that was taken in before those in front of it
+        self._ahead = 0  # newest operation that was indexed ahead of older ones
         self._marks: dict[str, str] = {}
         self._identity = ""
         self._echoes = Echoes()
 
     def note_recalled(self, passages: Sequence[str]) -> None:
-        """Take note of passages that are given to a model now: in operations from here on they are echoes."""
+        """Record passages that a model is given now, so that later operations are indexed without repeating them."""
         self._echoes.note(passages, after=self._from.log.last_operation())
 
     def keep_recalled(self) -> None:
-        """Keep for other processes what was noted, as far as the index can be written to."""
+        """Store the recorded passages in the index for other processes; a failure is only logged."""
         try:
             if self._echoes.changed:
                 self._index.set_mark(_RECALLED, self._echoes.dump())
@@ -115,15 +115,15 @@ class Indexer:
             logger.debug("what was recalled could not be noted: %s", error)
 
     def catch_up(self, within_s: float | None = None, *, embeds: bool = True) -> Backlog:
-        """Take in what has happened since the last time; what is left where that takes too long.
+        """Index everything new since the last call and return what remains.
 
         Args:
-            within_s: how many seconds it may take, about; None for as long as it needs.
-            embeds: whether vectors are made as well, which takes as long as the embedder does.
+            within_s: Approximate time limit in seconds; None for no limit.
+            embeds: Whether to make vectors as well. A batch of texts is not interrupted by the time limit.
 
         Raises:
-            StorageError: the index or the memory cannot be read or written.
-            EmbedderError: the texts are in the index, and no vectors can be made of them.
+            StorageError: The index or the memory cannot be read or written.
+            EmbedderError: The texts are indexed, but the embedder fails.
         """
         end = math.inf if within_s is None else time.monotonic() + within_s
         with self._lock:
@@ -145,7 +145,7 @@ class Indexer:
         return self.backlog()
 
     def _begin(self) -> None:
-        # In this order: marks of a newer index than this are refused, and read once more.
+        # Identity first: if the index is recreated before the marks are read, `set_mark` refuses the old identity.
         if self._identity != self._index.identity:
             self._identity, self._ahead = self._index.identity, 0
         self._marks = self._index.marks()
@@ -153,7 +153,7 @@ class Indexer:
         self.keep_recalled()
 
     def _steps(self) -> Iterator[None]:
-        """The work in pieces of some ten milliseconds, the newest of the memory first where there is a choice."""
+        """Index in steps of about ten milliseconds, yielding after each; the newest operations come first."""
         self._newest()
         sessions = {session.id: session for session in self._from.log.sessions()}
         self._documents(sessions)
@@ -175,7 +175,7 @@ class Indexer:
         return int(self._marks.get(name, "0"))
 
     def _newest(self) -> None:
-        """Take in the newest operations before all else: whoever asks most probably asks about them."""
+        """Index the newest operations before everything else: queries are most likely about them."""
         indexed, last = self._number("operations"), self._from.log.last_operation()
         first = max(indexed, self._ahead, last - _OPERATIONS_AT_ONCE)
         if first < last:
@@ -185,7 +185,7 @@ class Indexer:
                 self._mark("operations", last)
 
     def _border(self, last: int) -> int:
-        """Where working memory begins: what is older stands in a document."""
+        """Return the first operation in working memory; older ones are in a session document."""
         live = self._from.log.live_session()
         return live.spilled_through + 1 if live else last + 1
 
@@ -216,7 +216,7 @@ class Indexer:
         )
 
     def _own(self, operation: Operation) -> Operation | None:
-        """An operation without what it only repeats of the memory; None where nothing is left for people."""
+        """Return an operation without text repeated from the memory; None for stored items and if no text is left."""
         if operation.is_stored or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
@@ -226,7 +226,7 @@ class Indexer:
         return own if plain_text(own).strip() else None
 
     def _stored(self) -> Iterator[None]:
-        """Take in what programs have stored, of each name the last, and take out what was replaced or deleted."""
+        """Index the items that programs have stored, the last one under each name; remove replaced and deleted ones."""
         last = self._from.log.last_operation()
         for after in range(self._number("stored"), last, _STORED_AT_ONCE):
             through = min(after + _STORED_AT_ONCE, last)
@@ -237,7 +237,7 @@ class Indexer:
             kept = {chunk.key for chunk in chunks}
             if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
                 self._index.remove(gone)
-            if groups or through == after + _STORED_AT_ONCE:  # to look again is cheaper than to write each time
+            if groups or through == after + _STORED_AT_ONCE:  # rescanning is cheaper than a write each time
                 self._mark("stored", through)
             yield
 
@@ -246,9 +246,9 @@ class Indexer:
         for number in range(self._number("summaries") + 1, last + 1):
             summary = self._from.ledger.summary(number)
             for child in summary.children:
-                # What it covers is found through it and through the operations themselves.
+                # The children stay findable through this summary and through their operations.
                 self._index.remove(list(self._index.keys(f"S{child}")))
-            # What a session came to stands in its archived document, a section's short form in the section.
+            # Summaries of level 0, of whole sessions and of sections, are indexed as part of their documents.
             if summary.level and not summary.parent:
                 self._index.add(chunk_summary(summary))
             self._mark("summaries", number)
@@ -265,7 +265,7 @@ class Indexer:
             yield
 
     def _work(self) -> Iterator[None]:
-        """Take in the work items that have changed."""
+        """Index the work items that have changed."""
         state = self._from.state
         if state is None:
             return
@@ -282,7 +282,7 @@ class Indexer:
             yield
 
     def _catalog(self) -> Iterator[None]:
-        """Take in the items of the catalog that have changed, and take out those that are hidden."""
+        """Index the catalog items that have changed; remove those that are no longer live."""
         catalog = self._from.catalog
         while catalog and (items := catalog.changed_after(self._number("catalog"), _OPERATIONS_AT_ONCE)):
             for item in items:
@@ -303,7 +303,7 @@ class Indexer:
         self._mark("sessions", len(ended))
         gone = [session for session in ended if not session.archive]
         if len(gone) != self._number("archives gone"):
-            for session in gone:  # what a session came to is found in the ledger's words from here on
+            for session in gone:  # the archived document is deleted: index the session's summary instead
                 self._replace(self._from.sessions.archive(session).name, ())
                 for summary in self._from.ledger.whole_summaries(session.id):
                     self._index.add(chunk_summary(summary))
@@ -318,7 +318,7 @@ class Indexer:
         self._document(path, place, own_words=True)
 
     def _document(self, path: Path, place: DocumentPlace, *, own_words: bool = False) -> None:
-        """Take in a document as it stands now. Half a file, or none, says nothing of what stood there."""
+        """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
         text = self._from.store.read_settled(path)
         if text is None:
             return
@@ -339,7 +339,7 @@ class Indexer:
     def _vectors(self) -> Iterator[None]:
         embedder = self._embedder
         if embedder is not None:
-            embedder.embed(())  # a server that has not been heard of tells its model
+            embedder.embed(())  # makes a server that was never called report its model
         while embedder is not None:
             identity = self._index.identity
             ids = self._index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
@@ -350,23 +350,23 @@ class Indexer:
             yield
 
     def backlog(self) -> Backlog:
-        """Tell what the index does not have yet."""
+        """Return the remaining work."""
         operations = self._from.log.last_operation() - self._number("operations")
         vectors = count = self._index.count() if self._embedder is not None else 0
-        with suppress(EmbedderError):  # of a server that has not been heard of: it may have embedded none
+        with suppress(EmbedderError):  # a server that has not answered yet: assume that no chunk has a vector
             vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
 
 
 def _name_stored(operation: Operation) -> str:
-    """What an agent's stored operation is stored under: its key without the last word, by which no two are equal."""
+    """Return the agent and name of a stored item: its idempotency key without the last word, which makes it unique."""
     return f"{operation.agent or ''} {(operation.idempotency_key or '').rpartition(' ')[0]}"
 
 
 def _changed_items(
     state: WorkTracker, events: Sequence[WorkEvent]
 ) -> Iterator[tuple[WorkItem, WorkItem | None, list[str]]]:
-    """The items that events speak of, and those below one with another title; each with its parent and its notes."""
+    """Yield the items that events changed and the children of renamed items, each with its parent and its notes."""
     changed = dict.fromkeys(event.item for event in events)
     for renamed in {event.item for event in events if event.field == "title"}:
         changed.update((child.id, None) for child in state.items(WorkFilter(parent=renamed)))
@@ -377,7 +377,7 @@ def _changed_items(
 
 
 def _own_words(text: str) -> str:
-    """What a session document says beside its operations and summaries, which are found themselves."""
+    """Return a session document without its operations and summaries, which are indexed separately."""
     parts = SessionDocument.parse(without_conflicts(text)).parts
     said = [part.block for part in parts if not part.operation and not part.summary and part.block.level > 1]
     return join_blocks(block for block in said if block.text[len(block.heading) :].strip())

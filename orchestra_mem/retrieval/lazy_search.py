@@ -1,4 +1,4 @@
-"""Open the search of a memory at its first use: its libraries take long to load, and few programs need them."""
+"""Open a memory's search on first use: its libraries are slow to load, and few programs need them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class LazySearch:
-    """Opens the search once, has its index follow the memory, and closes it. Safe to share between threads.
+    """Opens the search once, requests index updates, and closes it. Safe to share between threads.
 
     Args:
-        make: opens it.
-        words: gives the table of words alone, None where there is to be none.
-        has_index: tells whether this project has been searched, by any process.
+        make: Opens the search.
+        words: Returns the table of word vectors without opening the search; None if search by meaning is off.
+        has_index: Reports whether any process has searched this project.
     """
 
     def __init__(
@@ -35,11 +35,12 @@ class LazySearch:
         self.opened: MemorySearch | None = None
 
     def open(self) -> MemorySearch:
-        """Give the search, opened now if it has not been.
+        """Return the search; open it first if necessary.
 
         Raises:
-            SearchError: what it is made of cannot be loaded.
-            StorageError: the index cannot be used.
+            ClosedError: The memory was closed before search was opened.
+            SearchError: A library that search needs cannot be loaded.
+            StorageError: The index cannot be used.
         """
         if self.opened is None:
             with self._lock:
@@ -53,11 +54,11 @@ class LazySearch:
         return self.opened
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
-        """Say how many turns of a talk stand in full, by how far its last message is from those before it.
+        """Choose how many turns of a conversation to show in full, by how similar its last message is to earlier ones.
 
-        The table of words tells it, whatever embeds passages: no context waits for a model, a server or the index.
+        Messages are always compared by word vectors: building a context never waits for a model, a server or the index.
         """
-        if len(messages) <= CENTROID_MESSAGES:  # nothing is loaded for these
+        if len(messages) <= CENTROID_MESSAGES:  # too few to compare: the table need not be loaded
             return few_messages(len(messages) - 1)
         try:
             vectors = words.embed(messages) if (words := self._words()) else None
@@ -66,26 +67,25 @@ class LazySearch:
         return NO_EMBEDDER if vectors is None else turn_window(vectors[-1], [*vectors[:-1]])
 
     def follow(self) -> None:
-        """Have the index brought up in the background; where nobody has searched, there is nothing to bring up.
+        """Request an index update in the background; do nothing if this project has never been searched.
 
         Raises:
-            SearchError: what it is made of cannot be loaded.
-            StorageError: the index cannot be used.
+            ClosedError, SearchError, StorageError: See `open`.
         """
         if self.opened or self._has_index():
             self.open().follow()
 
     @property
     def problem(self) -> str | None:
-        """What keeps search by meaning off, in words; None where nothing is known to."""
+        """Why search by meaning is off, as a message; None if no reason is known."""
         return self.opened.problem if self.opened else None
 
     def problems(self) -> list[Json]:
-        """Return what is off, in the words of `status`."""
+        """Return what is off, in the form that `status` uses."""
         return [{"subject": "search", "since": None, "problem": self.problem}] if self.problem else []
 
     def close(self) -> None:
-        """Close it; it is opened no more."""
+        """Close the search permanently."""
         with self._lock:
             self._closed = True
         if self.opened is not None:

@@ -1,4 +1,4 @@
-"""Retrieve passages for a model: the hits of a search, each with the operation or section that it stands in.
+"""Retrieve passages for a model: the hits of a search, each with the operation or section that it is part of.
 
 Recommendations are passages from past work: decisions, rules, failures and similar tasks, each with its source.
 """
@@ -24,16 +24,16 @@ from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation
 
 logger = logging.getLogger(__name__)
 
-# What comes less near the best than this is seldom worth its tokens; nor is what neither has a word of the question nor
-# lies near it, unless it stands beside what does and comes near the best by that.
+# Minimum score of a hit, as a share of the best score: if it matches the question itself, and if only a neighbour does.
+# Hits with less are seldom useful enough for their tokens.
 _LEAST_OF_BEST = 0.3
 _LEAST_BESIDE = 0.6
-# How much goes before what is not theirs: about what a neighbour that answers too is worth.
+# Boost for a hit of the asking agents, and again for one of their pattern: about the effect of a matching neighbour.
 _THEIRS = 0.15
 
 
 class PassageRetriever:
-    """Recalls what answers a question, with what belongs to it. Safe to share between threads."""
+    """Retrieves passages that answer a question, each with its operation or section. Safe to share between threads."""
 
     def __init__(self, search: LazySearch, log: EventLog) -> None:
         self._search = search
@@ -49,21 +49,21 @@ class PassageRetriever:
         where: SearchFilter = EVERYTHING,
         limit: int = 20,
     ) -> Recalled:
-        """Recall what answers a question best; where search cannot be used, nothing, and a note says why.
+        """Retrieve the passages that answer a question best. If search fails, return none and a note with the reason.
 
         Args:
-            question: any string.
-            session: who asks: what is theirs goes a little before what is not.
-            agents: likewise, by agent.
-            pattern: how agents work together, as operations name it under `pattern`; likewise.
-            where: what alone is looked at.
-            limit: how many at most.
+            question: Any string.
+            session: The current session; its passages rank slightly higher.
+            agents: The asking agents; their passages rank slightly higher.
+            pattern: How the agents work together; passages of operations with this `pattern` rank slightly higher.
+            where: Restricts the search.
+            limit: Maximum number of passages.
         """
         if not question.strip():
             return Recalled(recollections=())
         try:
             search = self._search.open()
-            # What says the same is counted once, and a good deal of what is found does.
+            # Twice the limit, because many hits are duplicates, which `distinct` merges.
             answer = search.search(question, where=where, limit=2 * limit, session=session)
             hits = self._preferred(answer, agents, pattern)
             found = distinct([self._recollection(hit, search) for hit in hits])
@@ -74,7 +74,7 @@ class PassageRetriever:
         return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 
     def _preferred(self, answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
-        """The hits that come near the best, by score; what is theirs a little before what is not."""
+        """Return the hits with scores near the best, sorted, with a boost for hits of the agents or the pattern."""
         best = max((hit.score for hit in answer.matching), default=0.0)
         hits = [hit for hit in answer.matching if _is_worth_it(hit, best)]
 
@@ -104,7 +104,7 @@ class PassageRetriever:
         return replace(found, whole=whole) if plain_words(chunk.text) in plain_words(whole) else found
 
     def operation(self, number: int) -> Operation | None:
-        """Give an operation; None where there is none of this number, as of a database that was lost."""
+        """Return an operation; None if the log has no such number, as after the database was lost."""
         try:
             return self._log.operation(number) if number else None
         except NotFoundError:
@@ -117,11 +117,11 @@ def _is_worth_it(hit: Hit, best: float) -> bool:
 
 
 def _own_text(operation: Operation) -> str:
-    """What an operation says for itself, without what this memory had rendered into it."""
+    """Return the text of an operation without fences and contexts that the memory had rendered into it."""
     return plain_text(replace(operation, data=without_recalled(operation.data)), max_chars=8_000).strip()
 
 
-# The first of these fields that an operation has tells what came of it.
+# Fields that may hold the outcome of an operation; the first usable one counts.
 _OUTCOMES = ("status", "outcome", "result", "error")
 _OUTCOME_CHARS = 120
 _SHORT_CHARS = 240
@@ -134,9 +134,9 @@ _FACTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """What something past says for a task, in short; `full_tokens` is what all of it would take.
+    """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
 
-    `outcome` is what came of it, empty where that is not known; `project` is another project that it comes from.
+    `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project.
     """
 
     source: str
@@ -151,7 +151,7 @@ class Recommendation:
 
     @property
     def label(self) -> str:
-        """The source with time, agent, outcome and what all of it would take, in one line."""
+        """The source with date, agent, outcome and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
         return f"{self.project} {self.source} ({told})".lstrip()
@@ -159,7 +159,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendations:
-    """What the memory says for a task, in groups, each best first. `notes` tell what could not be looked at."""
+    """Recommendations for a task, in groups, each best first. `notes` report what could not be searched."""
 
     task: str
     decisions: tuple[Recommendation, ...]
@@ -169,17 +169,17 @@ class Recommendations:
     notes: tuple[str, ...] = ()
 
     def groups(self) -> Iterator[tuple[str, tuple[Recommendation, ...]]]:
-        """Return the groups that have something, each with its name."""
+        """Yield the name and recommendations of each group that is not empty."""
         for name in (*_FACTS, "similar_tasks"):
             if found := getattr(self, name):
                 yield name, found
 
     def as_dict(self) -> dict[str, Json]:
-        """Give all of it as JSON, groups that have nothing too."""
+        """Return everything as JSON, empty groups included."""
         return to_object(self)
 
     def render(self) -> str:
-        """Give all of it for the model, each fenced with its source; empty where there is nothing."""
+        """Return the text for the model, each recommendation fenced with its source; empty if there is none."""
         lines = []
         for name, found in self.groups():
             lines.append(f"Past {name.replace('_', ' ')} for this task, as data:\n")
@@ -198,7 +198,7 @@ def recommend(
     limit: int = 3,
     where: SearchFilter = EVERYTHING,
 ) -> Recommendations:
-    """Look for what past work says for a task; see `ContextRetriever.get_recommendations`."""
+    """Collect recommendations from past work for a task; see `ContextRetriever.get_recommendations`."""
     notes: dict[str, None] = {}
 
     def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
@@ -237,7 +237,7 @@ def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:
 
 
 def outcome_of(operation: Operation) -> str:
-    """Return what came of an operation, as its data tell it, in one line; empty where they do not."""
+    """Return the outcome that an operation's data report, in one line; empty if they report none."""
     data = operation.data if isinstance(operation.data, dict) else {}
     for name in _OUTCOMES:
         value = data.get(name)
@@ -249,8 +249,8 @@ def outcome_of(operation: Operation) -> str:
 
 
 def _is_told_by_facts(ledger: Ledger, operation: Operation, where: SearchFilter) -> bool:
-    """Whether the decision of an operation was found already: then the facts tell whether it holds."""
+    """Check whether the ledger has the operation's decision as a fact, which also shows if it is still active."""
     number = operation.id
     facts = ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number)
-    # A strict search finds no facts: there the operation tells the decision for as long as that holds.
+    # A strict search finds no facts, as they have no agent: there an active decision is shown from its operation.
     return bool(facts) and not (where.strict and any(fact.status is MustKeepStatus.STANDING for fact in facts))

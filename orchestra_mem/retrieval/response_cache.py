@@ -1,6 +1,6 @@
-"""Cache the answers of a model by question, facts, model and prompt.
+"""Cache a model's answers by question, facts, model and prompt.
 
-The program looks here before it asks its model, and stores what the model answers; see `ResponseCache`.
+The program looks an answer up before it calls its model, and stores the model's answer; see `ResponseCache`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 _NEAR = 0.80
-"""From here to the threshold a question is a near miss, which is logged so that the threshold can be tuned."""
+"""Cosine from which a question that is not accepted counts as a near miss; logged, to help tune the threshold."""
 
 _MAX_ANSWER_CHARS = 1_000_000
-# So many of the passages that answer a question are what its answer is made from.
+# Number of top passages that an answer is taken to be made from, if the caller names no facts.
 _FACTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedResponse:
-    """An earlier answer. `similarity` is the cosine of the questions, 1.0 where they are the same words."""
+    """An earlier answer. `similarity` is the cosine of the two questions, 1.0 for the same words."""
 
     answer: str
     question: str
@@ -46,7 +46,7 @@ class CachedResponse:
 
 
 class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).response_cache"):
-    """Gives earlier answers again while nothing that they depend on has changed. Safe to share between threads.
+    """Returns earlier answers while nothing that they depend on has changed. Safe to share between threads.
 
         found = memory.response_cache.get(question, model="qwen", prompt_file="prompt.md")
         if found is None:
@@ -54,9 +54,10 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
             memory.response_cache.put(question, answer, model="qwen", prompt_file="prompt.md")
 
     Args:
-        search: gives the vector of a question, what the memory has for it, and where answers are kept.
-        clock: gives the present time.
-        settings: from what cosine on questions are the same, how many answers are kept, and for how long each kind.
+        search: Embeds questions, finds the facts for them, and provides the store of answers.
+        clock: Returns the current time.
+        settings: Similarity threshold, maximum number of answers, and lifetime of each kind.
+        has_secrets: Checks a text for secrets; an answer or question with secrets is not stored.
     """
 
     def __init__(
@@ -82,18 +83,18 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         model: str = "",
         prompt_file: str | Path | None = None,
     ) -> CachedResponse | None:
-        """Give an earlier answer to the same or a similar question; None where none holds.
+        """Return an earlier answer to the same or a similar question; None if there is no valid one.
 
-        Similar are questions whose vectors lie near, and that differ in no number, name or word such as who or not.
+        Questions are similar if their vectors are and they differ in no number, name or word such as who or not.
 
         Args:
-            question: any string.
-            facts: what the answer is to be made from; by default what the memory has for the question now.
-            model: the name of the model that would answer.
-            prompt_file: its prompt: another content is another system, and is noticed at once.
+            question: Any string.
+            facts: What the answer is made from; by default the passages that the memory now finds for the question.
+            model: Name of the model that would answer.
+            prompt_file: The model's prompt. Answers made with a different content are not used.
 
         Raises:
-            ClosedError: the memory has been closed.
+            ClosedError: The memory has been closed.
         """
         try:
             found = self._find(question, facts, self._system(model, prompt_file))
@@ -117,18 +118,18 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         model: str = "",
         prompt_file: str | Path | None = None,
     ) -> bool:
-        """Keep an answer for as long as its kind holds; False where it could not be kept.
+        """Store an answer for the lifetime of its kind; return False if it cannot be stored or holds secrets.
 
-        Arguments are those of `get`; what is kept is found by the same ones.
+        `get` finds the answer by the same arguments.
 
         Raises:
-            ValueError: there is no such kind.
-            ClosedError: the memory has been closed.
+            ValueError: There is no such kind.
+            ClosedError: The memory has been closed.
         """
         kind = ResponseKind(kind)
         if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._settings.max_entries:
             return False
-        if self._has_secrets(question) or self._has_secrets(answer):  # without them it would be another answer
+        if self._has_secrets(question) or self._has_secrets(answer):  # a masked answer would be a different one
             return False
         now = self._clock()
         try:
@@ -173,7 +174,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         )
 
     def _nearest(self, question: str, candidates: Sequence[StoredResponse]) -> tuple[StoredResponse | None, float]:
-        """The nearest of the answers to a question that is the same, with its cosine."""
+        """Return the nearest answer to the same or a similar question, with the cosine of the two questions."""
         same = next((each for each in candidates if each.question.split() == question.split()), None)
         if same is not None:
             return same, 1.0
@@ -198,18 +199,14 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         return None, 0.0
 
     def _facts(self, question: str, facts: Sequence[str] | None) -> str:
-        """Give the hash of what an answer is made from: keys of chunks change with their content."""
+        """Hash what an answer is made from; by default chunk keys, which change with the chunks' content."""
         if facts is None:
             facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).matching]
         return digest_of(*sorted(set(facts)))
 
     @staticmethod
     def _system(model: str, prompt_file: str | Path | None) -> str:
-        """Give the hash of what answers: the model and its prompt as it is now.
-
-        Raises:
-            StorageError: the prompt cannot be read.
-        """
+        """Hash the model's name and the current content of its prompt; `StorageError` if that cannot be read."""
         try:
             prompt = b"" if prompt_file is None else Path(prompt_file).read_bytes()
         except OSError as error:
@@ -217,15 +214,15 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
         return digest_of(model, hashlib.sha256(prompt).hexdigest())
 
     def clear(self) -> None:
-        """Forget all answers.
+        """Delete all answers.
 
         Raises:
-            StorageError: they cannot be reached.
+            StorageError: The store cannot be used.
         """
         self._search.open().responses.clear()
 
     def get_stats(self) -> dict[str, Json]:
-        """How many answers are kept, and how often one was found since the start; -1 where they cannot be reached."""
+        """Return the number of answers (-1 if the store cannot be used) and of hits and misses since the start."""
         try:
             count = self._search.open().responses.count()
         except (SearchError, StorageError):

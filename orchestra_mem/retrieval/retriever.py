@@ -1,4 +1,4 @@
-"""Retrieve what the memory has for a task, in layers within a token budget, and cache it until the memory changes."""
+"""Retrieve context for a task, in layers within a token budget, and cache it until the memory changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
 
-# An entry takes about so much with its line in the index; more than so many are not looked at one by one.
+# Typical size of an entry with its index line, from which the number of entries is derived, and bounds of that number.
 _ENTRY_TOKENS = 100
 _FEWEST_ENTRIES, _MOST_ENTRIES = 6, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedContext:
-    """What the memory has for a task: `text` for the model, never over `budget_tokens`.
+    """Context retrieved for a task: `text` for the model, never over `budget_tokens`.
 
-    `tokens` is the count of `text` by the counter called `counter`. `entries` come best first; `notes` tell in words
-    what could not be looked at or not be done.
+    `tokens` is the size of `text` by the token counter named `counter`, which is the model's own tokenizer if `exact`.
+    `entries` come best first; `notes` are messages about what could not be searched or done.
     """
 
     task: str
@@ -43,11 +43,11 @@ class RetrievedContext:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Json]:
-        """Give all of it as JSON."""
+        """Return everything as JSON."""
         return to_object(self)
 
     def explain(self) -> str:
-        """Tell of each entry why it was recalled, and why it is shown as it is (`+` with text, `-` in the index)."""
+        """Explain why each entry was retrieved and how it is shown: `+` with text, `-` by at most an index line."""
         lines = [f"Retrieved for {self.task!r}: {self.tokens:,} of {self.budget_tokens:,} tokens by {self.counter}"]
         for entry in self.entries:
             mark = "+" if entry.text else "-"
@@ -59,7 +59,7 @@ class RetrievedContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The memory at one moment: `version` differs after every change, None where that cannot be told for now."""
+    """The memory's state at one moment: `version` differs after every change, None if it is currently unknown."""
 
     version: Hashable
     session: str | None
@@ -75,16 +75,16 @@ class _Request:
 
 
 class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).retriever"):
-    """Retrieves what past work says for a task. Safe to share between threads.
+    """Retrieves context and recommendations for a task. Safe to share between threads.
 
-    An answer is kept until the memory changes in anything, and is never given after that.
+    Retrieved contexts are cached. Any change of the memory invalidates them.
 
     Args:
-        search, log, ledger: what is retrieved from.
-        counter: counts tokens.
-        settings: how many answers are kept, and for how long.
-        access: says what agents may see.
-        now: gives the memory as it is now.
+        search, log, ledger: The sources.
+        counter: Counts tokens.
+        settings: Maximum number and lifetime of cache entries.
+        access: Defines what agents may see.
+        now: Returns the memory's current state.
     """
 
     def __init__(
@@ -103,8 +103,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         self._counter = counter
         self._access = access
         self._now = now
-        # An answer is kept under the version that the memory had before it was looked for, so none is older than its
-        # version.
+        # The key holds the memory's version from before the search, so no entry is older than the version in its key.
         self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
             settings.cache_entries, settings.cache_ttl_s
         )
@@ -115,21 +114,22 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000,
         where: SearchFilter = EVERYTHING,
     ) -> RetrievedContext:  # fmt: skip
-        """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
+        """Retrieve context for a task: an index of entries with their token costs, then the best entries themselves.
 
-        Entries are filled breadth first, and none takes more than twice an equal share. Where search cannot be used the
-        answer is empty, and its notes say why.
+        Entries are filled breadth first, and none takes more than twice an equal share. If search fails, the result is
+        empty and its notes give the reason.
 
         Args:
-            task: what is to be done; any string.
-            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
-            pattern: how they work together, as in `parallel`: operations with this `pattern` in their data likewise.
-            max_tokens: the budget.
-            where: what alone is looked at.
+            task: What is to be done; any string.
+            agents: Who will do it. Only entries that all of them may see are used; their own rank slightly higher.
+            pattern: How they work together, such as `parallel`; operations with this `pattern` rank slightly higher.
+            max_tokens: The budget.
+            where: Restricts the search.
 
         Raises:
-            ValueError: the budget is negative.
-            ClosedError: the memory has been closed.
+            ValueError: The budget is negative.
+            AccessDeniedError: `where` names an agent that one of `agents` may not see.
+            ClosedError: The memory has been closed.
         """
         where, moment = self._access.within(where, *agents), self._now()
         if max_tokens < 0:
@@ -162,7 +162,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
             entries=disclosed.entries,
             notes=recalled.notes,
         )
-        # What lacks something now is complete the next time.
+        # A note means that something is missing, so the next call has to search again.
         if not found.notes and moment.version is not None and self._cache.maxsize:
             with self._lock:
                 self._cache[moment, request] = found
@@ -171,17 +171,18 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
     def get_recommendations(
         self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING
     ) -> Recommendations:
-        """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
+        """Return past decisions, rules, failures and similar tasks that are relevant to a task, each with its source.
 
         Args:
-            task: what is to be done; any string.
-            agents: who will do it; what not all of them may see is left out, and their own goes a little before.
-            limit: how many of each at most.
-            where: what alone is looked at, of all tiers and kinds.
+            task: What is to be done; any string.
+            agents: Who will do it. Only entries that all of them may see are used; their own rank slightly higher.
+            limit: Maximum number of entries in each group.
+            where: Restricts the search; its tiers and kinds are ignored.
 
         Raises:
-            ValueError: the limit is negative.
-            ClosedError: the memory has been closed.
+            ValueError: The limit is negative.
+            AccessDeniedError: `where` names an agent that one of `agents` may not see.
+            ClosedError: The memory has been closed.
         """
         where, moment = self._access.within(where, *agents), self._now()
         if limit < 0:
@@ -194,22 +195,18 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
     def load_layer1(
         self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3
     ) -> list[DisclosedEntry]:
-        """Give the best entries that `retrieve_context` finds, each with its source, title and what it costs."""
+        """Return the best entries that `retrieve_context` finds, each with its source, title and token cost."""
         return [*self.retrieve_context(query, agents=agents, pattern=pattern).entries[: max(0, limit)]]
 
     def load_layer2(self, entries: Sequence[DisclosedEntry], token_budget: int) -> list[DisclosedEntry]:
-        """Give those entries of `load_layer1`, in their order, whose texts fit a budget together."""
+        """Return the first entries of `load_layer1` that fit a budget together, without those that have no text."""
         if any(isinstance(entry, str) for entry in entries):
             raise TypeError("load_layer2 takes entries of load_layer1, not their names; use memory.expand for a name")
         sizes = accumulate(entry.tokens for entry in entries)
         return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
 
     def clear_cache(self, pattern: str = "") -> None:
-        """Forget what was retrieved; the next time it is looked for.
-
-        Args:
-            pattern: only what was retrieved for this pattern, or for a task or an agent with these letters.
-        """
+        """Clear the cache, or only contexts whose task, pattern or an agent's name contains `pattern`, in any case."""
         wanted = pattern.casefold()
         with self._lock:
             for moment, request in list(self._cache):
@@ -218,7 +215,7 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
                     self._cache.pop((moment, request), None)
 
     def get_stats(self) -> dict[str, Json]:
-        """Return figures of the cache: `hits` and `misses` since the start."""
+        """Return the cache's size and its `hits` and `misses` since the start."""
         with self._lock:
             return {
                 "cached": len(self._cache),

@@ -1,6 +1,6 @@
-"""Search all tiers: bring the index up to date, query it, and say in notes what could not be searched.
+"""Search all tiers: bring the index up to date, query it, and report in notes what could not be searched.
 
-Without vectors the words answer alone; without an index there is no answer. Each is told in a note or an error.
+Without vectors, keyword search answers alone and a note gives the reason. Without an index, search raises an error.
 """
 
 from __future__ import annotations
@@ -41,66 +41,66 @@ from orchestra_mem.types import MustKeepStatus
 
 logger = logging.getLogger(__name__)
 
-# A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
+# Time that a search may spend on indexing new content before it answers; the rest is indexed in the background.
 _AT_ONCE_S = 0.5
-# A server that is well embeds what is new in so long; else it is found by its words until that is done.
+# Time that a search waits for an embedding server; after that, keywords alone find content without vectors.
 _PATIENCE_S = 0.5
 _STEP_S = 0.05
 _UPKEEP_AFTER = 2_000
-# Something always lies nearest: what lies no nearer than this has nothing to do with a query.
+# Dense search always returns its nearest chunks: below this cosine a chunk has nothing to do with the query.
 _LEAST_COSINE = 0.2
 _NO_EMBEDDER = "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
-# So many passages on either side belong to a hit, as far as they stand under the same headings.
+# Number of chunks on either side that are joined to a hit, as far as they have the same headings.
 _REACH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a search found, best first; `notes` tell what it could not look at or not do, in words."""
+    """The result of a search, best hits first; `notes` are messages about what it could not search or do."""
 
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def likely(self) -> tuple[Hit, ...]:
-        """The hits that are not perhaps ones."""
+        """The hits that are not marked `perhaps`."""
         return tuple(hit for hit in self.hits if not hit.perhaps)
 
     @property
     def matching(self) -> tuple[Hit, ...]:
-        """The hits if any has a word of the query or lies near it; else none, as all of them are guesses."""
+        """All hits if at least one matches the query; otherwise none, as all of them are guesses."""
         return self.hits if any(map(is_match, self.hits)) else ()
 
 
 def is_match(hit: Hit) -> bool:
-    """Tell whether a hit has a word of the query or lies near it; if not, it stands beside what does, or is a guess."""
+    """Check whether a hit matches by keyword or vector; if not, it is a neighbour of a match, or a guess."""
     return hit.reasons.keyword_rank is not None or hit.reasons.dense_score >= _LEAST_COSINE
 
 
 class ResponseStore(Protocol):
-    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
+    """A store of a model's answers. They are derived data and may be lost. Safe to share between threads."""
 
     def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
-        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
+        """Return answers for these facts and this system that are valid at `now` (seconds since 1970), newest first."""
 
     def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+        """Store an answer in place of one to the same question; beyond `keep`, evict the least recently used."""
 
     def used(self, number: int, now: float) -> None:
-        """Take note that an answer was given again."""
+        """Record that an answer was returned again."""
 
     def count(self) -> int:
-        """Return how many answers there are."""
+        """Return the number of answers."""
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Delete all answers."""
 
 
 def check_request(where: SearchFilter, limit: int) -> None:
-    """Make sure that a search can be asked for.
+    """Validate the arguments of a search.
 
     Raises:
-        ValueError: the limit is negative, or a time of the filter has no time zone.
+        ValueError: The limit is negative, or a time of the filter has no time zone.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}: so many hits there cannot be")
@@ -113,18 +113,18 @@ class MemorySearch:
     """Answers queries over one memory. Safe to share between threads.
 
     Args:
-        index: what is asked.
-        embedders: the configured one first, none where search by meaning is off. Until it has embedded everything, the
-            one whose model has embedded most answers.
-        words: compares single words.
-        indexer: keeps the index up to date.
-        ledger: tells how facts stand now.
-        clock: tells what "last week" is.
-        guard: keeps searches from an embedder that fails.
-        responses: keeps answers of a model beside the index.
-        is_remote: the embedder is a server, which passages are sent to in the background alone.
-        fault: why the configured embedder cannot be had; empty where it can, or is not wanted.
-        release: frees what the embedders hold and ends their work; called on closing.
+        index: The index to search.
+        embedders: The configured embedder first; empty if search by meaning is off. The embedder whose model has
+            embedded the most chunks answers queries.
+        words: Compares single words.
+        indexer: Keeps the index up to date.
+        ledger: Provides the current state of facts.
+        clock: Returns the current time, from which "last week" is computed.
+        guard: Blocks calls of an embedder that fails.
+        responses: Stores a model's answers next to the index.
+        is_remote: Whether the embedder is a server; then passages are embedded in the background only.
+        fault: Why the configured embedder cannot be loaded; empty if it can, or if none is configured.
+        release: Frees the embedders' resources and ends their work; called by `close`, perhaps twice.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class MemorySearch:
         self._clock = clock
         self._worker = IndexWorker(partial(self.catch_up, pause_s=_STEP_S), guard)
         self._kept_up_at = -_UPKEEP_AFTER
-        self._told = 0  # so many of the index's problems need be told no more
+        self._told = 0  # number of the index's problems that are solved and no longer reported
 
     def search(
         self,
@@ -167,19 +167,19 @@ class MemorySearch:
         limit: int = 10,
         session: str | None = None,
     ) -> Answer:
-        """Find what answers a query best; any string is one.
+        """Find the chunks that answer a query best.
 
         Args:
-            query: words, a question, names such as `#12` or `src/app.py`.
-            where: what alone is looked at.
-            mode: by words, by meaning, or both.
-            limit: how many hits at most.
-            session: who asks; what is theirs goes a little before what is not.
+            query: Any string: words, a question, names such as `#12` or `src/app.py`.
+            where: Restricts the search.
+            mode: Search by keywords, by meaning, or by both.
+            limit: Maximum number of hits.
+            session: The current session; its chunks rank slightly higher.
 
         Raises:
-            ValueError: there is no such mode, the limit is negative, or a time of the filter has no time zone.
-            StorageError: the index cannot be used.
-            EmbedderError: by meaning alone, and no vectors can be had.
+            ValueError: There is no such mode, the limit is negative, or a time of the filter has no time zone.
+            StorageError: The index cannot be used.
+            EmbedderError: The mode is `dense`, and the query cannot be embedded.
         """
         mode = SearchMode(mode)
         check_request(where, limit)
@@ -187,10 +187,10 @@ class MemorySearch:
         known = self._index.problems
         try:
             answer = self._answer(query, where, mode, limit, situation)
-        except DatabaseDamagedError as error:  # who asks again finds what was damaged begun anew
+        except DatabaseDamagedError as error:  # the next attempt recreates the index
             logger.warning("%s", error)
             answer = self._answer(query, where, mode, limit, situation)
-        if new := self._index.problems[len(known) :]:  # begun anew while it was asked: ids were those of other chunks
+        if new := self._index.problems[len(known) :]:  # the index was recreated meanwhile: ids changed
             answer = self._answer(query, where, mode, limit, situation)
             answer = replace(answer, notes=tuple(dict.fromkeys((*new, *answer.notes))))
         return answer
@@ -204,7 +204,7 @@ class MemorySearch:
         best = self._best()
         if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self._index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
-        # Who asks does not wait for an embedder twice.
+        # If embedding the passages has just failed, do not wait for the embedder again.
         searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
@@ -222,7 +222,7 @@ class MemorySearch:
 
     @property
     def problem(self) -> str | None:
-        """What keeps search by meaning off, in words; None where it works, as far as is known, or is not wanted."""
+        """Why search by meaning is off, as a message; None if no failure is known, or if it is not configured."""
         return _off(self._why_off) if self._why_off else None
 
     @property
@@ -231,12 +231,12 @@ class MemorySearch:
 
     @property
     def answering_model(self) -> EmbeddingModel | None:
-        """The model whose vectors answer now; None where words alone do."""
+        """The model whose vectors answer queries now; None if keywords alone answer."""
         best = self._best()
         return best[0] if best else None
 
     def embed(self, text: str) -> tuple[EmbeddingModel, Vector] | None:
-        """Return the vector of a text with the model that made it; None where none can be had."""
+        """Return the model of the configured embedder and a text's vector; None without an embedder or if it fails."""
         if self._embedder is None:
             return None
         try:
@@ -246,7 +246,7 @@ class MemorySearch:
             return None
 
     def section(self, hit: Hit) -> str:
-        """Return a hit's passage with those around it that stand under the same headings, in their order."""
+        """Return a hit's text joined, in order, with neighbouring chunks that have the same headings."""
         around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
         chunks = self._index.chunks(around)
 
@@ -260,22 +260,22 @@ class MemorySearch:
         return "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
 
     def note_recalled(self, passages: Sequence[str]) -> None:
-        """Take note of passages that are given to a model: recorded again, they are no new memory."""
+        """Record passages that a model is given, so that later operations are indexed without repeating them."""
         self._indexer.note_recalled(passages)
 
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
-        """Of the models that are known the first that has embedded most."""
+        """Return the known model that has embedded the most chunks, the first on a tie, with its searcher."""
         known = []
         for embedder, searcher in self._searchers:
-            with suppress(EmbedderError):  # a server that has not been heard of
+            with suppress(EmbedderError):  # a server that has not answered yet
                 known.append((embedder.model, searcher))
         embedded = self._index.models()
         return max(known, key=lambda each: embedded.get(each[0], 0), default=None)
 
     def _take_in(self) -> tuple[Backlog, bool, list[str]]:
-        """Bring the index up, as far as it can be in little time.
+        """Update the index within a short time; return the backlog, whether vectors can be used, and notes.
 
-        What is left, whether vectors can be had, and notes. What was found damaged is told until it is made anew.
+        Damage that was found is reported in the notes until the index is complete again.
         """
         nothing = Backlog(operations=0, vectors=0)
         notes = [_off(self._fault)] if self._fault else []
@@ -297,7 +297,7 @@ class MemorySearch:
             notes += [*self._index.problems[self._told :], _off(error)]
             return nothing, False, notes
         except StorageError as error:
-            # What is in the index may still be had; where it may not, the search itself says so.
+            # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be brought up to the memory: %s", error)
             notes += self._index.problems[self._told :]
             notes.append(f"the newest may be missing, the index could not be brought up: {error}")
@@ -306,15 +306,15 @@ class MemorySearch:
 
     @property
     def _upkeep_due(self) -> bool:
-        """With the first search of a process, and whenever the index has grown by a good deal."""
+        """Whether this is the first search of the process, or the index has grown by `_UPKEEP_AFTER` chunks."""
         return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
     def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pause_s: float = 0.0) -> None:
-        """Take in everything now; `told` hears again and again what is left, and others have their turn in pauses.
+        """Index everything, then do the upkeep. After each step call `told` with the backlog and wait `pause_s`.
 
         Raises:
-            StorageError: the index or the memory cannot be read or written.
-            EmbedderError: no vectors can be made.
+            StorageError: The index or the memory cannot be read or written.
+            EmbedderError: Vectors cannot be made.
         """
         while backlog := self._indexer.catch_up(_STEP_S):
             if told is not None:
@@ -328,19 +328,19 @@ class MemorySearch:
         self._index.maintain()
 
     def rebuild(self) -> None:
-        """Throw the index away; `catch_up` makes it anew."""
+        """Delete the index; `catch_up` recreates it."""
         self._index.rebuild()
         self._told = 0
 
     def follow(self) -> None:
-        """Have the index brought up in the background."""
+        """Request an index update in the background."""
         self._worker.follow()
 
     def _standing(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        """The hits without facts that were taken back, done or removed since they were taken in.
+        """Yield the hits without facts that have been superseded, done or removed since they were indexed.
 
-        A fact that a person has reworded since says what it says now; from here on it is found by that. The facts of a
-        summary are told as they are now, as its document tells them.
+        A fact that a person has reworded is returned and indexed with its new text. The fact lines of a summary show
+        their current state, as in its document.
         """
         numbers = {number for hit in hits for number in _facts_in(hit)}
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
@@ -362,13 +362,13 @@ class MemorySearch:
             yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
     def close(self) -> None:
-        """End what runs behind, within moments, and close the index."""
+        """End the background thread, waiting up to 2 s, and close the index."""
         self._worker.end()
         self._indexer.keep_recalled()
         self._index.close()
         self._release()
         if self._worker.join():
-            self._release()  # it may have begun to embed once more
+            self._release()  # the thread may have embedded once more
 
 
 def _off(why: object) -> str:
@@ -376,12 +376,12 @@ def _off(why: object) -> str:
 
 
 def _facts_in(hit: Hit) -> list[int]:
-    """The numbers of the facts that a hit tells with their numbers."""
+    """Return the numbers of the facts that a hit shows."""
     if _letter(hit) == "K":
         return [int(hit.chunk.source[1:])]
     return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
 
 
 def _letter(hit: Hit) -> str:
-    """What stands before the number of what was found: `K` of a fact, `S` of a summary."""
+    """Return the letter before the number of a hit's source: `K` for a fact, `S` for a summary; empty for others."""
     return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

@@ -1,7 +1,7 @@
-"""Who wrote each line of a document: a person, or the machine and from which operations.
+"""Blame: who wrote each line of a document, a person or the machine, and from which operations.
 
-Nothing is kept for this while documents are written. A document's versions are replayed from the oldest on, each with
-its author; the live session document is compared with what the event log and the ledger make of it.
+Nothing is recorded for this when documents are written. A document's versions are replayed, oldest first, each with
+its author. The live session document is compared with the text that the event log and the ledger produce.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from orchestra_mem.types import Author, DocumentName, VersionReason
 from orchestra_mem.work_types import WorkTracker
 
 SESSION = "session"
-# Of so many newest changes of a work item the last that its line tells of counts.
+# How many of a work item's newest changes are searched for one of a field that its line shows.
 _EVENTS = 50
 _TOLD_FIELDS = frozenset({"created", "title", "status", "priority", "parent", "depends_on", "assignee"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamedLine:
-    """A line, from 1, and where it comes from; see `core.documents.blame.Origin`."""
+    """A line of a document and its origin. `line` counts from 1."""
 
     line: int
     text: str
@@ -41,7 +41,7 @@ class BlamedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Authorship:
-    """Tells who wrote what."""
+    """Finds the author of each line of a document."""
 
     documents: EditedDocuments
     session: SessionMemoryManager
@@ -50,12 +50,12 @@ class Authorship:
     items: Callable[[Sequence[int]], Sequence[MemoryItem]]
 
     def blame(self, document: str) -> list[BlamedLine]:
-        """Say for each line of a document who wrote it. `session` is the live session's.
+        """Return the origin of each line of a document. The name `session` means the running session's document.
 
-        What is older than the oldest kept version counts as that version's author's.
+        Lines older than the oldest kept version are attributed to that version's author.
 
         Raises:
-            NotFoundError: there is no such document, or no session is under way.
+            NotFoundError: there is no such document, or no session is running.
         """
         stem = document.removesuffix(".md")
         if stem == SESSION:
@@ -70,18 +70,18 @@ class Authorship:
         blame: tuple[Callable[[], Origin], ...] = ()
         seen: dict[str, tuple[Callable[[], Origin], ...]] = {}
         for state, author in self._states(writer, name):
-            # An earlier text that was put back whole has its authors again.
             plan = name == DocumentName.WORK_PLAN
-            origin = partial(partial, self._origin(state, author, plan=plan))  # called in the end
+            origin = partial(partial, self._origin(state, author, plan=plan))  # evaluated only for the final lines
+            # A restored text gets its former authors back.
             blame = seen.get(state) or carry(blame, text, state, origin)
             seen[state] = blame
             text = state
         return text, tuple(each() for each in blame)
 
     def _states(self, writer: DocumentWriter, name: str) -> Iterator[tuple[str, Author]]:
-        """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
+        """Yield the texts that a document had, oldest first, each with its author."""
         for version in writer.store.versions(name):
-            if version.reason is not VersionReason.CONFLICT:
+            if version.reason is not VersionReason.CONFLICT:  # these lost to a simultaneous save
                 yield writer.store.read_version(version), version.author
         text = writer.store.read(writer.path(name)) or ""
         last = writer.last_written(name, text)
@@ -99,7 +99,7 @@ class Authorship:
         return text, carry(blame, own, text, self._origin(text, Author.PERSON))
 
     def _origin(self, text: str, author: Author, *, plan: bool = False) -> OriginOf:
-        """What tells where the new lines of a text of somebody's come from."""
+        """Return a function that gives the origin of lines that `author` added in `text`."""
         time = _written_at(text)
         if author is Author.PERSON:
             return lambda line, title: Origin(Writer.PERSON)
@@ -114,7 +114,7 @@ class Authorship:
         return origin
 
     def _work_origin(self, number: int) -> Origin | None:
-        """Where the line of a work item comes from: who last changed what it says, and from which operation."""
+        """Return who last changed the content of a work item's line, and in which operation. None if unknown."""
         try:
             events = [event for event in self.work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
         except NotFoundError:
@@ -133,7 +133,7 @@ class Authorship:
             return Origin(writer, ranges(item.operations), item.timestamp)
         facts = self.ledger.must_keeps_by_id(named.facts) if named.facts else []
         if any(fact.author is Author.PERSON for fact in facts):
-            # In a person's words, whoever put the number behind them.
+            # The words are the person's, even if the machine added the number.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)
         operations = ranges([*named.operations, *(fact.operation for fact in facts)])
         if named.summaries:

@@ -1,6 +1,6 @@
-"""The catalog: what agents have learnt, kept apart by agent, found again, and given up in time.
+"""The catalog: memory items that agents have learnt, each owned by one agent or by all, most with an expiry date.
 
-Nothing is deleted but by a purge: what has expired, was displaced, superseded or deleted is hidden from everybody.
+Only a purge removes items. Expired, displaced, superseded and deleted items are hidden from all agents.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
     from orchestra_mem.core.catalog.item_drafts import ItemDraft
     from orchestra_mem.settings import CatalogSettings
 
-_STRENGTHENED = 1  # by each second saying
+_STRENGTHENED = 1  # added to the priority each time an item is stored again
 
 
 class MemoryCatalog(CatalogReader):
-    """Stores and lists items. Every call names the agent that asks; `OWNER` sees and changes all.
+    """Stores and lists items. Every call names the requesting agent; `OWNER` may read and change everything.
 
     Args:
-        store: keeps the items.
-        audit: keeps account of all that is read and changed.
-        access: says who may see and change what.
-        selector: chooses what matters for a message.
-        counter: counts tokens.
-        clock: gives the present time.
-        settings: how many items an agent may have, how long one is kept, and how long a summary is.
-        redacted: takes secrets out of a text.
-        superseded: names the earlier items that a new one takes the place of.
+        store: Keeps the items.
+        audit: Records every read and change.
+        access: Decides who may read and change which items.
+        selector: Selects the items relevant to a message.
+        counter: Counts tokens.
+        clock: Returns the present time.
+        settings: Limits: items per agent, lifetime of an item, length of a summary.
+        redacted: Removes secrets from a text.
+        superseded: Returns the earlier items that a new item supersedes.
 
-    `purged` is told which items have been removed for good, so that no text of theirs stays elsewhere; `said_anew` of
-    each that is new or has another text, in the transaction that stores it.
+    The callback `purged` gets the items that a purge removed, to remove their text elsewhere. The callback `said_anew`
+    gets each item that is new or has new content, within the transaction that stores it.
     """
 
     def __init__(
@@ -83,34 +83,34 @@ class MemoryCatalog(CatalogReader):
     def store(
         self, item: Mapping[str, object] | MemoryItem, *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
-        """Store an item; what says the same as one that is there strengthens that one.
+        """Store an item; if a live item has the same content, strengthen that one instead.
 
         Args:
-            item: the fields of the source design: `content` alone must be there. `ci_source` is the asking agent's
-                where it is left out, all agents' where nobody asks.
-            agent: who asks.
-            author: who says it.
+            item: The item's fields, see `ItemDraft`; only `content` is required. `ci_source`, the agent that gets the
+                item, defaults to the requesting agent, or to `GLOBAL` for `OWNER`.
+            author: Whether a person or the machine wrote the item.
 
         Raises:
-            InvalidItemError: with every fault.
-            AccessDeniedError: this agent may not write there.
-            StorageError: it could not be stored.
+            InvalidItemError: Fields are invalid; the error lists every fault.
+            AccessDeniedError: The agent may not write items of `ci_source`.
+            StorageError: The item could not be stored.
         """
-        from orchestra_mem.core.catalog.item_drafts import read_draft  # here, as pydantic is heavy
+        from orchestra_mem.core.catalog.item_drafts import read_draft  # imported here, as pydantic loads slowly
 
         record = item_json(item) if isinstance(item, MemoryItem) else item
         return self.put(read_draft(record, self._clock()), agent=agent, author=author)
 
     def put(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> MemoryItem:
-        """Store what a draft says; see `store`."""
+        """Store the item of a draft; see `store`."""
         return self.commit(self.prepare(draft, agent=agent, author=author))
 
     def prepare(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> PreparedItem:
-        """Make the item of a draft, and find which earlier ones it takes the place of; nothing is stored.
+        """Build the item of a draft and find the earlier items that it supersedes, without storing anything.
 
         Raises:
-            AccessDeniedError: this agent may not write there.
-            InvalidItemError: no agent can have this name.
+            AccessDeniedError: The agent may not write items of `ci_source`.
+            InvalidItemError: `ci_source` is no valid agent name.
+            ValueError: `agent` is blank but not `OWNER`.
         """
         if agent != OWNER and not agent.strip():
             raise ValueError("an agent needs a name")
@@ -122,7 +122,7 @@ class MemoryCatalog(CatalogReader):
         return PreparedItem(item=item, agent=agent, replaced=tuple(self._superseded(item, earlier)))
 
     def commit(self, prepared: PreparedItem) -> MemoryItem:
-        """Store a prepared item; what says the same as one that is there by now strengthens that one."""
+        """Store a prepared item; if a live item has the same content by now, strengthen that one instead."""
         new, agent = prepared.item, prepared.agent
         with self._store.changing():
             if same := self._store.same(new.ci_source, content_digest(new.content)):
@@ -174,8 +174,8 @@ class MemoryCatalog(CatalogReader):
         return self._store.add(item, content_digest(item.content), _keys(item))
 
     def _strengthened(self, item: MemoryItem, again: MemoryItem, agent: str) -> MemoryItem:
-        """Note that an item was said again: it is newer, lasts longer, and weighs a little more."""
-        below = self._settings.min_priority_for_permanent - 1  # what is permanent somebody has said to be
+        """Refresh an item that was stored again: it gets a newer timestamp, a later expiry and a higher priority."""
+        below = self._settings.min_priority_for_permanent - 1  # repetition alone makes no item permanent
         priority = max(item.priority, again.priority, min(item.priority + _STRENGTHENED, below, MAX_PRIORITY))
         expires = None if None in (item.expires, again.expires) else max(item.expires, again.expires)  # type: ignore[type-var]
         said = replace(
@@ -206,8 +206,8 @@ class MemoryCatalog(CatalogReader):
 
     @contextmanager
     def _changing(self, item_id: str, agent: str, call: str, *more: str) -> Iterator[MemoryItem]:
-        """Give an item to be changed, within a transaction; `more` are agents that it is to be written to."""
-        # Before the transaction: a refusal would take back its own trace.
+        """Yield an item to change, within a transaction; `more` are further agents whose items are written."""
+        # Before the transaction, which would roll back the audit entry of a refusal.
         self._check_write(agent, call, self._seen(item_id, agent).ci_source, *more)
         with self._store.changing():
             yield self._seen(item_id, agent)
@@ -215,15 +215,15 @@ class MemoryCatalog(CatalogReader):
     def update(
         self, item_id: str, changes: Mapping[str, object], *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
-        """Change some fields of an item, under their names in `store`.
+        """Change fields of an item, named as in `store`.
 
         Raises:
-            NotFoundError: there is no such item that this agent may see.
-            InvalidItemError: with every fault.
-            AccessDeniedError: this agent may not change it.
+            NotFoundError: The agent may not see the item, or there is none.
+            InvalidItemError: Fields are invalid; the error lists every fault.
+            AccessDeniedError: The agent may not change the item.
         """
         seen = self._seen(item_id, agent)
-        after = self._changed(seen, changes, author)  # which tells whose it will be, given under whichever name
+        after = self._changed(seen, changes, author)  # its `ci_source` is needed for the access check
         with self._changing(item_id, agent, "update", after.ci_source) as before:
             if before != seen:
                 after = self._changed(before, changes, author)
@@ -238,7 +238,7 @@ class MemoryCatalog(CatalogReader):
         return after
 
     def better_summary(self, item: MemoryItem, summary: str, method: str) -> bool:
-        """Put a better summary in the place of an extract; False where the item has another text or summary by now."""
+        """Replace an item's extractive summary; return False if its content or summary has changed since."""
         with self._store.changing():
             for now in self._store.by_number([item.number]):
                 if (now.content, now.summary, now.summary_method) == (item.content, item.summary, EXTRACTIVE):
@@ -253,7 +253,7 @@ class MemoryCatalog(CatalogReader):
         from orchestra_mem.core.catalog.item_drafts import read_draft
 
         kept = {name: value for name, value in item_json(before).items() if name in _KEPT}
-        if "content" in changes:  # they are made anew, unless they are given
+        if "content" in changes:  # summary and tags are derived again, unless `changes` has them
             kept = {name: value for name, value in kept.items() if name not in ("summary", "relevance_tags")}
         if "tags" in changes:
             kept.pop("relevance_tags", None)
@@ -269,22 +269,22 @@ class MemoryCatalog(CatalogReader):
         )  # fmt: skip
 
     def delete(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Hide an item from everybody; `purge` removes it for good.
+        """Hide an item from all agents; only `purge` removes it permanently.
 
         Raises:
-            NotFoundError: there is no such item that this agent may see.
-            AccessDeniedError: this agent may not change it.
+            NotFoundError: The agent may not see the item, or there is none.
+            AccessDeniedError: The agent may not change the item.
         """
         with self._changing(item_id, agent, "delete") as item:
             self._hide([item], ItemStatus.DELETED, agent)
         return replace(item, status=ItemStatus.DELETED)
 
     def expire_old(self) -> int:
-        """Hide what has expired; how many items that is."""
+        """Clean up; see `clean_up`. Return the number of items that expired."""
         return self.clean_up().expired
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
-        """Hide what has expired and what is too many, and forget what is too old in the audit trail."""
+        """Hide expired items and those beyond an agent's limit, and delete audit entries past their retention."""
         now = self._clock()
         with self._store.changing():
             expired = self._store.expiring(now)
@@ -296,15 +296,15 @@ class MemoryCatalog(CatalogReader):
 
     @property
     def cleanup_due(self) -> bool:
-        """Whether the last clean-up is longer ago than it should be, or, as the clock was put back, yet to come."""
+        """Whether the last clean-up is too long ago, or lies in the future because the clock was set back."""
         last, every = self._store.last_cleanup(), timedelta(hours=self._settings.cleanup_interval_hours)
         return last is None or not last <= self._clock() < last + every
 
     def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
-        """Remove for good what is hidden already and passes a filter; how many items that is.
+        """Permanently remove the hidden items that match a filter; return their number.
 
         Raises:
-            AccessDeniedError: only who owns the memory may.
+            AccessDeniedError: The request is not by `OWNER`.
         """
         with self.audit.checking(agent, "purge"):
             if agent != OWNER:
@@ -319,15 +319,15 @@ class MemoryCatalog(CatalogReader):
         return len(items)
 
     def restore(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Show a hidden item again, for as long as a new one of its priority would be.
+        """Make a hidden item live again, with the lifetime of a new item of its priority.
 
         Raises:
-            NotFoundError: there is no such item that this agent may see.
-            AccessDeniedError: this agent may not change it.
+            NotFoundError: The agent may not see the item, or there is none.
+            AccessDeniedError: The agent may not change the item.
         """
         with self._changing(item_id, agent, "restore") as item:
             same = self._store.same(item.ci_source, content_digest(item.content))
-            if same is not None:  # it is live, or has been said again since
+            if same is not None:  # the item is live, or the same content was stored again
                 return same
             expires = self._expiry(item.priority, self._clock())
             item = self._replace(replace(item, status=ItemStatus.LIVE, superseded_by="", expires=expires))
@@ -337,13 +337,11 @@ class MemoryCatalog(CatalogReader):
     # Exchange
 
     def bring_in(self, document: object, *, agent: str = OWNER) -> int:
-        """Store the items of a catalog document, all or none; those that have expired by now are passed over.
-
-        Returns:
-            How many it held that still hold.
+        """Store the items of a catalog document, all or none, except expired ones; return the number of the rest.
 
         Raises:
-            InvalidItemError: with every fault.
+            AccessDeniedError: The agent may not write items of one of their agents.
+            InvalidItemError: The document is invalid; the error lists every fault.
         """
         from orchestra_mem.core.catalog.item_drafts import read_catalog
 
@@ -356,12 +354,12 @@ class MemoryCatalog(CatalogReader):
         return len(drafts)
 
 
-_REACH = 400  # earlier items that a new one may take the place of
+_REACH = 400  # a new item can supersede only the newest live items of its agent, up to this number
 _KEPT = ("content", "summary", "type", "relevance_tags", "priority", "references")
 
 
 def check_name(agent: str) -> None:
-    """Raise `InvalidItemError` for a name that no operation's agent can have either."""
+    """Raise `InvalidItemError` if an agent's name is too long or not printable; operations have the same limits."""
     if len(agent) > MAX_NAME_CHARS or not agent.isprintable():
         raise InvalidItemError([f"agent: a name has up to {MAX_NAME_CHARS} printable characters, in one line"])
 

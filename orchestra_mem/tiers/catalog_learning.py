@@ -1,6 +1,6 @@
-"""Learn for the catalog: from what was said to agents and what they answered, and from orchestrations.
+"""Learning for the catalog: from exchanges (a message to an agent and its answer) and from orchestrations.
 
-Exchanges are learnt from off the caller's path, and nothing is lost by a kill.
+Exchanges are stored first and processed in the background, so that a killed process loses none.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from orchestra_mem.types import Author, Json, Operation, OperationFilter
 logger = logging.getLogger(__name__)
 
 _MAX_TEXT_CHARS = 1_000_000
-_SINCE = 1  # for `Echoes`: all that was given to a model came before what is learnt now
+_SINCE = 1  # for `Echoes`: everything noted (after operation 0) was injected before the exchange that is learnt from
 
 
 @dataclass(eq=False)
 class CatalogLearner:
-    """Keeps exchanges until they have been learnt from.
+    """Queues exchanges and extracts items from them.
 
     Attributes:
-        catalog: takes what is found.
-        store: keeps the exchanges.
-        clock: gives the present time.
-        redacted: takes secrets out of a text.
-        patterns: the user's own, by type; see `read_patterns`.
+        catalog: Receives the items found.
+        store: Keeps the exchanges.
+        clock: Returns the present time.
+        redacted: Removes secrets from a text.
+        patterns: The user's regular expressions by item type; see `read_patterns`.
     """
 
     catalog: MemoryCatalog
@@ -52,22 +52,22 @@ class CatalogLearner:
     clock: Clock
     redacted: Callable[[str], str]
     patterns: Mapping[str, str]
-    # Whether an exchange may wait, as far as this process knows: one that was killed may have left some.
+    # Whether an exchange may be waiting. True at first, as a killed process may have left some.
     waits: bool = field(default=True, init=False)
     faults: Sequence[str] = field(default=(), init=False)
     _echoes: defaultdict[str, Echoes] = field(default_factory=lambda: defaultdict(Echoes), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def note_given(self, agent: str, texts: Sequence[str]) -> None:
-        """Take note of what was put into a message: an answer of this agent that only repeats it is nothing new."""
+        """Note the texts injected into a message, so that sentences that the agent's answer repeats are not learnt."""
         self._echoes[agent].note(texts, after=0)
 
     def put(self, agent: str, message: str, answer: str) -> None:
-        """Keep an exchange to learn from. When this returns it survives the end of the process.
+        """Store an exchange to learn from. When this returns, the exchange survives a killed process.
 
         Raises:
-            ValueError: no agent is named, or by a name that none can have.
-            StorageError: it could not be kept.
+            ValueError: The agent's name is blank, too long or not printable.
+            StorageError: The exchange could not be stored.
         """
         if not agent.strip():
             raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
@@ -78,19 +78,19 @@ class CatalogLearner:
 
     @property
     def waiting_count(self) -> int:
-        """How many exchanges wait, those of other processes too."""
+        """The number of waiting exchanges, including those of other processes."""
         return len(self.store.exchanges())
 
     def work(self, most: int | None = None) -> int:
-        """Learn from the exchanges that wait, of `most` at once where it is given; how many items that found.
+        """Learn from waiting exchanges, at most `most` if given; return the number of items found.
 
-        What fails is tried again later, `catalog_types.MAX_ATTEMPTS` times in all, and then kept and told.
+        Later calls retry an exchange that fails, up to `MAX_ATTEMPTS` attempts; then it is kept for `problems`.
 
         Raises:
-            StorageError: the disk refused; they wait on.
+            StorageError: A write failed; the exchanges keep waiting.
         """
         with self._lock:
-            self.waits = False  # whoever puts one from here on says so again
+            self.waits = False  # `put` sets it again for exchanges that come from here on
             try:
                 waiting = self.store.exchanges(most or None)
                 found = sum(map(self._learnt, waiting))
@@ -106,59 +106,59 @@ class CatalogLearner:
             return self._learn(exchange)
         except StorageError:
             raise
-        except Exception as error:  # whatever it is: the others are learnt from all the same
+        except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
             return 0
 
     def _learn(self, exchange: Exchange) -> int:
-        # Here, as NumPy is heavy: to import the package must stay quick.
+        # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
         patterns, self.faults = read_patterns(self.patterns)
-        # A person who says what was given has said it again; a model only repeats it.
+        # Only the answer loses repeated sentences: a person who repeats an injected text confirms it.
         message, answer = map(without_recalled, messages_of(exchange))
         said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]
         drafts = find_items(exchange, said, patterns)
-        # All that takes long before the transaction: a record would wait for it.
+        # Slow work comes before the transaction, as `record_operation` would have to wait for it.
         prepared = [self.catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
         with self.store.changing():
-            if not self.store.exchange_done(exchange):  # another process has learnt from it meanwhile
+            if not self.store.exchange_done(exchange):  # another process has learnt from it in the meantime
                 return 0
             for each in prepared:
                 self.catalog.commit(each)
         return len(prepared)
 
     def problems(self) -> list[str]:
-        """Say what could not be learnt from, and which of the user's patterns are of no use."""
+        """Describe exchanges that could not be learnt from, and invalid patterns of the user."""
         failed = self.store.exchanges_failed()
         told = [f"{len(failed)} exchanges could not be learnt from; the last: {failed[-1].error}"] if failed else []
         return [*told, *self.faults]
 
 
 ORCHESTRATION = "orchestration"
-"""The type of the operations that are orchestrations."""
+"""The type of operations that record an orchestration."""
 
-_ORCHESTRATOR = "orchestrator"  # with strict isolation, whose what nobody is named for is
+_ORCHESTRATOR = "orchestrator"  # with strict isolation, the agent that gets observations if none is named
 _AT_ONCE = 200
 
 
 class OrchestrationObservations:
-    """Stores categorizations as items of type `observation`, whose `references` name the orchestration."""
+    """Stores categorizations of orchestrations as items of type `observation` that refer to the orchestration."""
 
     def __init__(self, catalog: MemoryCatalog, log: EventLog) -> None:
         self._catalog = catalog
         self._log = log
 
     def store(self, orchestration: int | str | None, agents: Sequence[str], learnt: Categorization) -> MemoryItem:
-        """Store what was learnt: its type and concepts as tags, its importance as priority.
+        """Store a categorization, with its type and concepts as tags and its importance as priority.
 
-        Whoever may see the orchestration may see the item: all agents, with strict isolation the first of it.
+        The item belongs to all agents; with strict isolation to the first agent of the orchestration.
 
         Raises:
-            StorageError: it could not be stored.
+            StorageError: The item could not be stored.
         """
-        from orchestra_mem.core.catalog.item_drafts import ItemDraft  # here, as pydantic is heavy
+        from orchestra_mem.core.catalog.item_drafts import ItemDraft  # imported here, as pydantic loads slowly
 
         strict = self._catalog.access.strict
         draft = ItemDraft(
@@ -173,12 +173,12 @@ class OrchestrationObservations:
         return self._catalog.put(draft, author=Author.MACHINE)
 
     def of(self, orchestration: int | str, *, agent: str = OWNER) -> list[MemoryItem]:
-        """Return what was learnt from an orchestration, as far as an agent may see it, newest first."""
+        """Return the observations about an orchestration that an agent may see, newest first."""
         references = list(self._references(orchestration))
         return self._catalog.items(ItemFilter(references=references, types=[ItemType.OBSERVATION]), agent=agent)
 
     def waiting(self) -> list[Operation]:
-        """Return the recorded orchestrations of which nothing was ever learnt, oldest first."""
+        """Return the recorded orchestrations without an observation, live or hidden, oldest first."""
         recorded = self._log.operations(OperationFilter(type=ORCHESTRATION))
         known: set[str] = set()
         for start in range(0, len(recorded), _AT_ONCE):
@@ -188,7 +188,7 @@ class OrchestrationObservations:
         return [operation for operation in recorded if reference(operation.id) not in known]
 
     def _references(self, orchestration: int | str | None) -> Iterator[str]:
-        """Name an orchestration: as its operation, and by the name under which that was recorded."""
+        """Yield the references of an orchestration: its name (an idempotency key) if given, and its operation."""
         if isinstance(orchestration, int):
             yield reference(orchestration)
         elif orchestration:
@@ -198,12 +198,12 @@ class OrchestrationObservations:
 
 
 def reference(operation: int) -> str:
-    """Name an operation as items refer to it."""
+    """Return an operation's reference as items store it, such as `op 12`."""
     return f"op {operation}"
 
 
 def _lines(learnt: Categorization) -> Iterator[str]:
-    """Write out all that was learnt, each thing in a line: search finds the item by any of it."""
+    """Yield every part of a categorization as a line, so that search finds the item by any of them."""
     yield learnt.observation
     if learnt.concepts:
         yield f"Concepts: {', '.join(learnt.concepts)}"

@@ -1,4 +1,4 @@
-"""Reading the catalog: what an agent may see, what matters for a message, and the account of who looked and changed."""
+"""Reading the catalog: items that an agent may see, items relevant to a message, and the audit trail."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from orchestra_mem.core.catalog.packing import Figures, TagTable
     from orchestra_mem.settings import CatalogSettings
 
-    _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
+    _Known: TypeAlias = tuple[int, Figures, TagTable]  # number of the last change included, figures, tags
 
 logger = logging.getLogger(__name__)
 
-# Entries of reads wait for so many of them, or for the next change: a read never waits for the disk.
+# Audit entries of reads are buffered and written in batches of this size, so that most reads do not write to disk.
 _BATCH = 64
 _MOST_WAITING = 10_000
 _MAX_DETAIL_CHARS = 500
@@ -54,13 +54,13 @@ _TOLD_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "
 
 @dataclass(eq=False)
 class AuditTrail:
-    """Writes what changes at once, in the change's own transaction, and what is read in batches.
+    """Records changes at once, in the transaction of the change, and reads in batches.
 
     Attributes:
-        log: keeps the entries.
-        clock: gives the present time.
-        redacted: takes secrets out of a text.
-        can_write_now: tells whether a write would be done at once.
+        log: Stores the entries.
+        clock: Returns the present time.
+        redacted: Removes secrets from a text.
+        can_write_now: Checks whether the database could write without a long wait.
     """
 
     log: AuditLog
@@ -71,19 +71,19 @@ class AuditTrail:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def read(self, agent: str, call: str, items: tuple[str, ...] = (), *, tokens: int = 0, detail: str = "") -> None:
-        """Note what an agent was given, or that nothing was."""
+        """Record which items an agent got, or that it got none."""
         outcome = AccessOutcome.GIVEN if items else AccessOutcome.EMPTY
         entry = self._entry(agent, call, outcome, items, tokens, detail)
         with self._lock:
             self._waiting.append(entry)
-            del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
+            del self._waiting[:-_MOST_WAITING]  # drops the oldest if the disk has refused writes for long
             due = len(self._waiting) >= _BATCH
         if due:
             self._flush_now()
 
     @contextmanager
     def checking(self, agent: str, call: str) -> Iterator[None]:
-        """Note it where an agent is refused within this."""
+        """Record a refusal at once if the block raises `AccessDeniedError`."""
         try:
             yield
         except AccessDeniedError as error:
@@ -93,7 +93,7 @@ class AuditTrail:
             raise
 
     def changed(self, agent: str, call: str, items: tuple[str, ...], detail: str) -> None:
-        """Note a change, in the transaction that makes it."""
+        """Record a change; call this within the transaction that makes it."""
         self.log.add([self._entry(agent, call, AccessOutcome.CHANGED, items, 0, detail)])
 
     def _entry(
@@ -105,7 +105,7 @@ class AuditTrail:
         )
 
     def flush(self) -> None:
-        """Write what waits; where the disk refuses it waits on."""
+        """Write the buffered entries; keep them buffered if the write fails."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         try:
@@ -121,20 +121,20 @@ class AuditTrail:
             self.flush()
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]:
-        """Return the newest entries that pass a filter, newest first; without those that cannot be written now."""
+        """Return the matching entries, newest first; buffered ones only if they can be written now."""
         self._flush_now()
         return self.log.entries(where)
 
     def injections(
         self, agent: str | None = None, since: datetime | None = None, *, unused: int = 10, share: float = 0.25
     ) -> list[InjectedItem]:
-        """Count how often each item was put into the messages of each agent, those most often first.
+        """Count the injections of each item, sorted by agent, then by count, highest first.
 
         Args:
-            agent: only of this one.
-            since: only from then on.
-            unused: an item that was given so often without being used bears the warning `unused`.
-            share: one that took this share of all tokens, and was given so often, bears the warning `share`.
+            agent: Count only injections for this agent.
+            since: Count only injections from this time on.
+            unused: Number of injections since its last use at which an item gets the warning `unused`.
+            share: Share of the agent's injected tokens at which an item injected `unused` times gets `share`.
         """
         self._flush_now()
 
@@ -148,19 +148,19 @@ class AuditTrail:
         return [replace(each, warnings=tuple(warnings(each))) for each in found]
 
     def forget(self, before: datetime) -> int:
-        """Remove what is older than a time; how many entries that is."""
+        """Delete entries older than a time; return their number."""
         self.flush()
         return self.log.forget(before)
 
 
 def described(before: MemoryItem, after: MemoryItem) -> str:
-    """Say what a change was, field by field."""
+    """Describe a change of an item, field by field, for the audit trail."""
     values = [(field, getattr(before, field), getattr(after, field)) for field in _TOLD_FIELDS]
     return "; ".join(f"{field}: {_short(was)} -> {_short(now)}" for field, was, now in values if was != now)
 
 
 def _short(value: object) -> str:
-    """A value that says nothing of what an item says; of texts a digest, so that a purge leaves no word behind."""
+    """Format a value without its text: texts become a digest, as the audit trail must not keep words after a purge."""
     if value in (None, "", (), []):
         return "none"
     if isinstance(value, datetime):
@@ -170,7 +170,7 @@ def _short(value: object) -> str:
 
 
 class CatalogReader:
-    """Gives items to who may see them, and keeps account of it; see `MemoryCatalog`."""
+    """The read access of `MemoryCatalog`: returns only items that the agent may see, and records each read."""
 
     def __init__(
         self, store: CatalogStore, audit: AuditTrail, access: Access, selector: CatalogSelector, *, clock: Clock
@@ -182,10 +182,10 @@ class CatalogReader:
         self._selector = selector
 
     def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Give an item by its id, or by its number as `M12`, whatever its status.
+        """Return an item by its id or its number (`M12`), whatever its status unless it is purged.
 
         Raises:
-            NotFoundError: there is none that this agent may see.
+            NotFoundError: The agent may not see the item, or there is none.
         """
         try:
             item = self._seen(item_id, agent)
@@ -200,22 +200,22 @@ class CatalogReader:
             item = self._store.item(item_id)
             if item.status is not ItemStatus.PURGED and self.access.may_read(agent, item.ci_source):
                 return item
-        # What an agent may not see is not told from what is not there.
+        # The same message whether the item is hidden from the agent or does not exist.
         where = f"that agent {agent!r} may see" if agent else "; `orchestra-mem catalog list` shows them"
         raise NotFoundError(f"there is no item {item_id!r} in the catalog{' ' * bool(agent)}{where}")
 
     def items(self, where: ItemFilter, *, agent: str = OWNER) -> list[MemoryItem]:
-        """List the items that pass a filter and that this agent may see, in its order.
+        """Return the items that match a filter and that the agent may see, in the order that the filter sets.
 
         Raises:
-            AccessDeniedError: the filter names an agent whose items this one may not see.
+            AccessDeniedError: The filter names an agent whose items the requesting agent may not see.
         """
         found = self._store.items(self._allowed(where, agent))
         self.audit.read(agent, "list", tuple(item.id for item in found), tokens=sum(item.tokens for item in found))
         return found
 
     def count(self, where: ItemFilter, *, agent: str = OWNER) -> int:
-        """Count what `items` would list without a limit."""
+        """Count the items that `items` would return without `limit` and `offset`."""
         return self._store.count(self._allowed(where, agent))
 
     def _allowed(self, where: ItemFilter, agent: str) -> ItemFilter:
@@ -227,21 +227,21 @@ class CatalogReader:
         return where if allowed is None or where.agents is not None else replace(where, agents=sorted(allowed))
 
     def get_stats(self, whose: str | None = None, *, agent: str = OWNER) -> dict[str, CatalogStatistics]:
-        """Give figures of each agent that this one may see, and of `whose` alone where it is given."""
+        """Return statistics by agent, for all agents whose items the agent may see, or only for `whose`."""
         shown = [each for each in self._store.agents() if self.access.may_read(agent, each) and whose in (None, each)]
         return {each: self._store.statistics(each) for each in shown}
 
     def search(self, query: str, filters: ItemFilter | None = None, *, agent: str = OWNER) -> list[MemoryItem]:
-        """List the items in which all words of a query stand; `OrchestratorContextManager.search` finds by meaning."""
+        """Return the items with all words of a query; `OrchestratorContextManager.search` searches by meaning."""
         return self.items(replace(filters or ItemFilter(), text=query), agent=agent)
 
     def get_relevant(self, ci: str, context: Mapping[str, object] | str, max_tokens: int | None = None) -> Injection:
-        """Select what matters for a message; `context` is that, or a mapping that has it as `message`."""
+        """Select the items relevant to a message; `context` is the message, or a mapping with the key `message`."""
         message = context if isinstance(context, str) else str(context.get("message", ""))
         return self._selector.get_relevant(ci, message, max_tokens)
 
     def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
-        """Give the live items of an agent as a catalog document of the source design, oldest first."""
+        """Return the live items of an agent as a catalog document for `bring_in`, oldest first."""
         items = self.items(ItemFilter(agents=[whose]), agent=agent)[::-1]
         return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
 
@@ -250,20 +250,20 @@ class CatalogReader:
             self.access.check_write(agent, whose)
 
 
-# Of so many agents the figures are kept; those of 10,000 items with their tags take a megabyte.
+# Number of agents whose figures are cached; 10,000 items with their tags take a megabyte.
 _AGENTS_KEPT = 128
-# Of so many of the best is chosen what fits: a budget of 2,000 tokens holds a tenth of them at most.
+# Only this many of the best items are packed into the budget: 2,000 tokens hold a tenth of them at most.
 _CONSIDERED = 1_000
 _EXPLAINED = 5
 
 
 @dataclass(eq=False)
 class CatalogSelector:
-    """Answers which items an agent should see with a message. Safe to share between threads.
+    """Selects the items that an agent should see with a message. Safe to share between threads.
 
     Attributes:
-        store, access, audit, counter, clock: as for `MemoryCatalog`.
-        settings: the budget where none is given, and how relevant an item must be.
+        store, access, audit, counter, clock: See `MemoryCatalog`.
+        settings: The default and largest budget, and the least relevance of a selected item.
     """
 
     store: CatalogStore
@@ -279,18 +279,18 @@ class CatalogSelector:
     def get_relevant(
         self, ci: str, message: str, max_tokens: int | None = None, *, call: str = "get_relevant"
     ) -> Injection:
-        """Select what an agent should see with a message, within a budget of tokens that is never exceeded.
+        """Select the items that an agent should see with a message; their text never exceeds the budget.
 
         Args:
-            ci: the agent; it is given its own items, those of all, and what it is granted.
-            message: what it is asked.
-            max_tokens: the budget; by default `catalog.max_injection_tokens`, and never more than that.
-            call: under which name the audit trail has it.
+            ci: The agent; its own items, global items and those it is granted are considered.
+            message: The message to the agent.
+            max_tokens: Budget in tokens; by default, and at most, `catalog.max_injection_tokens`.
+            call: Name of the call in the audit trail.
 
         Raises:
-            ValueError: the budget is negative.
+            ValueError: The budget is negative.
         """
-        # Here, as NumPy is heavy: to import the package must stay quick.
+        # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.packing import lay_out, pack, relevance_of
 
         most = self.settings.max_injection_tokens
@@ -312,7 +312,7 @@ class CatalogSelector:
         return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
     def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
-        """The figures of what an agent may see, best first, their scores' parts (4, n), and how many all are."""
+        """Return figures of the best items, best first, their score parts (4, n), and the number of candidates."""
         import numpy as np
 
         from orchestra_mem.core.catalog.packing import Figures, microseconds, score
@@ -335,7 +335,7 @@ class CatalogSelector:
         return figures.at(order), parts[:, order], len(wanted)
 
     def _known(self, agent: str) -> _Known:
-        """The figures and tags of an agent's live items, brought up to its last change."""
+        """Return the figures and tags of an agent's live items, cached and updated to the agent's last change."""
         with self._lock:
             known = self._agents.get(agent)
         last = self.store.last_change(agent)

@@ -1,9 +1,8 @@
-"""Read and write documents that people edit while it happens.
+"""Read and write documents that people edit at the same time.
 
-What they say is read, whichever text their editors had open: an editor that was opened before the machine last wrote
-saves a text that never had what came since. The text that it was opened on is found again, and what the person did to
-that is done to the document as it was. What the machine writes is merged with that; every earlier text is a version
-first.
+An editor may save a text that was opened before the machine's last write and lacks everything written since. So the
+text that the editor opened is looked up, and the person's changes to it are applied to the document that the machine
+wrote last. The machine's new text is merged with the result. Every replaced text is kept as a version first.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, Wr
 
 logger = logging.getLogger(__name__)
 
-# So often is a document tried that somebody saves at the same moment.
+# Attempts to write a document that someone else keeps saving at the same moment.
 WRITE_TRIES = 5
-_AGAIN_S = 1.5  # until a document that was busy at a look is looked at again
-# What stands in the database for a byte that is no UTF-8.
+_AGAIN_S = 1.5  # seconds until a busy document is read again
+# The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonText:
-    """A document as it stands on disk, in a file with this `digest`.
+    """A document with people's edits. `digest` is the SHA-256 of its file.
 
-    `base` is the machine's own last text, "" where it never wrote one. `said` is what a person has made of the file
-    that it left, without the conflicts that are shown, and with the numbers that are known; `before` is that text as
-    it was last read, or as the machine left it where nobody has read it since. Below it stand the lines that they took
-    out of an older text and that the machine shows no more.
+    `base` is the machine's own last text, "" if it never wrote one. `before` and `said` are the document before and
+    after the edits, with known numbers of facts and items, without conflict blocks. `before` is the text as last read,
+    or as the machine left it if it was not read since. If people edited an older text, the facts and items that they
+    deleted from it and that the machine no longer shows are appended to `before`.
     """
 
     base: str
@@ -50,13 +49,13 @@ class PersonText:
 
     @property
     def as_read(self) -> ReadDocument:
-        """What the ledger keeps of it once its edits are read."""
+        """The record for the ledger that these edits have been read."""
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A document to be written: the machine's text, what it makes of what stands there, and what stands there."""
+    """A planned write: the machine's text, the merged text to write, and the file's current text (None if missing)."""
 
     name: str
     text: str
@@ -69,17 +68,16 @@ class _Plan:
 class DocumentWriter:
     """Reads and writes documents by their names.
 
-    Safe to share between threads and processes: writes are locked and conditional.
+    Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
 
     Attributes:
-        ledger: remembers what was written and read.
-        store: keeps files and versions.
-        clock: gives the present time.
-        path: says where a document lies.
-        names: the documents that there are.
-        numbered: writes behind what people have written the numbers that it got; all else stays byte for byte.
-        by_people: of some numbers (`K12`) those of what people wrote or took out.
-        keep_versions: so many of the machine's own versions stay.
+        ledger: Records which texts were written and read.
+        path: Returns the path of a document.
+        names: Returns the names of all documents.
+        numbered: Adds to the lines that people wrote in a document the numbers of their facts or items; takes its name
+            and text, and keeps all other bytes.
+        by_people: Returns those of some numbers (`K12`) whose facts or items people wrote or removed.
+        keep_versions: Number of versions written by the machine that are kept per document.
     """
 
     ledger: Ledger
@@ -97,20 +95,20 @@ class DocumentWriter:
 
     @property
     def looks_again(self) -> bool:
-        """Whether to look once more at what at the last look was open elsewhere, or could not be read.
+        """Whether it is time to read a document again that was open for writing or unreadable at the last read.
 
-        Its closing, or a right that is given back, changes nothing by which it would be seen.
+        Closing the file or restoring a permission does not change the file state by which edits are detected.
         """
         return time.monotonic() >= self._again_s
 
     def unread(self) -> list[str]:
-        """Name the documents that people have saved since they were last read."""
+        """List the documents that people have saved since they were last read."""
         return [name for name, current, last in self._standing() if not self._is_read(name, current, last)]
 
     def _standing(self) -> Iterator[tuple[str, str, WrittenDocument]]:
-        """Each document that says something, and what the machine last wrote there.
+        """Yield name, text and the machine's last write of each document that is not blank.
 
-        A file that was taken away says nothing of the facts in it, and half a file nothing yet.
+        A missing or blank file does not mean that its facts were deleted. A file that is being written is skipped.
         """
         for name in self.names():
             current = self.store.read_settled(self.path(name))
@@ -120,16 +118,16 @@ class DocumentWriter:
                 yield name, current, self.last_written(name, current)
 
     def _is_read(self, name: str, current: str, last: WrittenDocument) -> bool:
-        """Whether nobody has saved a document since it was last read or written, or left as it is."""
+        """Check whether a document is unchanged since it was last read, or written by the machine."""
         if read := self._read_since(name, last):
             return digest(current) == read.file
         return current == last.left or digest(current) == last.digest
 
     @contextmanager
     def reading(self) -> Iterator[Mapping[str, PersonText]]:
-        """Give all documents where people have saved some since they were last read, else none."""
+        """Yield all documents by name, under the lock, if people saved any since the last read; else an empty dict."""
         self._is_busy = False
-        # Mostly nobody has edited anything: that is seen without holding up who writes.
+        # Usually nobody has edited anything. Checking that without the lock does not block writers.
         if not self.unread():
             yield {}
         else:
@@ -143,35 +141,31 @@ class DocumentWriter:
             before, said = self._edit_of(name, current, last)
             texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
-            # An editor with an older text open may go back to what it has saved, or from it.
+            # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
             if is_old and not self._is_newest(name, current):
                 self._keep(name, current, last, VersionReason.EDIT)
         return texts
 
     def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
-        """The document as it was last read since the machine wrote it."""
+        """Return the document as last read, None if the machine has written it since."""
         read = self.ledger.last_read(name)
         return read if read.base == digest(last.text or "") else None
 
     def last_written(self, name: str, current: str | None) -> WrittenDocument:
-        """What the machine last wrote, also where a killed process could not confirm it."""
+        """Return the machine's last write, even if its process was killed before confirming it."""
         last = self.ledger.written(name)
         if last.pending is not None and last.pending_left is not None and current is not None:
-            # Somebody may have edited it since: the time in it is still the one of that write.
+            # If someone has edited the file since that write, its front matter still has the time of the write.
             times = {written_at(current), written_at(last.pending_left)}
             if last.pending_digest == digest(current) or (len(times) == 1 and times != {written_at(last.left or "")}):
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
     def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str]:
-        """A document before and after what a person did to it.
-
-        Where that was an older text, the lines that they took out of it stood there before, whether the machine still
-        shows them or not.
-        """
+        """Return a document before and after a person's edits; see `PersonText`."""
         read = self._read_since(name, last)
         if read and read.file == digest(current) and _UNREADABLE not in read.text:
-            return read.text, read.text  # what the ledgers have taken in, whatever these have done since
+            return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = without_conflicts(last.left or "")
         before = read.text if read else left
         person = self.numbered(name, without_conflicts(current))
@@ -185,20 +179,20 @@ class DocumentWriter:
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:
-        """The text that an editor had open when it saved.
+        """Return the text that an editor had open when it saved `current`.
 
-        The machine writes its time into a document, and a person may save several texts with one time before the
-        machine writes again. What was kept since the machine has `left` the document is in nothing that it wrote. A
-        time that is not the machine's, as editors stamp one, says nothing: then it is the text that is most alike.
+        It has the same time in its front matter, which the machine sets at each write. A person may have saved several
+        texts with one time; those saved since the machine `left` the document are no candidates, as it contains none of
+        their changes. If the time is not one of the machine's, the most similar text is returned.
         """
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self.store.versions(name)
         while versions and versions[-1].reason is VersionReason.RESTORE:
             if self.store.read_version(versions.pop()) != current:
-                # An earlier text has been put in the place of this one since, and means all that it says and lacks.
+                # Someone has restored an earlier text. All its differences from the machine's last text are meant.
                 return left
-            # None has: who was about to put it there was killed before.
+            # The restore did not happen: its process was killed after keeping this version.
         for version in versions:
             text = self.store.read_version(version)
             if version.author is Author.MACHINE and written_at(text) == left_at:
@@ -212,11 +206,11 @@ class DocumentWriter:
     # Writing
 
     def write_all(self, texts: Callable[[], Mapping[str, str]], reason: VersionReason) -> dict[str, StorageError]:
-        """Merge the machine's new texts into their documents; those that could not be written, and why.
+        """Merge the machine's new texts into their documents. Return the errors by names of documents not written.
 
         Args:
-            texts: gives them by name, made of all that has been read; asked again where somebody saves meanwhile.
-            reason: why the texts before become versions.
+            texts: Reads all edits, then returns the new texts by name. Called again if someone saves meanwhile.
+            reason: Recorded with the versions that keep the earlier texts.
         """
         failed: dict[str, StorageError] = {}
         for _ in range(WRITE_TRIES):
@@ -225,14 +219,14 @@ class DocumentWriter:
                 with self.store.lock():
                     failed = self._write_once(waiting, reason)
             except StorageError as error:
-                # None was done for sure: the lock, or the flushing of a folder at the end.
+                # The lock was not obtained or a folder was not flushed: none of the writes is certain.
                 failed = dict.fromkeys(waiting, error)
             if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
                 break
         return failed
 
     def _write_once(self, texts: Mapping[str, str], reason: VersionReason) -> dict[str, StorageError]:
-        """All versions first, then all documents, so that the disk is waited for once for each folder."""
+        """Write all versions, then all documents, so that each folder is flushed only once."""
         plans: dict[str, _Plan] = {}
         failed: dict[str, StorageError] = {}
 
@@ -248,7 +242,7 @@ class DocumentWriter:
                 try:
                     if name not in failed:
                         step(name)
-                except StorageError as error:  # the other documents are written all the same
+                except StorageError as error:  # the other documents are still written
                     failed[name] = error
 
         all_but_failed(texts, plan)
@@ -261,11 +255,11 @@ class DocumentWriter:
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
         name, last = plan.name, plan.last
         if last != self.ledger.written(name):
-            # A killed process has done that write: what is announced next takes its place in the ledger.
+            # A killed process did not confirm its write. Confirm it before the next announcement overwrites it.
             self._confirm(name, last.text or "", last.left or "")
         read = self._read_since(name, last)
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
-            # What a person has said in a file that is empty or gone by now: an undo is a change of that.
+            # The file with the person's edits is empty or gone by now. An undo in their editor restores this text.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
@@ -284,7 +278,7 @@ class DocumentWriter:
         self.store.prune_versions(name, self.keep_versions)
 
     def _plan(self, name: str, text: str) -> _Plan | None:
-        """What is to be written; None where a document would say the same: then its file is left as it is."""
+        """Plan the write of a document. None if its content would not change: the file is then left as it is."""
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
         text = with_later_time(text, last.text or "")
@@ -308,9 +302,9 @@ class DocumentWriter:
             )
         if timeless(marked) != timeless(current):
             return _Plan(name=name, text=text, merged=marked, current=current, last=last)
-        # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
-        # written: an older text that is saved over it takes nothing of it out. A person's file bears no digest of the
-        # machine's: who saves the machine's last text over it has taken back what they said.
+        # The file and its author stay as they are, but its text counts as written: an older text saved over it later
+        # deletes none of it. A person's file gets no machine's digest, so that saving the machine's last text over it
+        # counts as taking the edits back.
         if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
         self.store.prune_versions(name, self.keep_versions)
@@ -319,10 +313,10 @@ class DocumentWriter:
         return None
 
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
-        """Keep a text as a version, and where it is a person's, first the one that they made it of."""
+        """Keep a text as a version; if a person wrote it, first keep the machine's text that they edited."""
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
         if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
-            # What the person took out stands only in the text before.
+            # Lines that the person deleted exist only in that text.
             self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
         return self._keep_version(name, text, author, reason)
 
@@ -330,16 +324,16 @@ class DocumentWriter:
         return self.store.keep_version(name, text, time=self.clock(), author=author, reason=reason)
 
     def _is_newest(self, name: str, text: str) -> bool:
-        with suppress(StorageError):  # one that cannot be read is kept again
+        with suppress(StorageError):  # if the newest version cannot be read, the text is kept again
             versions = self.store.versions(name)
             return bool(versions) and self.store.read_version(versions[-1]) == text
         return False
 
     def put(self, name: str, text: str, *, expected: str | None, reason: VersionReason, point: str) -> Version | None:
-        """Write a whole text for a person, after keeping as a version what stood there; None where nothing did.
+        """Write a person's complete text. Return the version that keeps the old text, None if there was no file.
 
         Raises:
-            DocumentConflictError: the document no longer holds `expected`.
+            DocumentConflictError: the document's text is no longer `expected`.
         """
         kept = None
         with self.store.lock():

@@ -1,8 +1,7 @@
-"""Better summaries in the place of extracts: in the ledger first, then in the session's document, live or archived.
+"""Replace extractive summaries by a model's better drafts, in the ledger and in the live or archived document.
 
-A person's word counts more: where the block of a summary was rewritten, pinned or taken out, its draft is dropped. The
-draft stays in the database, marked as placed, until the document shows it: after a crash between the two the second is
-done again.
+If a person rewrote, pinned or deleted a summary in the document, its draft is dropped. The ledger is changed first. The
+draft stays in the database, marked as placed, until the document shows it, so a crash in between is repaired later.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DraftPlacer:
-    """Puts drafts of summaries where they belong. Called under the lock of documents."""
+    """Replaces summaries by their drafts. The caller of `place` must hold the document lock."""
 
     memory: SessionMemoryManager
     _: KW_ONLY
@@ -35,9 +34,9 @@ class DraftPlacer:
     drafts: DraftStore
 
     def place(self) -> None:
-        """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting.
+        """Apply all waiting drafts. Drafts of a document that cannot be changed now keep waiting.
 
-        For the border between two epochs alone.
+        Call it only between two epochs, since it changes what contexts show.
         """
         by_session: dict[str, list[SummaryDraft]] = {}
         for draft in self.drafts.drafts():
@@ -46,7 +45,7 @@ class DraftPlacer:
             except NotFoundError:
                 self.drafts.drop(draft.summary)
                 continue
-            if summary.document:  # a short form, which the ledger alone has
+            if summary.document:  # short form of a section, which no document shows
                 if not draft.placed and summary.text == draft.base:
                     self.drafts.place(draft)
                 self.drafts.drop(draft.summary)
@@ -68,7 +67,7 @@ class DraftPlacer:
                 logger.warning("better summaries wait: %s", error)
 
     def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
-        """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
+        """Check whether the ledger and the document still have the text that the draft was made to replace."""
         summary = self.ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
             return False
@@ -82,7 +81,7 @@ class DraftPlacer:
         return True
 
     def show(self, session: Session) -> None:
-        """Let a session's document show the drafts that the ledger has already."""
+        """Write the drafts that are in the ledger already into a session's document, then drop them."""
         placed = {draft.summary: draft for draft in self.drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
@@ -110,7 +109,7 @@ class DraftPlacer:
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
-    """A document with the drafts in place of the texts that they were made for."""
+    """Replace each summary in a document by its draft if it still has the text that the draft was made for."""
     parts = [
         _with_text(part, draft.text) if (draft := placed.get(part.summary)) and says(part.block, draft.base) else part
         for part in SessionDocument.parse(text).parts
@@ -119,7 +118,7 @@ def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
 
 
 def says(block: Block, text: str) -> bool:
-    """Whether a block holds the text of a summary, whatever it tells of the states of facts."""
+    """Check whether a block's body equals a summary's text, ignoring the states of facts."""
     return without_states(block.text.partition("\n")[2].strip()) == without_states(text.strip())
 
 

@@ -1,4 +1,4 @@
-"""The documents that the machine writes and people edit: a table of them by name, and those of the catalog."""
+"""Access by name to the documents that the machine writes and people edit, and the catalog's documents."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedEdit:
-    """What came of an edit of a text that may have changed since.
+    """Result of saving an edit of a document that may have changed since it was opened.
 
-    `text` was saved; it `is_merged` where it also has what came since. Where the edit `collides` with the `current`
-    text nothing was saved, and `text` has the lines of both.
+    `text` was saved, and `is_merged` is true if it includes changes made since. `current` is the document before the
+    save. If the edit `collides` with those changes, nothing was saved, and `text` has the lines of both sides.
     """
 
     text: str
@@ -45,10 +45,10 @@ class SavedEdit:
 
 
 class EditedDocuments:
-    """Gives documents, their earlier texts, conflicts and faults by name: `project_state`, `catalog/reviewer`.
+    """Reads and changes documents by name, such as `project_state` or `catalog/reviewer`, also their versions.
 
     Args:
-        writers: write the documents, each those that it has the names of.
+        writers: Each manages the documents in its `names()`.
     """
 
     def __init__(self, *writers: DocumentWriter) -> None:
@@ -56,14 +56,14 @@ class EditedDocuments:
         self._store = writers[0].store
 
     def names(self) -> list[str]:
-        """Name the documents that there are."""
+        """List the names of all documents."""
         return [shown_name(name) for writer in self.writers for name in writer.names()]
 
     def find(self, document: str, *, others: tuple[str, ...] = ()) -> tuple[DocumentWriter, str]:
-        """Return who writes a document, and the name that it goes by there. `others` are what else may be asked for.
+        """Return the writer of a document, and the document's name in that writer.
 
         Raises:
-            NotFoundError: there is no such document.
+            NotFoundError: there is no such document. The message also lists `others` as possible names.
         """
         wanted = kept_name(document)
         for writer in self.writers:
@@ -73,16 +73,16 @@ class EditedDocuments:
         raise NotFoundError(f"there is no document {document!r}; there are: {known}")
 
     def path(self, document: str) -> Path:
-        """Where a document lies; see `find`."""
+        """Return the path of a document. Raises like `find`."""
         writer, name = self.find(document)
         return writer.path(name)
 
     def text(self, document: str) -> str:
-        """A document as it stands, empty where there is none; raises where something else than a file stands there."""
+        """Return a document's present text, empty if it has no file. Raises `DocumentError` if that is unreadable."""
         return self._store.read(self.path(document)) or ""
 
     def history(self, document: str) -> list[Version]:
-        """The kept versions of a document, oldest first; also of a session document, by the stem of its file.
+        """List the kept versions of a document, oldest first. Session documents are named by the stem of their file.
 
         Raises:
             NotFoundError: there is no such document.
@@ -90,7 +90,7 @@ class EditedDocuments:
         return self._store.versions(kept_name(document)) or self._store.versions(self.find(document)[1])
 
     def _version(self, document: str, sequence: int | None) -> Version:
-        """A version by its number, by default the newest."""
+        """Return a version by its sequence number, by default the newest."""
         versions = self._store.versions(self.find(document)[1])
         found = [version for version in versions if sequence in (None, version.sequence)]
         if not found:
@@ -100,7 +100,7 @@ class EditedDocuments:
         return found[-1]
 
     def diff(self, document: str, sequence: int | None = None, until: int | None = None) -> str:
-        """Unified difference from a version (by default the newest) to another one, by default the text as it stands.
+        """Return the unified diff from version `sequence` (default: newest) to `until` (default: the present text).
 
         Raises:
             NotFoundError: there is no such document or version.
@@ -114,10 +114,10 @@ class EditedDocuments:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
     def restore(self, document: str, sequence: int) -> Version:
-        """Put an earlier text back, word for word; the present one becomes a version.
+        """Restore an earlier text, byte for byte. The present text becomes a version.
 
         Returns:
-            The version that keeps what stood there, or the restored one where nothing did.
+            The version of the replaced text, or the restored version if there was none or it is the present text.
 
         Raises:
             NotFoundError: there is no such document or version.
@@ -132,24 +132,24 @@ class EditedDocuments:
             return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
 
     def save(self, document: str, text: str, *, expected: str) -> None:
-        """Save a whole text for a person; the present one becomes a version.
+        """Save a person's complete text. The present text becomes a version.
 
         Raises:
             NotFoundError: there is no such document.
-            DocumentConflictError: it no longer holds `expected`.
+            DocumentConflictError: the document's text is no longer `expected`.
         """
         writer, name = self.find(document)
-        there = expected or (None if self._store.read(self.path(document)) is None else "")  # deleted, read as empty
+        there = expected or (None if self._store.read(self.path(document)) is None else "")  # `text` reads none as ""
         writer.put(name, text, expected=there, reason=VersionReason.EDIT, point="restore")
 
     def save_edit(self, document: str, text: str, *, opened: str) -> SavedEdit:
-        """Save what a person has made of the text that was `opened`, merged with what has come since.
+        """Save a person's edit of the text `opened`, merged with the changes made to the document since.
 
-        Where both have changed the same lines nothing is saved: then it is for the person to put them together.
+        If both changed the same lines, nothing is saved, and the person has to combine them.
 
         Raises:
             NotFoundError: there is no such document.
-            DocumentConflictError: somebody has saved it this instant.
+            DocumentConflictError: someone saved the document at this moment.
         """
         from orchestra_mem.core.documents.merge import merge
 
@@ -166,11 +166,11 @@ class EditedDocuments:
         return SavedEdit(text=found.text, current=current, is_merged=found.text != text)
 
     def unread(self) -> list[str]:
-        """Name the documents that people have saved and that the memory has not read since."""
+        """List the documents that people have saved since the memory last read them."""
         return [shown_name(name) for writer in self.writers for name in writer.unread()]
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
-        """The collisions that wait for a person's word, document by document; what is no document has none."""
+        """List the unresolved conflicts, each with its document. Unreadable documents count as having none."""
         waiting: list[tuple[str, ConflictBlock]] = []
         for name in self.names():
             with suppress(DocumentError):
@@ -178,11 +178,11 @@ class EditedDocuments:
         return waiting
 
     def resolve(self, conflict: str, *, accepted: bool, both: bool = False) -> tuple[str, Resolved]:
-        """Let the machine's lines of a conflict take the place of the person's, or take them out, or keep both.
+        """Resolve a conflict: take the machine's lines if `accepted`, both sides' lines if `both`, else the person's.
 
         Raises:
             NotFoundError: no document has a conflict with this id.
-            DocumentConflictError: somebody has saved the document this instant.
+            DocumentConflictError: someone saved the document at this moment.
         """
         with self._store.lock():
             waiting = self.conflicts()
@@ -197,18 +197,18 @@ class EditedDocuments:
         raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
 
     def problems(self) -> list[Json]:
-        """The conflicts that wait, as `status` shows what is wrong."""
+        """Return the unresolved conflicts in the format that `status` shows."""
         waits = "conflict {0.id} in line {0.line} waits for you: `orchestra-mem conflicts`"
-        with suppress(StorageError):  # told as the document's own problem
+        with suppress(StorageError):  # `faults` reports it
             return [{"subject": name, "since": None, "problem": waits.format(each)} for name, each in self.conflicts()]
         return []
 
     def faults(self) -> list[DocumentFault]:
-        """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""
+        """List the faults of the documents on disk. A faulty document is still served as far as possible."""
         return [fault for path in map(self.path, self.names()) for fault in self._store.faults(path)]
 
     def states(self) -> Mapping[str, FileState | None]:
-        """What tells whether the documents have changed, without reading them."""
+        """Return the documents' file states by name, to detect changes without reading them."""
         names = [(writer.path, name) for writer in self.writers for name in writer.names()]
         return {shown_name(name): self._store.state(path(name)) for path, name in names}
 
@@ -217,17 +217,13 @@ logger = logging.getLogger(__name__)
 
 
 class CatalogDocuments(EditedDocuments):
-    """Keeps `catalog/<agent>.md` and the catalog alike.
+    """Keeps the documents `catalog/<agent>.md` and the items of the catalog in step.
 
     Args:
-        catalog: takes what people say.
-        store: keeps the items.
-        ledger, documents: remember and keep documents.
-        clock: gives the present time.
-        folder: where all documents lie; these in `catalog/`.
-        keep_versions: so many of the machine's own versions stay.
-        permanent_from: the priority of a pinned line, at least.
-        lock: taken before documents are, by whoever takes both; for any number of times.
+        folder: Folder of all documents; these are in `catalog/` below it.
+        keep_versions: Number of versions written by the machine that are kept per document.
+        permanent_from: Lowest priority that a pinned line gets.
+        lock: Reentrant lock of the memory. Always taken before the document lock, which prevents deadlocks.
     """
 
     def __init__(
@@ -261,7 +257,7 @@ class CatalogDocuments(EditedDocuments):
         self._lock = lock
 
     def _agents(self) -> dict[str, str]:
-        """The agents by the names of their documents; asked for anew only where an item has changed."""
+        """Return the agents by the names of their documents. Cached until an item changes."""
         change = self._items.last_change()
         if change != self._named[0]:
             self._named = change, {document_name(agent): agent for agent in self._items.agents()}
@@ -279,19 +275,19 @@ class CatalogDocuments(EditedDocuments):
 
     @property
     def unseen(self) -> bool:
-        """Whether a document has been saved since the last look."""
+        """Whether a document may have been saved since `take_in` last read the documents."""
         return self.states() != self._seen or self.writers[0].looks_again
 
     def take_in(self) -> None:
-        """Bring the catalog up to what people have said in the documents.
+        """Apply people's edits of the documents to the catalog.
 
         Raises:
-            StorageError: a document cannot be read, or the catalog not be written.
+            StorageError: a document cannot be read, or the catalog cannot be written.
         """
         states = self.states()
         if states == self._seen and not self.writers[0].looks_again:
             return
-        if self._left:  # what was to be left as it was may have been mended
+        if self._left:  # a document that could not be written may have been repaired: write it again
             self._through = -1
         with self._lock:
             with self.writers[0].reading() as texts, self._items.changing() if texts else nullcontext():
@@ -299,7 +295,7 @@ class CatalogDocuments(EditedDocuments):
                     agent = self._agents()[name]
                     self._edit(agent, name, text.before, text.said)
                     if text.digest != self._ledger.written(name).digest:
-                        self._written.pop(agent, None)  # what it lacks is shown again
+                        self._written.pop(agent, None)  # write it again: the edited text may lack lines of live items
                         self._through = -1
                     self._ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
             self._seen = states
@@ -310,7 +306,7 @@ class CatalogDocuments(EditedDocuments):
             _try(self._catalog.delete, number)
         for number, (_, (_, text, _)) in edits.said.items():
             item = self._items.by_number([int(number[1:])])
-            if item and item[0].status is not ItemStatus.LIVE:  # a line that was taken out stands again, as by an undo
+            if item and item[0].status is not ItemStatus.LIVE:  # a deleted line is back, as after an undo
                 _try(self._catalog.restore, number)
             if item and (changes := changes_of(item[0], text, self._permanent_from)):
                 _try(self._catalog.update, number, changes)
@@ -321,12 +317,12 @@ class CatalogDocuments(EditedDocuments):
             _try(self._catalog.store, draft)
 
     def forget(self, items: Sequence[MemoryItem]) -> None:
-        """Take the lines of items out of the versions of their documents.
+        """Remove the lines of purged items from the kept versions of their documents.
 
         Raises:
-            StorageError: one could not be written.
+            StorageError: a version could not be written.
         """
-        with suppress(OrchestraMemError):  # told by the next write; what stands in a document becomes a version by one
+        with suppress(OrchestraMemError):  # the next write reports it; writing makes the old text a version first
             self.write()
         for agent in {item.ci_source for item in items}:
             marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
@@ -343,11 +339,11 @@ class CatalogDocuments(EditedDocuments):
         return self._items.last_change() != self._through
 
     def write(self, reason: VersionReason = VersionReason.REFRESH) -> None:
-        """Write anew the documents of the agents whose items have changed since, with what people have said by now.
+        """Read people's edits, then rewrite the documents of agents whose items have changed since the last write.
 
         Raises:
-            StorageError: one could not be written; the others are. One that is to be left as it is, is tried again
-                when something has changed.
+            StorageError: a document could not be written; the others are. After a `DocumentError` it is tried again
+                only when an item or a document has changed.
         """
         due: dict[str, int] = {}
         through = -1
@@ -376,7 +372,7 @@ class CatalogDocuments(EditedDocuments):
 
 
 def _try(change: Callable[..., object], *values: object) -> None:
-    """Make a change that a line asks for, or leave the line as it is where the catalog refuses."""
+    """Apply the change of one line to the catalog. If the catalog refuses it, log a warning and ignore the line."""
     try:
         change(*values)
     except StorageError:

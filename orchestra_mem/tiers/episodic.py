@@ -1,12 +1,11 @@
 """Episodic memory: project state, work plan, decision log. Written by the machine, read and edited by people.
 
-The machine writes a document by merging its new text with what people made of its last one: a person's lines stand,
-and where both changed the same lines the machine's are shown below them in a marked block. Every earlier text is a
-version first.
+The machine merges its new text into the edited document. A person's lines win: if both changed the same lines, the
+machine's lines are shown below the person's in a marked block. The earlier text is kept as a version first.
 
-What people write is not bounded, and stays in its file word for word. A section that makes a document too large has a
-short form for contexts: by extraction first, in the ledger; a model's may take its place there. It holds for the very
-text that it was made of.
+Documents are not limited in size. In contexts, the large sections of a too large document are replaced by short forms,
+which the ledger keeps: made by extraction, later perhaps improved by a model. A short form is valid for exactly the
+section text that it was made from.
 """
 
 from __future__ import annotations
@@ -40,21 +39,18 @@ logger = logging.getLogger(__name__)
 
 _Key = tuple[str, str]
 
-# A section under this share of what its document may hold is not what makes it too large.
+# Sections smaller than this share of the document's size limit are never shortened.
 _LARGE = 1 / 8
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ShortForms:
-    """Makes short forms, and shows them. Called under the manager's lock.
+    """Makes short forms of large sections and shows them in contexts. The memory's lock must be held for `make`.
 
     Attributes:
-        ledger: holds them.
-        counter: counts tokens.
-        clock: gives the present time.
-        blocks: gives the blocks of a document as they stand in its file.
-        size_tokens: what a document may hold; 0 for any amount.
-        share: of a section's tokens, about what its short form takes.
+        blocks: Returns the blocks of a document as they are in its file.
+        size_tokens: Documents with more tokens are shortened in contexts; 0 for never.
+        share: Target size of a short form, as a share of its section's tokens.
     """
 
     ledger: Ledger
@@ -67,7 +63,7 @@ class ShortForms:
     _refused: set[str] = field(default_factory=set, init=False)
 
     def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """The blocks with short forms in the place of sections that have one and make the document too large."""
+        """Return the blocks, replacing sections that make the document too large by their short forms if they exist."""
         chosen = self._chosen(blocks)
         known = self._loaded() if chosen else {}
         return tuple(
@@ -76,7 +72,7 @@ class ShortForms:
         )
 
     def make(self, session: str) -> None:
-        """Make those that are missing, and show from here on what the ledger has; for an epoch's border alone."""
+        """Make the missing short forms and reload all from the ledger. Call it only between two epochs."""
         self._known = None
         new: list[Summary] = []
         for key, text in self._missing():
@@ -90,13 +86,13 @@ class ShortForms:
             self._known = None
 
     def _missing(self) -> list[tuple[_Key, str]]:
-        """The texts that have no short form yet and need one."""
+        """Return the keys and texts of sections that need a short form and have none."""
         chosen = [(name, block) for name in DocumentName for block in self._chosen(self.blocks(name))]
         texts = {_key(name, block): _text(block) for name, block in chosen}
         return [(key, text) for key, text in texts.items() if key not in self._loaded() and key[1] not in self._refused]
 
     def section(self, summary: Summary) -> str | None:
-        """The text that a short form is of; None where it stands in its document no longer."""
+        """Return the section text that a short form was made from, None if it is no longer in the document."""
         name = DocumentName(summary.document.partition("/")[0])
         wanted = summary.document, summary.source
         return next((_text(block) for block in self.blocks(name) if _key(name, block) == wanted), None)
@@ -108,8 +104,8 @@ class ShortForms:
         return self._known
 
     def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
-        """Of the large sections the largest, as many as bring the document to its size; none that is pinned."""
-        # A token has a character or more, but for rare ones.
+        """Choose the largest unpinned sections to shorten, as many as bring the document down to its size limit."""
+        # Nearly every token has at least one character, so short documents need no token count.
         if not self.size_tokens or sum(len(block.text) for block in blocks) <= self.size_tokens:
             return []
         tokens = {block: self.counter.count(block.text) for block in blocks}
@@ -141,8 +137,8 @@ class ShortForms:
 
 
 def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material:
-    """What a section's text says, paragraph by paragraph, and the facts in it that a short form may not lack."""
-    # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
+    """Return a section's paragraphs and the facts in them that a short form must contain."""
+    # Lazy import: it loads NumPy, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import find_in_text
     from orchestra_mem.core.summaries.drafts import Material
     from orchestra_mem.core.summaries.extractive import Passage
@@ -168,7 +164,10 @@ def _short(block: Block, name: DocumentName, summary: Summary) -> Block:
 
 
 class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
-    """The third tier. Safe to share between threads and processes: writes are locked and conditional."""
+    """The third tier, episodic memory. Manages the documents in `only`.
+
+    Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
+    """
 
     def __init__(
         self,
@@ -200,14 +199,14 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         )
 
     def _numbered(self, name: str, text: str) -> str:
-        """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
+        """Add to lines that people wrote the numbers of their facts and work items; keep all other bytes."""
         if name == DocumentName.WORK_PLAN:
             text = self._work.numbered(text)
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()}
         return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
-        """Of some facts those that people wrote or took out."""
+        """Return the numbers of those facts that people wrote or removed."""
         removed = MustKeepStatus.REMOVED
         facts = self._ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
         return {
@@ -217,10 +216,10 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         }
 
     def take_in(self) -> int:
-        """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
+        """Apply people's edits of the documents to the ledger and the work tracker; return the number of changed facts.
 
         Raises:
-            StorageError: a document cannot be read, or the ledger not be written.
+            StorageError: a document cannot be read, or the ledger cannot be written.
         """
         with self.writers[0].reading() as texts:
             new, edited = fact_changes(texts, self._ledger, self._clock()) if texts else ([], [])
@@ -233,19 +232,19 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
                     self._work.take_in(text)
                 else:
                     self._ledger.note_read(name, text.as_read)
-        with suppress(StorageError, NotFoundError):  # told as the document's own problem, or there is no plan here
+        with suppress(StorageError, NotFoundError):  # reported as the document's fault, or there is no work plan
             self._work.look(self.text(DocumentName.WORK_PLAN))
         return len(new) + len(edited)
 
     def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
-        """Write all documents anew from what is known; those that say the same already stay untouched.
+        """Rewrite all documents whose content has changed.
 
         Args:
-            known: gives what is known, after it has taken in what people have edited.
-            reason: why the texts before become versions.
+            known: Reads people's edits, then returns the data to render.
+            reason: Recorded with the versions that keep the earlier texts.
 
         Returns:
-            The documents that could not be written and why; the others are written all the same.
+            Errors by the names of the documents that could not be written; the others are written.
         """
 
         def texts() -> dict[str, str]:
@@ -255,20 +254,20 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return self.writers[0].write_all(texts, reason)
 
     def create_missing(self, view: ProjectView) -> None:
-        """Write the documents that are not there; the others stay untouched, and so do those that come back meanwhile.
+        """Write the missing documents. Existing ones stay untouched, even if they appear in the meantime.
 
         Raises:
-            StorageError: one could not be written.
+            StorageError: a document could not be written.
         """
         missing = [name for name in self._only if self._store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
-        # An editor may have moved its file away for a moment: what comes back is read before it is written.
+        # An editor may move its file away for a moment. A file that comes back must be read before it is written.
         for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):
                 raise error
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
-        """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
+        """Return a document's blocks as contexts show them, without front matter. Empty if it cannot be read."""
         return self._work.corrected(self.short_forms.shown(name, self._whole(name)))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
@@ -276,17 +275,17 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             return ()
         try:
             text = self._store.read_shown(self.path(name)) or ""
-        except StorageError as error:  # told as the document's fault
+        except StorageError as error:  # `faults` reports it
             logger.debug("%s", error)
             return ()
         return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
 
     def get_project_state(self, max_tokens: int) -> str:
-        """What stands in `project_state.md`, as much of it as fits."""
+        """Return as much of `project_state.md` as fits, from the top."""
         return self._fitting(DocumentName.PROJECT_STATE, max_tokens)
 
     def get_work_plan(self, max_tokens: int) -> str:
-        """What stands in `work_plan.md`, as much of it as fits."""
+        """Return as much of `work_plan.md` as fits, from the top."""
         return self._fitting(DocumentName.WORK_PLAN, max_tokens)
 
     def _fitting(self, name: DocumentName, max_tokens: int) -> str:
@@ -294,14 +293,14 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return max(takewhile(lambda text: self._counter.count(text) <= max_tokens, texts), key=len, default="")
 
     def get_recent_decisions(self, max_tokens: int) -> list[str]:
-        """The newest entries of `decision_log.md` that fit together, oldest first."""
+        """Return the newest entries of `decision_log.md` that fit together, oldest first."""
         chosen = [block.text.strip() for block in self.blocks(DocumentName.DECISION_LOG) if block.level == 3]
         while chosen and self._counter.count("\n".join(chosen)) > max_tokens:
             del chosen[0]
         return chosen
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
-        """Lines that hold the query, upper and lower case alike, with the document's name in front."""
+        """Return lines that contain the query, ignoring case, each prefixed with the name of its document."""
         wanted = query.casefold()
         found = [
             f"[{name.value}.md] {line}"
@@ -313,7 +312,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return found[: max(0, max_results)]
 
     def get_stats(self) -> dict[str, Json]:
-        """Tokens of each document and the number of versions."""
+        """Return the tokens of each document and the total number of kept versions."""
         sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
         versions = sum(len(self._store.versions(name.value)) for name in self._only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}

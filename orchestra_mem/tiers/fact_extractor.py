@@ -1,8 +1,8 @@
-"""Finding the facts that may not be lost, and keeping them true: what was decided, taken back, opened, done.
+"""Extract facts (must-keeps) from operations, supersede or complete earlier facts, and apply people's edits of facts.
 
-What people say of facts by editing the episodic documents: their facts are facts like any other. A fact that a person
-takes out is shown nowhere again; one that is reworded says what the person says; one that is added is listed, searched
-and never brought under by the machine. Doing it twice changes nothing.
+People edit facts in the episodic documents. A deleted fact is not shown again, a reworded fact takes the person's text,
+and an added fact is listed and searched like any other. What people write is superseded only by facts of the same
+weight, those of critical operations. Applying an edit twice changes nothing.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from orchestra_mem.types import (
     Session,
 )
 
-# Facts that a new one may supersede or complete. Older ones stay as they are: a contradiction over a distance of
-# thousands of facts names its object too vaguely to be believed.
+# Number of latest facts that a new one may supersede or complete. Over a longer distance, a new fact names its object
+# too vaguely for a reliable match.
 _REACH = 400
 _STANDS = MustKeepStatus.STANDING
-# So many operations are looked through at once, and stored together.
+# Number of operations whose facts are extracted and stored together.
 _BATCH = 500
-# What was done stays done, and what was learnt was learnt: nothing supersedes these.
+# Nothing supersedes a completion, an insight or a pinned text.
 _CHANGEABLE = tuple(
     kind for kind in MustKeepKind if kind not in (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT, MustKeepKind.PINNED)
 )
 
 
 class FactExtractor:
-    """Looks through operations once, in their order, and stores what a summary may not lose.
+    """Extracts facts from operations, each once and in order, and stores them in the ledger.
 
     Args:
-        log, ledger: the memory's.
-        lasting: what stands is only put in doubt by a later fact: of what projects share, people take it out.
+        log, ledger: The memory's event log and ledger.
+        lasting: Keep superseded facts standing, marked with the later fact: only people remove facts that are shared.
     """
 
     def __init__(self, log: EventLog, ledger: Ledger, *, lasting: bool = False) -> None:
@@ -56,9 +56,9 @@ class FactExtractor:
         self._lasting = lasting
 
     def extract(self, session: Session, through: int) -> None:
-        """Look through a session's operations up to an id, those that have not been yet.
+        """Extract facts from a session's operations that were not processed before, up to the id `through`.
 
-        Where another process, which took this one's lock for lost, does the same at the same time, one of them ends.
+        Stops if another process, which considered this one's lock lost, extracts from the same session meanwhile.
         """
         reached = session.judged_through
         waiting = self._log.operations(OperationFilter(session=session.id, after=reached, through=through))
@@ -76,7 +76,7 @@ class FactExtractor:
             reached = operations[-1].id
 
     def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
-        """Store what a model has quoted of an operation as facts and nobody has found before; how many that is."""
+        """Store facts that a model quoted from an operation and that are not known yet; return their number."""
         from orchestra_mem.core.facts.extraction import find_quoted
 
         found = _as_shown(operation, find_quoted(_own(operation), quotes))
@@ -92,14 +92,14 @@ class FactExtractor:
         return len(found)
 
     def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
-        """The facts that new ones may change, and with the new ones how all of them stand then."""
-        # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
+        """Return the known facts that new ones may change, by id, and known and new facts with their updated status."""
+        # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.facts.superseding import settle
 
         number = self._ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
-        # What is found late may have been taken back by what came after it and is known already.
+        # Facts found late may be superseded by later facts that are known already.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
@@ -111,7 +111,7 @@ class FactExtractor:
     def _without_replaced(
         self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
     ) -> list[MustKeep]:
-        """Supersede what older versions of a note or rule file said; what the new one says again stands as its own."""
+        """Supersede facts of operations that a new version replaces (a note, a rule file), except a person's."""
         replaced = {number for each in operations if (number := self._replaced_by(each))}
         for number in replaced:
             old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDS)
@@ -125,7 +125,7 @@ class FactExtractor:
         ]
 
     def _replaced_by(self, operation: Operation) -> int:
-        """The operation whose next version another is, 0 for none: of the same thing, and by the same agent."""
+        """Return the id of the operation, an older version by the same agent, that this one replaces; 0 if none."""
         from orchestra_mem.core.histories import REPLACES
 
         named = operation.data.get(REPLACES) if isinstance(operation.data, dict) else None
@@ -139,7 +139,7 @@ class FactExtractor:
 
 
 def load_tables() -> None:
-    """Load what facts are found with, ahead of its first use."""
+    """Preload the modules and the model table that extraction uses."""
     from orchestra_mem.core.facts import extraction, superseding  # noqa: F401
     from orchestra_mem.core.facts.classifier import load_table
 
@@ -147,7 +147,7 @@ def load_tables() -> None:
 
 
 def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
-    """Find the facts in operations, in characters that a document can hold, as their entries have them."""
+    """Find the facts in operations; unprintable characters are escaped as in the operations' document entries."""
     from orchestra_mem.core.facts.extraction import find_in_operations
 
     found = find_in_operations([_own(each) for each in operations])
@@ -156,7 +156,7 @@ def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
 
 
 def _stated(operation: Operation) -> list[MustKeep]:
-    """The fact that an operation states, in its own words."""
+    """Return the fact of a `STATED_FACT` operation as a list; empty for other operations."""
     data = operation.data if operation.type == STATED_FACT and isinstance(operation.data, dict) else {}
     text, kind = squeeze(str(data.get("text", ""))), data.get("kind")
     if not text or kind not in list(MustKeepKind):
@@ -182,10 +182,10 @@ def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]
 
 
 def _own(operation: Operation) -> Operation:
-    """An operation without what this memory has rendered: a decision that is recalled is no new one.
+    """Return an operation without text recalled from this memory: a recalled decision is not a new one.
 
-    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it. Nor of what
-    a program has stored under a name: it replaces and deletes that itself. A stated fact is taken as it is.
+    The data are dropped for commands that an orchestrator carried out (`settled`), whose results are work items, for
+    items that a program stores under a name and updates itself, and for stated facts, which `_stated` reads.
     """
     settled = isinstance(operation.data, dict) and operation.data.get("settled") is True
     if settled or operation.is_stored or operation.type == STATED_FACT:
@@ -195,7 +195,7 @@ def _own(operation: Operation) -> Operation:
 
 
 def weight_of(operation: Operation) -> float:
-    """How much is to be made of what an operation says: what was decided or asked for counts over a tool's output."""
+    """Return the weight of an operation's facts: 3 if critical, 2 for speech, 0.5 for a tool's output, else 1."""
     if operation.critical:
         return 3.0
     data = operation.data
@@ -209,7 +209,7 @@ def weight_of(operation: Operation) -> float:
 
 
 def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
-    """The facts, without what a lighter one would have taken back: a remark in passing revokes no decision."""
+    """Restore facts that a fact of lower weight superseded: a passing remark must not revoke a decision."""
     weights = {fact.id: fact.weight for fact in facts}
     return [
         replace(fact, status=MustKeepStatus.STANDING, superseded_by=0)
@@ -219,14 +219,14 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
     ]
 
 
-# What a person took the trouble to write counts as much as what an operation was marked critical for.
+# Facts that a person wrote into a document weigh as much as those of critical operations.
 WEIGHT = 3.0
 
 
 def fact_changes(
     texts: Mapping[str, PersonText], ledger: Ledger, now: datetime
 ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
-    """The facts that people have added to documents, and those that they changed (before, now)."""
+    """Return the facts that people added to documents, and pairs (before, now) of those that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
         {name: (text.before, text.said) for name, text in texts.items()},
@@ -256,7 +256,7 @@ def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
-    """A fact as a person's edits leave it: taken out, brought back, or in other words."""
+    """Return a fact after a person's edits: removed, restored, or reworded."""
     if f"K{fact.id}" in edits.gone:
         return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     if fact.status is MustKeepStatus.REMOVED:
@@ -265,10 +265,10 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact
-    if squeeze(said) == squeeze(fact.found):  # what a person said of it is taken back
+    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
-    # In a person's words, it is not brought under by the machine.
+    # A person's wording overrides the machine: the fact stands unless the line still says that it is superseded.
     status = MustKeepStatus.STANDING if stands else fact.status
     return replace(
         fact,

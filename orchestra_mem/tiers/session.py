@@ -1,8 +1,7 @@
-"""Session memory: the document of the running session, which operations are appended to and people edit.
+"""Session memory: the markdown document of the running session. Operations are appended to it, and people edit it.
 
-What the document shows can be made again from the event log and the ledger; what a person wrote into it cannot, so
-no write here touches a block that is not the machine's. How old entries become summaries lives in
-`session_compaction.py`.
+The machine's blocks can be rebuilt from the event log and the ledger. A person's text cannot, so no write touches a
+block that the machine did not write. `session_compaction.py` turns old entries into summaries.
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ from orchestra_mem.types import (
 
 logger = logging.getLogger(__name__)
 
-# What a notice is about that tells of a database older than the documents.
+# Subject of the notice that the database is older than the documents.
 HISTORY = "history"
-# Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
+# Maximum number of cached entries. A document of 40,000 tokens, the default threshold, has about 400 of 100 tokens.
 _REMEMBERED = 512
-# A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
+# A torn entry must show at least this much of its heading: a person's last line may well end with a "#".
 _TORN_CHARS = len("### [2")
 
 
 class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config).session_memory"):
-    """The second tier. All its methods may be called by several threads and processes; documents are locked."""
+    """The second tier, session memory. Safe to share between threads and processes: writes lock the documents."""
 
     def __init__(
         self,
@@ -81,17 +80,17 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     @property
     def session(self) -> Session | None:
-        """The session under way, None before its first operation."""
+        """The running session. None before its first operation."""
         return self._log.live_session()
 
     @property
     def path(self) -> Path | None:
-        """The live document, None where no session is under way."""
+        """Path of the running session's document. None if no session is running."""
         session = self.session
         return self.place.document(session) if session else None
 
     def entry(self, operation: Operation, started: date) -> Entry:
-        """An operation as this document shows it. The newest are remembered until they are compacted."""
+        """Return an operation's document entry, cached if possible. `started` is the session's first day (UTC)."""
         known = self._entries.get(operation.id)
         if known is not None:
             return known
@@ -100,14 +99,14 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return entry
 
     def remember(self, entry: Entry) -> None:
-        """Keep an entry that has been made already."""
+        """Add an entry to the cache."""
         self._entries[entry.operation.id] = entry
         while len(self._entries) > _REMEMBERED:
             self._entries.popitem(last=False)
 
     def entries(self, session: Session, numbers: Sequence[int]) -> list[Entry]:
-        """The entries of operations of a session, ascending, from memory where they are there."""
-        # Taken out of the cache first: what is made below may push them out of it.
+        """Return the entries of a session's operations. `numbers` are operation ids in ascending order."""
+        # Read the cache first: rendering the missing entries below may evict the cached ones.
         found = {number: self._entries[number] for number in numbers if number in self._entries}
         missing = [number for number in numbers if number not in found]
         if missing:
@@ -119,17 +118,17 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return [found[number] for number in numbers]
 
     def append_operations(self, session: Session, entries: Sequence[Entry]) -> int:
-        """Let operations stand in the document; those that stand there already are passed over.
+        """Append operations to the document; skip those that are already in it.
 
-        The entries are the session's operations in their order, without a gap behind those that have been appended.
+        `entries` are the session's operations in order, without a gap after the last appended one.
 
         Returns:
-            The id of the last operation that stands in the document now.
+            Id of the last operation that is now in the document.
         """
         with self._store.lock():
             session = self._log.session(session.id)
             if session.status is not SessionStatus.ACTIVE or entries[-1].operation.id <= session.spilled_through:
-                return session.spilled_through  # another process has flushed it meanwhile, or spilled these
+                return session.spilled_through  # another process has flushed the session, or spilled these entries
             for attempt in range(WRITE_TRIES):
                 self._look(session)
                 new = [entry for entry in entries if entry.operation.id > self._appended_through]
@@ -137,7 +136,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                     self._append(session, new)
                     break
                 except DocumentConflictError:
-                    # An editor has saved at this moment: what was added went with the file that it replaced.
+                    # An editor replaced the file during the append, so the appended entries are lost: retry.
                     self._seen = None
                     if attempt + 1 == WRITE_TRIES:
                         raise
@@ -146,7 +145,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             return max(self._appended_through, session.spilled_through)
 
     def is_as_left(self, session: Session | None) -> bool:
-        """Whether the document is as this process has left it, and need not be read again for a spill."""
+        """Check whether the document is unchanged since this process last read or wrote it."""
         return session is not None and self._seen == (session.id, self._store.state(self.place.document(session)))
 
     def _append(self, session: Session, new: Sequence[Entry]) -> None:
@@ -154,7 +153,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             return
         path = self.place.document(session)
         if self._tokens is not None and self._seen != (session.id, self._tokens[0]):
-            self._tokens = None  # somebody has changed it since it was counted
+            self._tokens = None  # the document has changed since its tokens were counted
         self._store.append(path, "".join(entry.text for entry in new), name="spill")
         self._appended_through = new[-1].operation.id
         self._seen = (session.id, state := self._store.state(path))
@@ -162,7 +161,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             self._tokens = (state, self._tokens[1] + sum(entry.operation.entry_tokens for entry in new))
 
     def resume(self, session: Session) -> None:
-        """Bring the document of an unfinished session together with the event log."""
+        """Reconcile the document of an unfinished session with the event log."""
         with self._store.lock():
             session = self._log.session(session.id)
             if session.status is SessionStatus.ARCHIVED:
@@ -173,7 +172,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                 self._log.set_spilled(session.id, self._appended_through)
 
     def _look(self, session: Session, *, after_kill: bool = False) -> None:
-        """Know what stands in the document, whoever wrote it; mend what a killed process left. The lock is held."""
+        """Create or repair the document if needed, and find the last operation in it. The lock must be held."""
         path = self.place.document(session)
         state = self._store.state(path)
         if state is not None and self._seen == (session.id, state):
@@ -186,7 +185,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
         unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._only_known(session, text) if after_kill and text is not None else text
-        # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
+        # After a kill even the first character of an entry is a torn entry. At other times a person may be typing it.
         least = 1 if after_kill else _TORN_CHARS
         mended = self.machine_text(session) if known is None else self._mended(session, known, unspilled, least)
         if mended != text:
@@ -195,7 +194,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         self._seen = (session.id, self._store.state(path))
 
     def _only_known(self, session: Session, text: str) -> str:
-        """The text in which what the database does not know is text like any other: then it is older than the text."""
+        """Mark entries and summaries that the database lacks, so that they count as plain text; notify people once."""
         told = with_unknown_told(text, self._log.last_operation(), self._ledger.next_summary_id() - 1)
         if told != text:
             problem = (
@@ -208,7 +207,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return told
 
     def machine_text(self, session: Session) -> str:
-        """The document as the event log and the ledger have it."""
+        """Build the session's document from the event log and the ledger alone."""
         standing = self._ledger.summaries(session.id, standing=True)
         spans = [(summary.first_operation, summary.last_operation) for summary in standing]
         text = new_document(session, self.place.project)
@@ -224,11 +223,11 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return self.with_present_states(text)
 
     def with_present_states(self, text: str) -> str:
-        """A document whose summaries say of each fact how it stands now, and of what a person took out nothing."""
+        """Update each fact in the document's summaries to its present state, and delete facts that people removed."""
         document = SessionDocument.parse(text)
         numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
-        # By kind, as the index has them: else all facts are looked through.
+        # Naming all kinds lets the query use the index on (kind, status) instead of scanning all facts.
         gone = MustKeepStatus.REMOVED
         removed = self._ledger.must_keeps(kinds=[*MustKeepKind], status=gone) if document.summaries() else []
 
@@ -241,10 +240,10 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return "".join(now(part.block.text) if part.summary else part.block.text for part in document.parts)
 
     def _mended(self, session: Session, text: str, unspilled: Sequence[Entry], least_chars: int) -> str:
-        """The text without a torn entry at its end, and with an end that entries can be appended to."""
+        """Remove a torn entry from the end of the text, and make the end fit for appending entries."""
         if session.status is not SessionStatus.ACTIVE:
             return text
-        # From the last heading on, or from the last line, which may be the beginning of a heading.
+        # A torn entry begins at the last heading, or at the last line if its heading is incomplete.
         starts = [start for mark in ("\n### [", "\n") if (start := text.rfind(mark) + 1) <= len(text) - least_chars]
         for entry, start in product(unspilled, starts):
             if text[start:] != entry.text and entry.text.startswith(text[start:]):
@@ -254,21 +253,21 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         blocks = SessionDocument.parse(text).parts
         sections = [part.block.title for part in blocks if part.block.level == 2]
         if sections and not sections[-1].startswith((LOG, EARLIER)):
-            # A person has begun a section at the end; what is appended belongs to the log.
+            # A person has begun a section at the end: appended entries need a log section after it.
             return f"{text.rstrip()}\n\n## {LOG} (continued)\n\n"
         return text if text.endswith("\n") else f"{text}\n\n"
 
     def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> bool:
-        """Replace the document by `change` of its text, made again when someone else saves at the same moment.
+        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment.
 
         Returns:
-            Whether there was anything to change.
+            Whether the document was changed.
         """
         path = self.place.document(session)
         with self._store.lock():
             session = self._log.session(session.id)
             if session.status is SessionStatus.ARCHIVED:
-                # Another process has flushed it: its document lies in the archive and is not made again here.
+                # Another process has flushed the session: its document is in the archive and must not be recreated.
                 return False
             for attempt in range(WRITE_TRIES):
                 self._look(session)
@@ -290,45 +289,45 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return False
 
     def foreign_state(self, session: Session) -> tuple[int, FileState | None]:
-        """What tells whether someone else has written the document: equal as long as only this process has."""
+        """Return a value that stays equal until someone other than this process writes the document."""
         state = self._store.state(self.place.document(session))
         return self._foreign_writes, None if self._seen == (session.id, state) else state
 
     def text(self, session: Session) -> str:
-        """The document's text, empty where there is none.
+        """Return the document's text, empty if there is no document.
 
         Raises:
-            DocumentError: something else than a file stands there.
+            DocumentError: the path is not a regular file, the file is too large, or a link leads outside.
         """
         return self._store.read(self.place.present(session)) or ""
 
     def readable_text(self, session: Session | None) -> str:
-        """The document's text for showing; empty where nothing can be shown."""
+        """Return the document's text for display. Empty if there is no document or it cannot be read."""
         try:
             return (self._store.read_shown(self.place.present(session)) or "") if session else ""
-        except StorageError as error:  # told as the document's fault
+        except StorageError as error:  # `faults` reports it
             logger.debug("%s", error)
             return ""
 
     def faults(self) -> list[DocumentFault]:
-        """What is wrong with the live document on disk; it is served as far as it can be meanwhile."""
+        """List the faults of the live document on disk. A faulty document is still served as far as possible."""
         return self._store.faults(self.path) if self.path else []
 
     def token_count(self) -> int:
-        """Tokens of the live document, 0 where there is none."""
+        """Count the tokens of the live document. 0 if there is none."""
         if (session := self.session) is None:
             return 0
         state = self._store.state(self.place.document(session))
         if self._tokens is None or self._tokens[0] != state:
             parts = SessionDocument.parse(self.readable_text(session)).parts
-            # Counted in the form that contexts show, so that each block is counted once.
+            # The blocks are counted as contexts show them, so that the counter's cache serves both.
             self._tokens = (state, sum(self._counter.count(as_form(part.block.text)) for part in parts))
         return self._tokens[1]
 
     def finish(self, session: Session, closing: str) -> Path:
-        """Put the closing sections into a flushed session's document and move it to the archive.
+        """Append the closing sections to a flushed session's document and move it to the archive.
 
-        May be called again after a crash at any step of it.
+        Can be repeated after a crash at any step.
         """
         path = self.place.document(session)
         with self._store.lock():
@@ -343,7 +342,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return target
 
     def get_summary(self, max_tokens: int) -> str:
-        """The live document if it fits, else its summaries and newest entries that do; empty where none fits."""
+        """Return the live document if it fits, else the newest of its summaries and entries. Empty if none fits."""
         text = self.readable_text(self.session)
         if self._counter.count(text) <= max_tokens:
             return text
@@ -351,24 +350,24 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         texts = [as_form(part.block.text) for part in parts]
         sizes = accumulate(self._counter.count(text) for text in reversed(texts))
         chosen = texts[len(texts) - sum(size <= max_tokens for size in sizes) :]
-        # With a counter whose pieces do not add up the whole may be more than its parts.
+        # With a counter that is not additive, the joined text may have more tokens than the sum of its parts.
         while chosen and self._counter.count("".join(chosen)) > max_tokens:
             del chosen[0]
         return "".join(chosen)
 
     def generate_summary(self) -> dict[str, Json]:
-        """The running session's structured summary, by extraction; see `summarise_session`. Empty where none runs."""
-        self.memory.facts(limit=0)  # looks through the newest operations
+        """Summarise the running session by extraction; see `summarise_session`. Empty if no session is running."""
+        self.memory.facts(limit=0)  # extracts the facts of the newest operations
         return summarise_session(self._log, self._ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
-        """Lines of the live document that hold the query, upper and lower case alike, newest first."""
+        """Return the lines of the live document that contain the query, ignoring case, newest first."""
         wanted = query.casefold()
         lines = reversed(self.readable_text(self.session).splitlines())
         return [line for line in lines if wanted in line.casefold()][: max(0, max_results)]
 
     def get_current_state(self) -> dict[str, Json]:
-        """The session's id, operations, tokens, start and age in seconds."""
+        """Return the running session's id, number of operations, document tokens, start, and age in seconds."""
         session = self.session
         if session is None:
             nothing: dict[str, Json] = {"session_id": None, "operation_count": 0, "tokens_used": 0, "started_at": None}
@@ -382,7 +381,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         }
 
     def get_stats(self) -> dict[str, Json]:
-        """The session's id, operations, tokens of its document, and age in seconds."""
+        """Return the session's id, number of operations, document tokens, and age in seconds, or the error."""
         try:
             state = self.get_current_state()
         except OrchestraMemError as error:

@@ -1,4 +1,4 @@
-"""Remove the documents of ended sessions when the settings say so. What was said stays: the event log keeps it."""
+"""Remove documents of ended sessions according to the settings. The event log keeps their operations."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 
-# A project may be called otherwise by now.
+# Lines ignored when looking for a person's lines: the project may have been renamed since.
 _NAMED = ("project: ", "**Project**: ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionArchives:
-    """Removes archives that are older than `keep_days`, and the oldest ones beyond `keep_bytes`; 0 sets no limit.
+    """Removes archives older than `keep_days`, and the oldest archives beyond `keep_bytes` in total; 0 sets no limit.
 
-    An archive that holds a line which is not the machine's is kept: no other place has it.
+    An archive with a line that the machine did not write is kept, since that line is stored nowhere else.
 
     Attributes:
-        log, ledger, store, audit, clock: the memory's.
-        session: makes the machine's text of a session again.
-        changing: makes what is written within it one transaction.
+        session: Rebuilds the machine's text of a session.
+        changing: Opens a database transaction as a context manager.
     """
 
     log: EventLog
@@ -44,10 +43,10 @@ class SessionArchives:
     keep_bytes: float
 
     def clean_up(self) -> tuple[list[str], list[str]]:
-        """Remove what is too old or too much; the names of what went, and of what was kept for a person's words.
+        """Remove due archives. Return the names of files removed, and of files kept for a person's lines or a fault.
 
         Raises:
-            StorageError: one could not be removed; those before it are gone.
+            StorageError: an archive could not be removed; the ones before it are gone.
         """
         gone: list[str] = []
         kept: list[str] = []
@@ -55,13 +54,13 @@ class SessionArchives:
             try:
                 with self.store.lock():
                     removed = self._remove(session, path)
-            except DocumentError:  # what stands there is no document, or is being saved this instant
+            except DocumentError:  # unreadable, or being saved at this moment
                 removed = False
             (gone if removed else kept).append(path.name)
         return gone, kept
 
     def _remove(self, session: Session, path: Path) -> bool:
-        if not self.log.session(session.id).archive:  # another process has done it meanwhile
+        if not self.log.session(session.id).archive:  # another process has removed it meanwhile
             return True
         text = self.store.read(path)
         if text is not None and self._by_hand(session, text):
@@ -75,7 +74,7 @@ class SessionArchives:
         return True
 
     def _due(self) -> Iterator[tuple[Session, Path]]:
-        """The sessions whose archives are to go, oldest first."""
+        """Yield the sessions whose archives exceed a limit, with their paths, oldest first."""
         if not self.keep_days and not self.keep_bytes:
             return
         ended = [each for each in self.log.sessions() if each.status is SessionStatus.ARCHIVED and each.archive]
@@ -93,7 +92,7 @@ class SessionArchives:
         return state.size_bytes if state else 0
 
     def _by_hand(self, session: Session, text: str) -> bool:
-        """Whether a document has a line that the machine would not write there, whatever became of its facts since."""
+        """Check whether a document has a line that the machine did not write. States of facts are ignored."""
         closing = self.log.closing(session.id)
         live = self.session.machine_text(replace(session, status=SessionStatus.ACTIVE))
         own = finished(live, closing)

@@ -1,6 +1,6 @@
-"""Compacting the session document: old entries become summaries, old summaries one of the next level.
+"""Compact the session document: replace old entries by summaries, and old summaries by one of the next level.
 
-The ledger is written first and the document follows, so a crash between the two is mended by doing the second again.
+The ledger is written first and the document second. After a crash in between, writing the document again repairs it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Fields that say which piece of work an operation belongs to: a segment is not cut inside one.
+# Fields that name the task of an operation. Segments are not cut inside a task.
 _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
-# A person who took the trouble of rewriting an entry wants it to be remembered.
+# An entry that a person took the trouble to rewrite should survive in its summary.
 _EDITED_WEIGHT = 3.0
-# Of what an operation says a summariser reads so many characters, the beginning and the end; must-keeps are looked for
-# in all of it.
+# Characters of an operation that a summariser reads, from its beginning and its end. Facts are found in all of it.
 _MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 _FIELD_CHARS = 80
@@ -43,7 +42,7 @@ _FIELD_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What one compaction did: new summaries, tokens of what they cover, tokens of the document before and after."""
+    """Result of one compaction: the new summaries, how many operations they cover, and the document's tokens."""
 
     summaries: tuple[Summary, ...] = ()
     covered_operations: int = 0
@@ -52,7 +51,7 @@ class Compacted:
 
     @property
     def ratio(self) -> float:
-        """Tokens of the new level-1 summaries over those of the entries that they cover; 0 where there were none."""
+        """Tokens of the new level-1 summaries divided by tokens of the entries they cover. 0 if there are none."""
         first = [summary for summary in self.summaries if summary.level == 1]
         source = sum(summary.source_tokens for summary in first)
         return sum(summary.tokens for summary in first) / source if source else 0.0
@@ -60,7 +59,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """What a refresh did, and how long its caller waited, in milliseconds."""
+    """Result of a refresh. `used_tokens` is the size of the new context, `milliseconds` how long the caller waited."""
 
     spilled_operations: int
     compacted: Compacted
@@ -70,7 +69,7 @@ class Refreshed:
 
 @dataclass(slots=True, eq=False)
 class SessionCompactor:
-    """Keeps the session document within its size."""
+    """Keeps the session document within its size limits."""
 
     memory: SessionMemoryManager
     _: KW_ONLY
@@ -87,15 +86,15 @@ class SessionCompactor:
     _drafts: dict[tuple[Material, int], Draft] = field(default_factory=dict, init=False)
 
     def over_threshold(self) -> bool:
-        """Whether the live document is larger than it should be.
+        """Check whether the live document exceeds its threshold.
 
-        Where the last compaction could not help, because a person has pinned or written so much, only after it has
-        grown by another segment.
+        If the last compaction could not reach the threshold, because people pinned or wrote so much, the limit is the
+        size that was left plus one segment.
         """
         return self.memory.token_count() > self._limit
 
     def over_ceiling(self) -> bool:
-        """Whether the live document is so much larger than it should be that compaction must not wait."""
+        """Check whether the live document exceeds its threshold so far that compaction must not wait."""
         return self.memory.token_count() > self._limit + self.limits.threshold // 4
 
     @property
@@ -104,20 +103,20 @@ class SessionCompactor:
         return self._left_tokens + self.limits.segment if self._left_tokens > limit else limit
 
     def compact(self, session: Session) -> Compacted:
-        """Compact what is due, and let the document say how its facts stand.
+        """Compact the entries and summaries that are due, and update the states of facts in the document.
 
-        The facts of what is compacted must have been extracted.
+        The facts of these entries must have been extracted before.
         """
         with self.store.lock():
             self.drafts.place()
             before = self.memory.token_count()
             text = self.memory.text(session)
-            # What stands there though it is summarised already has come from a person: no summary is made of it again.
+            # An entry in the document that a summary covers was put back by a person: do not summarise it again.
             left = self._with_summaries(session, text)
             made = list(self._new_summaries(session, left))
             new = [summary for summary, _ in made]
             if left != text or any(is_edited for _, is_edited in made):
-                # What the summaries will take out holds a person's words: the text as it was is kept first.
+                # The entries that the summaries replace contain a person's words: keep them as a version first.
                 self._keep_version(session, text)
             if new:
                 self.ledger.add_summaries(new)
@@ -129,18 +128,18 @@ class SessionCompactor:
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
     def draft_ahead(self, session: Session, coming: Sequence[Entry]) -> bool:
-        """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more.
+        """Draft and cache one summary that the next refresh will need. Return whether there may be more to draft.
 
-        `coming` are the operations that it would spill first.
+        `coming` are the entries that the refresh will spill before it compacts.
         """
         known = len(self._drafts)
         return any(len(self._drafts) > known for _ in self._new_summaries(session, self.memory.text(session), coming))
 
     def settle(self, session: Session, *, known: str | None = None) -> None:
-        """Let the document show what the ledger has: its summaries, and how facts stand now.
+        """Bring the document up to the ledger: put in its summaries and the present states of facts. Idempotent.
 
-        Doing it again changes nothing. Where what goes out is not the text `known` to hold no person's words, or one
-        of which a version has been kept, a version is kept.
+        If summaries replace entries, the old text is kept as a version first, unless it equals `known`: a text that
+        needs no version, because it has been kept already or people changed none of these entries.
         """
         self.drafts.show(session)
 
@@ -153,7 +152,7 @@ class SessionCompactor:
         self.memory.rewrite(session, change, name="compact")
 
     def _with_summaries(self, session: Session, text: str) -> str:
-        """A document in which the ledger's summaries stand in the place of what they cover."""
+        """Replace the entries and summaries in a document by the ledger's summaries that cover them."""
         standing = self.ledger.summaries(session.id, standing=True)
         numbers = {summary.id for summary in standing}
         shown = SessionDocument.parse(text).summaries()
@@ -162,7 +161,7 @@ class SessionCompactor:
         return apply_summaries(text, standing, owners)
 
     def _owner(self, number: int) -> int:
-        """The standing summary that a summary went into, 0 where it is none of ours."""
+        """Return the topmost summary that a summary was merged into, 0 if it was not merged or is not in the ledger."""
         if number >= self.ledger.next_summary_id():
             return 0
         summary = self.ledger.summary(number)
@@ -173,9 +172,9 @@ class SessionCompactor:
     def _new_summaries(
         self, session: Session, text: str, coming: Sequence[Entry] | None = None
     ) -> Iterator[tuple[Summary, bool]]:
-        """Make the summaries that are due, each with whether it covers what a person has changed.
+        """Yield the summaries that are due, each with whether a person has changed part of what it covers.
 
-        With what is still `coming` into the document, only those that will be due then and can be made already.
+        coming: Entries that the next refresh will spill, for drafting ahead; the newest segment is then left out.
         """
         document = SessionDocument.parse(text)
         known = self.ledger.summaries(session.id, standing=True)
@@ -212,9 +211,9 @@ class SessionCompactor:
             yield made, changed
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
-        """Segments, each with the first operation that it covers: also those before it that a person took out.
+        """Yield segments, each with the first operation it covers, including deleted entries right before it.
 
-        What is pinned stands word for word, and what is summarised already is so once: no segment reaches over it.
+        No segment spans a border: a pinned entry, which stays verbatim, or an operation that has a summary already.
         """
         for _, group in groupby(sources, key=lambda source: bisect(borders, source.operation)):
             behind = 0
@@ -225,7 +224,7 @@ class SessionCompactor:
     def _due(
         self, session: Session, entries: Mapping[int, Block], coming: Sequence[Entry]
     ) -> tuple[list[Source], set[int]]:
-        """The sources of what is to be compacted now, oldest first, and which of them a person has edited."""
+        """Return the operations to compact now, oldest first, and the ids of those that a person has edited."""
         edited: set[int] = set()
         blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
         if not blocks:
@@ -257,10 +256,10 @@ class SessionCompactor:
         return self._drafted(Material.of_operations(segment, facts), target)
 
     def _drafted(self, material: Material, target_tokens: int) -> Draft:
-        """A draft of a material, from memory where it was made ahead."""
+        """Return the draft of a summary, from the cache if it was drafted ahead."""
         key = material, target_tokens
         if key not in self._drafts:
-            from orchestra_mem.core.summaries.drafts import draft_of  # here, as few commands compact
+            from orchestra_mem.core.summaries.drafts import draft_of  # lazy import: few commands compact
 
             self._drafts[key] = draft_of(material, target_tokens=target_tokens, counter=self.counter)
         return self._drafts[key]
@@ -271,7 +270,7 @@ class SessionCompactor:
 
 
 def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
-    """What summaries tell, with their facts as these are now: what a person took out is told no more."""
+    """Return the material of summaries with the present states of their facts, without facts that people removed."""
     from orchestra_mem.core.summaries.drafts import Material
 
     numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
@@ -280,12 +279,12 @@ def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
 
 
 def read_source(operation: Operation) -> Source:
-    """An operation as compaction sees it."""
+    """Convert an operation into a source for summarising."""
     return _source_of(operation, plain_text(operation, max_chars=_MOST_READ))
 
 
 def _source_of(operation: Operation, text: str) -> Source:
-    """The same with a text in place of what the operation says."""
+    """Convert an operation into a source whose text is `text`."""
     from orchestra_mem.core.summaries.drafts import Source
 
     return Source(
@@ -301,7 +300,7 @@ def _source_of(operation: Operation, text: str) -> Source:
 
 
 def _weight(operation: Operation) -> float:
-    """How much an operation matters to a summary before its text is read."""
+    """Weigh an operation without its text: 1.5 if critical or said by a user, 0.5 for program output, else 1."""
     if operation.critical:
         return 1.5
     data = operation.data
@@ -314,18 +313,18 @@ def _weight(operation: Operation) -> float:
 
 
 def _first_field(data: Json, names: Sequence[str]) -> str:
-    """What the first field of these says that says anything, escaped and in one line."""
+    """Return the first of the named fields that is not blank, escaped and on one line; empty if there is none."""
     if isinstance(data, dict):
         for name in names:
             value = data.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-                # It goes into summaries, where it has no more rights than other data.
+                # Summaries show the value, so it is escaped like all other recorded data.
                 return squeeze(visible(str(value).strip()[:_FIELD_CHARS]))
     return ""
 
 
 def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[list[Summary], set[int]]:
-    """Summaries as a document has them, without pinned ones, and which of them a person has rewritten."""
+    """Return unpinned summaries with the texts in the document, and the ids of those that a person rewrote."""
     standing: list[Summary] = []
     rewritten: set[int] = set()
     for summary in known:
@@ -340,5 +339,5 @@ def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[li
 
 
 def _body(block: str) -> str:
-    """A block without its heading."""
+    """Return a block's text without its heading."""
     return block.partition("\n")[2].strip()

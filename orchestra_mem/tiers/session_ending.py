@@ -1,4 +1,4 @@
-"""How a session ends: where its document lies, and what the session came to, by extraction."""
+"""Paths of session documents, and the structured summary and closing sections of a session, made by extraction."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Op
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlace:
-    """Where session documents lie, what the project is called, and how long an entry may be."""
+    """Paths of session documents in `folder`, the project's name, and the maximum length of an entry."""
 
     folder: Path
     project: str
     entry_chars: int
 
     def document(self, session: Session) -> Path:
-        """The document of a running session."""
+        """Return the path of a running session's document."""
         return self.folder / f"session_{session.id}.md"
 
     def archive(self, session: Session) -> Path:
-        """The document of an ended session, or where it is to lie."""
+        """Return the path of an ended session's document, or the path it will get."""
         if session.archive:
             return self.folder / session.archive
         return self.folder / "archive" / f"session_{session.started:%Y%m%d_%H%M%S}_{session.id[:8]}.md"
 
     def present(self, session: Session) -> Path:
-        """The document of any session, where it lies now."""
+        """Return the present path of a session's document."""
         return self.archive(session) if session.status is SessionStatus.ARCHIVED else self.document(session)
 
     def in_archive(self, session: Session, store: DocumentStore) -> tuple[Path, bool]:
-        """Where a flushed session's document goes, and whether it lies there already.
+        """Return the archive path of a flushed session's document, and whether the document has been moved there.
 
-        The name may be taken by the same session's document from a time that the database does not know.
+        A number is added to a name that is taken. If an older database was restored, the archive may already hold a
+        later document of the same session.
         """
         waits = store.state(self.document(session)) is not None
         target = first = self.archive(session)
@@ -60,7 +61,7 @@ _LISTS = {
     "issues_encountered": "Issues Encountered",
     "recommended_next_steps": "Next Steps",
 }
-# What a model found, and only its word says that it belongs to one of the lists.
+# Key for a model's lines that the fact classifier did not confirm as belonging to one of the lists.
 NOTED = "also_noted"
 _NOTED_TITLE = "Also Noted"
 _NONE = "- None\n"
@@ -68,12 +69,11 @@ _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 
 
 def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: WorkView | None = None) -> dict[str, Json]:
-    """A session's structured summary, under the keys of the source design (section 3.3).
+    """Return a session's structured summary, with the keys of the source design (section 3.3).
 
-    `total_operations`, `key_accomplishments`, `decisions_made`, `issues_encountered`, `project_state_changes`,
-    `recommended_next_steps`; of each list the newest fifty. `work` is the state of work at its end, where there is one:
-    what was finished meanwhile, and what comes next, belong to them. The facts of its operations must have been
-    extracted.
+    The lists have at most fifty entries, the newest. `work` is the state of work at the session's end, None if there
+    is none: finished items count as accomplishments, upcoming items as next steps. The facts of the session's
+    operations must have been extracted before.
     """
     newest = log.operations(OperationFilter(session=session.id, limit=1))
     first = log.first_operation(session.id)
@@ -113,7 +113,7 @@ def _told(mentions: Sequence[Mention]) -> list[str]:
 def closing_sections(
     log: EventLog, ledger: Ledger, session: Session, window_tokens: int, work: WorkView | None = None
 ) -> str:
-    """The sections that a session document ends with."""
+    """Return the sections that are appended to the document when its session ends."""
     summary = summarise_session(log, ledger, session, work)
     counts = log.type_counts(session.id)
     tokens = sum(used for _, used in counts.values())
@@ -134,9 +134,9 @@ def closing_sections(
 def note_closing(
     log: EventLog, ledger: Ledger, counter: TokenCounter, session: Session, closing: str, now: datetime
 ) -> None:
-    """Write what a session came to, as its document tells it, into the ledger; once.
+    """Store the closing sections in the ledger as the session's summary. Does nothing if it has one already.
 
-    Where that is longer than the session itself it is no summary, and is left to the document alone.
+    Closing sections with more tokens than the session's operations are no summary and are not stored.
     """
     if not session.spilled_through or any(not each.document for each in ledger.whole_summaries(session.id)):
         return
@@ -159,7 +159,7 @@ def note_closing(
 
 
 def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
-    """The closing sections with lines more at the ends of their lists, by `summarise_session`'s keys and `NOTED`."""
+    """Append lines to the lists of the closing sections. `new` has the keys of `summarise_session` and `NOTED`."""
     for key, lines in new.items():
         before, heading, after = closing.partition(f"**{_LISTS.get(key, _NOTED_TITLE)}**:\n")
         if lines and key == NOTED:

@@ -1,7 +1,6 @@
-"""What projects share, as one of them reads it: from the document of the shared log, which people edit as well.
+"""The decisions that projects share, as a project reads them: from the shared log's document, which people may edit.
 
-Nothing is opened for it but that file, and that only when it has changed: a shared log that is locked or broken stops
-no project.
+Only that file is opened, and only after it has changed, so that a locked or broken shared log does not stop a project.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from orchestra_mem.types import (
 SHARED_LOG = "the shared decision log"
 NO_HOME = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
 LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
-"""The kinds of facts that can be shared."""
+"""Kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING
 _HOLDING = (*LIFTED, MustKeepKind.ROLE)
-# Of what was recorded in the shared log itself, for all projects.
+# Origin line of a fact that was recorded in the shared log itself, for all projects.
 _RECORDED = "*Shared by a person.*\n\n"
-# With so many of its newest facts a project's own word is compared.
+# Number of the project's newest facts that shared decisions are compared with.
 _REACH = 400
 Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
-"""A shared decision, and the project's own fact that it contradicts and that stands in its place."""
+"""A shared decision, and the project's own fact that contradicts and overrides it, None if there is none."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -46,14 +45,14 @@ class SharedDecisions:
     """Reads the shared log for a project.
 
     Attributes:
-        path: the log's document; None where there is no home.
-        store, ledger: the project's.
-        project: gives the id of the project, which tells it from all others.
-        name: the project's, as the shared log has it.
-        redacted: takes out secrets, as people write into the document too.
-        tags: the project's; what is shared for others alone is passed over.
-        shown: whether it stands in contexts.
-        problem: why it cannot be read, in words; empty where it can, or where nothing has ever been shared.
+        path: The shared log's document; None if there is no home folder.
+        store, ledger: The project's document store and ledger.
+        project: Returns the project's unique id.
+        name: The project's name in the shared log.
+        redacted: Removes secrets, which people may write into the document.
+        tags: The project's tags; decisions shared only for other tags are skipped.
+        shown: Whether contexts show shared decisions.
+        problem: Message why the document cannot be read; empty if it can, or if nothing was ever shared.
     """
 
     path: Path | None
@@ -70,17 +69,17 @@ class SharedDecisions:
     _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
-        """What tells whether the document has changed, without reading it; None where there is none."""
+        """Return the document's state, to detect changes; None if it is missing or contexts do not show it."""
         return self.store.state(self.path) if self.path and self.shown else None
 
     def document(self) -> Path:
-        """Name the document; where there is no home, `StorageError` says so."""
+        """Return the document's path; raise `StorageError` if there is no home folder."""
         if self.path is None:
             raise StorageError(NO_HOME)
         return self.path
 
     def all(self) -> tuple[SharedDecision, ...]:
-        """All that is shared, for whatever project; nothing where the document cannot be read."""
+        """Return all shared decisions, also those for other projects; empty if the document cannot be read."""
         state = self.store.state(self.path) if self.path else None
         if self.path and (state != self._seen or state is None or self.problem):
             self._seen, self._all, self.problem = state, (), ""
@@ -98,13 +97,13 @@ class SharedDecisions:
         return replace(each, text=text, project=project, unclear=unclear, tags=tuple(tags))
 
     def told(self) -> list[Told]:
-        """What contexts tell of it: what is for this project, without what the project's own facts say alike."""
+        """Return the decisions for this project that no fact of its own repeats, each with the fact overriding it."""
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
         own = self.ledger.must_keeps(kinds=_HOLDING, status=_STANDS, limit=_REACH)
         if own and self._compared[0] != (entries, own):
-            # Here, as NumPy is heavy and most contexts need none.
+            # Imported here, as NumPy loads slowly and most contexts do not need it.
             from orchestra_mem.core.facts.superseding import contradicted
 
             said = {squeeze(fact.text).casefold() for fact in own}
@@ -115,12 +114,12 @@ class SharedDecisions:
         return self._compared[1] if own else [(each, None) for each in entries]
 
     def problems(self) -> list[Json]:
-        """Return what is off, in the words of `status`."""
+        """Return the faults and remarks as `status` shows problems; empty if contexts do not show the log."""
         faults = [*self.faults(), *self.remarks()] if self.shown else []
         return [{"subject": "shared decisions", "since": None, "problem": each} for each in faults]
 
     def faults(self) -> list[str]:
-        """Say what is wrong with the document, and which of its decisions are for nobody."""
+        """Describe faults of the document, and decisions whose audience cannot be read, which apply to no project."""
         unclear = [each for each in self.all() if each.unclear]
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
@@ -131,7 +130,7 @@ class SharedDecisions:
         ]
 
     def remarks(self) -> list[str]:
-        """Say what others are still told by this project, and it holds no more."""
+        """Describe decisions that this project shared and no longer holds, with advice what to do about each."""
         told, shared = [], {each.text.casefold() for each in self.all()}
         for each, own in self.outdated():
             advice = "delete it there if it shall hold for nobody"
@@ -141,9 +140,10 @@ class SharedDecisions:
         return told
 
     def outdated(self) -> list[tuple[SharedDecision, MustKeep]]:
-        """Find what this project shared and no longer holds, with the fact that took its place, or as it is now.
+        """Find decisions that this project shared and no longer holds, each with the fact that superseded it.
 
-        What a person has reworded in the shared log is theirs.
+        If no fact superseded it, it comes with the project's own fact as that is now. Decisions that a person reworded
+        in the shared log are left out.
         """
         found: list[tuple[SharedDecision, MustKeep]] = []
         for each in self.all():
@@ -164,7 +164,7 @@ class SharedDecisions:
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
-    """Say of the facts in a shared log, by their numbers, who has shared each and for whom; not of a person's lines."""
+    """Return, by fact id, the line that says who shared a fact and for whom; without facts that a person wrote."""
     known = {each.id: told_origin(each.data) for each in log.operations(OperationFilter(type=STATED_FACT))}
     return {
         fact.id: known.get(fact.operation) or _RECORDED

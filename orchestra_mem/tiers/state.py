@@ -1,6 +1,6 @@
-"""StateManager: the fourth tier. Milestones, epics, stories and tasks, how far they are, and how they came to be so.
+"""`StateManager`, the fourth tier: work items (milestones, epics, stories, tasks), their status and their history.
 
-The rules of single changes live in `core/work`, what must hold between items in `state_change.py`.
+Rules for a single item live in `core/work`, rules between items in `state_change.py`.
 """
 
 from __future__ import annotations
@@ -39,16 +39,15 @@ _FREE = "what it waited for is closed"
 
 
 class StateManager(MadeOtherwise, use="open_memory(project, config=config).state"):
-    """Keeps the state of work; fulfils `WorkTracker`. Safe to share between threads.
+    """Keeps the state of work; implements `WorkTracker`. Safe to share between threads.
 
-    Each change is stored whole, with its events, before its method returns, or not at all. Nothing is ever deleted.
+    Each call stores its change and its events in one transaction before it returns. Nothing is ever deleted.
 
     Args:
-        store: keeps it.
-        clock: gives the present time.
-        lock: taken before the store is held for longer, by whoever else takes it before the store; for any number of
-            times.
-        redacted: takes secrets out of what the machine says; what a person writes stays as it is.
+        store: Keeps items and events.
+        clock: Returns the present time.
+        lock: Reentrant lock that `together` takes before its transaction; other code must take both in this order.
+        redacted: Removes secrets from texts by the machine; a person's texts stay as they are.
     """
 
     def __init__(
@@ -80,11 +79,12 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Create an item, pending and last of its priority. A `parent` of 0 is none.
+        """Create a pending item, ranked last in its priority. A `parent` of 0 means none.
 
         Raises:
-            InvalidChangeError: no title, a priority not from 1 to 5, or a parent of the wrong kind or that is closed.
-            NotFoundError: there is no such parent, or nothing that it could depend on.
+            InvalidChangeError: The title is empty or too long, the priority is not 1 to 5, or the parent is closed or
+                of the wrong kind.
+            NotFoundError: The parent or a dependency does not exist.
         """
         clean = self._redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
@@ -113,14 +113,14 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Move an item to another status; where it has it already, only a new reason is kept.
+        """Move an item to another status; if it has that status already, only record the reason if one is given.
 
-        What was blocked for no other reason than what it depends on is pending again once the last of that is closed.
+        Closing an item unblocks those that were blocked without a reason and have no other open dependency.
 
         Raises:
-            InvalidChangeError: the table forbids it, something that it waits for or below it is open, or its parent is
+            InvalidChangeError: The transition is not allowed, a dependency or an item below is open, or the parent is
                 closed.
-            NotFoundError: there is no such item.
+            NotFoundError: There is no such item.
         """
         status = WorkStatus(status)
         with self._changing(author, operation, reason) as change:
@@ -136,7 +136,7 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             return after
 
     def _free(self, closed: int, change: StateChange) -> None:
-        """Unblock what waited for an item that is closed now, and waits for nothing else."""
+        """Unblock items that depended on a closed item, have no other open dependency, and gave no other reason."""
         change.reason = _FREE
         for item in self._store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
             told = [each for each in self._store.events(item=item.id) if each.after == WorkStatus.BLOCKED]
@@ -158,14 +158,14 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Change what is given; None leaves as it is. An empty `assignee` and a `parent` of 0 take theirs away.
+        """Change the given fields; None leaves a field as it is. An empty `assignee` or a `parent` of 0 clears it.
 
-        An item of another priority stands last there, unless it is given a rank.
+        An item that gets another priority is ranked last in it, unless a rank is given.
 
         Raises:
-            CircularDependencyError: it would wait for itself, over others or over what stands below.
-            InvalidChangeError: a value that cannot be, or a parent of the wrong kind or that is closed.
-            NotFoundError: there is no such item, no such parent, or nothing that it could depend on.
+            CircularDependencyError: The item would wait for itself, through dependencies or items below it.
+            InvalidChangeError: A value is invalid, or the parent is closed or of the wrong kind.
+            NotFoundError: The item, the parent or a dependency does not exist.
         """
         clean = self._redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
@@ -186,11 +186,11 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             return change.replace(item, after)
 
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem:
-        """Keep a note with an item.
+        """Add a note to an item's history.
 
         Raises:
-            InvalidChangeError: it says nothing.
-            NotFoundError: there is no such item.
+            InvalidChangeError: The note is empty.
+            NotFoundError: There is no such item.
         """
         kept = kept_text(self._redacted(text) if author is Author.MACHINE else text)
         if not kept:
@@ -201,15 +201,14 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             return item
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
-        """Take back all that came from an operation, as new events of it; what it created is cancelled. Notes stay.
+        """Undo all changes that an operation caused, as new events of it; cancel what it created. Notes stay.
 
         Returns:
-            The items as they then are, what was begun last first.
+            The changed items, in reverse order of the operation's changes.
 
         Raises:
-            InvalidChangeError: some of it has been changed again since, or what hangs on it forbids it; nothing is
-                taken back then.
-            NotFoundError: nothing came from it, or all has been taken back.
+            InvalidChangeError: A field has been changed again since, or a related item forbids it; nothing is undone.
+            NotFoundError: The operation changed nothing, or is undone already.
         """
         with self._changing(author, operation, f"undo of operation {operation}") as change:
             by_item: dict[int, list[NetChange]] = {}
@@ -227,12 +226,13 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
 
     @contextmanager
     def together(self) -> Iterator[list[WorkEvent]]:
-        """Make all changes within one: all are kept or, where an error leaves it, none.
+        """Make all changes within the block in one transaction: all, or none if the block raises.
 
-        A change that is refused within may be caught; it alone has then not been made. Operations are recorded after.
+        A refused change may be caught within the block; only that change is then rolled back. Record operations after
+        the block.
 
         Yields:
-            A list that holds the events once all is kept.
+            A list that is filled with the events when the block ends.
         """
         made: list[WorkEvent] = []
         with self._lock, self._store.changing("work"):
@@ -241,11 +241,11 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
             made += self._store.events(after=last)
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Say from which operation changes came, by the ids of their events."""
+        """Record which operation caused events, by their ids."""
         self._store.attribute(events, operation)
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
-        """Changes that came from no operation yet, oldest first; those made within `older_than` are left out."""
+        """Return events without an operation that are at least `older_than` old, oldest first."""
         return self._store.unattributed(self._clock() - older_than)
 
     @contextmanager
@@ -259,47 +259,45 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
     # Asking
 
     def item(self, item_id: int) -> WorkItem:
-        """One item.
+        """Return an item by its id.
 
         Raises:
-            NotFoundError: there is none with this id.
+            NotFoundError: There is no such item.
         """
         return self._store.item(item_id)
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """Items in the order of the backlog: priority, rank, id."""
+        """Return the matching items in backlog order: priority, rank, id."""
         return self._store.items(where or WorkFilter())
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Changes, oldest first; of one item if given, and only those with an id above `after`.
-
-        Of more than `limit` the newest.
+        """Return events, oldest first: of one item if given, with ids above `after`, at most the newest `limit`.
 
         Raises:
-            NotFoundError: there is no such item.
+            NotFoundError: There is no such item.
         """
         if item_id is not None:
             self._store.item(item_id)
         return self._store.events(item=item_id, after=after, limit=limit)
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]:
-        """How many items there are of each kind and status; every kind and status is there."""
+        """Count items by kind and status; every kind and status is a key."""
         return self._store.counts()
 
     def progress(self, item_id: int) -> WorkProgress:
-        """How much of what stands below an item is done.
+        """Return how much of the work below an item is done.
 
         Raises:
-            NotFoundError: there is no such item.
+            NotFoundError: There is no such item.
         """
         self._store.item(item_id)
         return self._store.progress(item_id)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """What an item depends on and that is neither done nor cancelled.
+        """Return the dependencies of an item that are neither done nor cancelled, in backlog order.
 
         Raises:
-            NotFoundError: there is no such item.
+            NotFoundError: There is no such item.
         """
         self._store.item(item_id)
         return self._store.blockers(item_id)

@@ -1,7 +1,6 @@
-"""One change of the state of work: stored with its events, and checked against all that stands around it.
+"""A change of work items: stores it with its events, and checks it against related items.
 
-The checks are made within the transaction of the change, so that threads and processes cannot break together what each
-of them keeps.
+The checks run within the change's transaction: otherwise concurrent changes, each valid alone, could break a rule.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from orchestra_mem.work_types import (
 
 
 class StateChange:
-    """One transaction's changes: stored as they come, checked together at the end."""
+    """The changes of one transaction: each is stored immediately, and all are checked together at the end."""
 
     def __init__(self, store: WorkStore, now: datetime, author: Author, operation: int, reason: str) -> None:
         self._store = store
@@ -45,7 +44,7 @@ class StateChange:
         return item
 
     def replace(self, before: WorkItem, after: WorkItem) -> WorkItem:
-        """Store an item with an event for each field that differs; without any nothing is done."""
+        """Store a changed item and an event for each changed field; do nothing if no field differs."""
         events = [self._event(after.id, *each) for each in changed_fields(before, after)]
         if not events:
             return before
@@ -57,7 +56,7 @@ class StateChange:
         return after
 
     def tell(self, item: int, field: str, before: str | None, after: str | None) -> None:
-        """Keep an event that changes nothing in the item itself."""
+        """Store an event that changes no field of the item."""
         self._store.add_events([self._event(item, field, before, after)])
 
     def _event(self, item: int, field: str, before: str | None, after: str | None) -> WorkEvent:
@@ -67,7 +66,7 @@ class StateChange:
         )  # fmt: skip
 
     def _check_links(self, before: WorkItem | None, after: WorkItem) -> None:
-        """See that what an item is to be joined to is there, and that its parent is of a kind that may be one."""
+        """Check that new dependencies and a new parent exist, and that the parent's kind is allowed."""
         for each in sorted(set(after.depends_on) - set(before.depends_on if before else ())):
             self._store.item(each)
         if before is not None and before.parent == after.parent:
@@ -83,14 +82,14 @@ class StateChange:
             raise InvalidChangeError(f"{_said(before, after)} cannot stand under {parent.name}; {may}")
 
     def check(self) -> None:
-        """See that what holds between items holds still."""
+        """Check the rules between items: parents, closed items, cycles."""
         for before, after in self._pairs:
             self._check_parent(before, after)
             self._check_finished(before, after)
             self._check_circles(before, after)
 
     def _check_parent(self, before: WorkItem | None, after: WorkItem) -> None:
-        """An open item stands under an open one."""
+        """Check that the parent of an open item is open."""
         if after.parent is None or not after.status.is_open:
             return
         if before is not None and before.parent == after.parent and before.status.is_open:
@@ -103,7 +102,7 @@ class StateChange:
             )
 
     def _check_finished(self, before: WorkItem | None, after: WorkItem) -> None:
-        """What closes has nothing open below it, and what is done waits for nothing."""
+        """Check that a closed item has no open items below it, and a done one no open dependencies."""
         if after.status.is_open or before is None or before.status is after.status:
             return
         finished = after.status is WorkStatus.DONE
@@ -137,5 +136,5 @@ class StateChange:
 
 
 def _said(before: WorkItem | None, after: WorkItem) -> str:
-    """An item's name; one that is not to be has no number yet."""
+    """Name an item for an error; a new one by kind and title, as its number is rolled back with it."""
     return after.name if before else f'{a(after.kind)} "{after.title}"'

@@ -1,7 +1,7 @@
-"""The work plan both ways: what it shows of the tracker's items, and what people say by editing it.
+"""The work plan in both directions: show the tracker's items in documents, and apply people's edits to the tracker.
 
-Edits are taken in once: what was read last is kept beside the machine's own text, so that reading it again, here or in
-another process, says nothing new, and what the machine does afterwards is not undone by an edit from before.
+Each edit is applied once: the ledger keeps the text that was last read. Reading it again, in this or another process,
+therefore finds no edits, and an old edit does not undo later changes by the machine.
 """
 
 from __future__ import annotations
@@ -39,30 +39,27 @@ _SUBJECT = "work item #"
 _PLAN = "work plan"
 _WAITS = "before what it waits for"
 _FREE = "was ticked while it waited for others; these are closed now, so it can be ticked again"
-# What only informs is told for so long.
+# How long a purely informative notice is shown.
 _TOLD_FOR = timedelta(days=1)
 _LOOKED_BACK = 200
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WorkPlan:
-    """Shows the tracker's work in the documents, and does to it what people say in `work_plan.md`."""
+    """Shows the tracker's items in the documents, and applies edits of `work_plan.md` to the tracker."""
 
     tracker: WorkTracker
     ledger: Ledger
     clock: Clock
     _shown: tuple[int, ...] = field(default=(), init=False)
     _seen: tuple[object, WorkView] | None = field(default=None, init=False)
-    # What blocks say after the newest event, by what they say in the document.
+    # Cache of `corrected`: the newest event's id, and corrected texts of blocks by their text in the document.
     _told: tuple[int, dict[str, str]] = field(default_factory=lambda: (0, {}), init=False)
 
     # Showing
 
     def view(self) -> WorkView | None:
-        """What there is to show; None where there is no work.
-
-        Asks again only where something has changed since the last time.
-        """
+        """Return the work to show, None if there is none; cached as long as nothing changes."""
         newest = self.tracker.events(limit=1)
         if not newest:
             return None
@@ -79,7 +76,7 @@ class WorkPlan:
         return self._seen[1]
 
     def corrected(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """Blocks as a context shows them: what they say of items is how those stand now, whoever has changed them."""
+        """Return blocks for a context: plan lines show their item's present state, outdated mentions are left out."""
         newest = self.tracker.events(limit=1)
         if newest and self._told[0] != newest[-1].id:
             self._told = newest[-1].id, {}
@@ -94,7 +91,7 @@ class WorkPlan:
         return replace(block, text=self._told[1][block.text])
 
     def _line_now(self, row: str) -> str:
-        """A line of work with the box and the words that its item has by now; any other row as it is."""
+        """Return a plan line with its item's present box, status and progress; return any other row unchanged."""
         line = parse_row(row.strip())
         if line is None or not (line.number and line.told):
             return row
@@ -119,7 +116,7 @@ class WorkPlan:
         return [notice for notice in self.ledger.notices() if notice.subject.startswith(_SUBJECT)]
 
     def _settle(self) -> None:
-        """Take back what has been told and holds no longer, as the item has changed since or time has passed."""
+        """Resolve notices that are outdated, and report items whose refused tick would be accepted now."""
         for notice in self._notices():
             try:
                 item = self.tracker.item(_number(notice))
@@ -137,15 +134,15 @@ class WorkPlan:
     # Reading
 
     def numbered(self, text: str) -> str:
-        """A plan in which new lines of work bear the numbers that they got; all else stays byte for byte.
+        """Return the plan with item numbers added to lines of work; everything else stays byte for byte.
 
-        A line whose number somebody has taken away gets it back.
+        A new line gets the number of the item created for it; a line whose number was deleted gets it back.
         """
-        # A text may lack the heading of work, as one does that was written before there was any.
+        # Not `has_work(text)`: a text written before there were any items lacks the heading that it looks for.
         lines = plan_lines(text) if self.tracker.events(limit=1) else ()
         if all(line.number for line in lines):
             return text
-        # Here, as few programs read work that people have put into the plan.
+        # Imported here, as few programs read edits of the plan.
         from orchestra_mem.core.documents.plan_edits import with_item_numbers
 
         taken = {line.number for line in lines}
@@ -156,7 +153,7 @@ class WorkPlan:
 
         def number_of(line: PlanLine) -> int:
             parent = given.get(line.under, -1) if line.parent is None else line.parent
-            # Of what no plan has shown only what stands in the same place: others may well be called the same.
+            # Items that no plan has shown yet match only under the same parent: titles may repeat elsewhere.
             known = [*before, *(each for each in created if each.parent == parent)]
             number = given[line.place] = _namesake(replace(line, parent=parent), known, taken) or -1
             taken.add(number)
@@ -165,9 +162,9 @@ class WorkPlan:
         return with_item_numbers(text, number_of)
 
     def _created_last(self) -> list[PlanLine]:
-        """Lines of what people have made last, but for what is closed: a line put back is no new item.
+        """Return lines of the open items that people created lately, to recognise such a line without its number.
 
-        One whose line was taken out counts as open: the line may come back from a text that never had its number.
+        An item cancelled by deleting its line counts as open: the line may come back from a text without its number.
         """
         from orchestra_mem.tiers.work_plan_sync import TAKEN_OUT
 
@@ -185,10 +182,10 @@ class WorkPlan:
         ]
 
     def take_in(self, text: PersonText) -> None:
-        """Do to the tracker what was said in the plan since it was last read, and note that it was read.
+        """Apply the edits made to the plan since it was last read, and record that it has been read.
 
         Raises:
-            StorageError: the tracker or the ledger cannot be written.
+            StorageError: The tracker or the ledger cannot be written.
         """
         if not has_work(text.base):
             self.ledger.note_read(_PLAN_FILE, text.as_read)
@@ -200,7 +197,7 @@ class WorkPlan:
         self._shown = _numbers(text.said)
         self._hear(text.before, text.said)
         editor = WorkEditor(self.tracker, self._tell)
-        # What was done and that it was read are one: whoever dies in between has done nothing.
+        # One transaction for the changes and the record of the read: a crash in between leaves neither.
         with self.tracker.together() as made:
             editor.apply(edits)
             said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
@@ -209,7 +206,7 @@ class WorkPlan:
             logger.info("took in from the work plan: %d changes of work", len(made))
 
     def look(self, text: str) -> None:
-        """Take note of which items the plan shows, and that people need no more be told of lines without a number."""
+        """Remember which items the plan shows, and resolve the plan's own notices once all lines have numbers."""
         read = self.ledger.last_read(_PLAN_FILE)
         said = read.text if read.file == digest(text) else text
         lines, self._shown = plan_lines(said), _numbers(said)
@@ -225,7 +222,7 @@ class WorkPlan:
             return None
 
     def _hear(self, before: str, said: str) -> None:
-        """Hold people for informed who have taken a remark out."""
+        """Resolve the notices of items whose remarks people have deleted from the plan."""
         if "<!-- " not in before:
             return
         gone = _remarks(before) - _remarks(said)
@@ -238,7 +235,7 @@ class WorkPlan:
 
 
 def _namesake(line: PlanLine, known: Sequence[PlanLine], taken: set[int]) -> int:
-    """The number of the line that says the same and stands nowhere else, under the same item if there is one."""
+    """Return the number of a line with the same title that is not taken, preferably under the same parent; else 0."""
     found = [each for each in known if each.title == line.title and each.number not in taken]
     same = [each for each in found if each.parent == line.parent]
     return next((each.number for each in [*same, *found]), 0)

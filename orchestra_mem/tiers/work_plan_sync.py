@@ -1,7 +1,7 @@
-"""Between the work plan and the tracker: what the plan shows of items, and doing to these what people say in it.
+"""Sync between `work_plan.md` and the work tracker: `Overview` selects items to show, `WorkEditor` applies edits.
 
-The person's words stand. What the tracker refuses, and what the machine had changed meanwhile, is told: once to people
-as a notice, and as a remark below the line.
+A person's edit wins over a change that the machine made in the meantime. Refused edits and overridden changes are
+reported as a notice, which the plan also shows as a remark below the item's line.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus,
 
 _KINDS = tuple(WorkKind)
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-# Of what stands alone so many lines; with all that hangs below the first of it so many; of what is deferred so many.
+# Maximum number of top-level items, of items in the whole tree, and of deferred items.
 _MOST_TOP = 25
 _MOST_ROWS = 80
 _MOST_FUTURE = 15
-# What stands in the plan and would not be shown stays until there are so many newer ones: a tick can be taken back, and
-# what somebody has written below a list that goes on does not vanish.
+# Maximum number of items kept only because the plan shows them already: closed ones, so that a tick can be undone, and
+# ones beyond the limits above, so that a line that a person adds to a long list does not vanish.
 _MOST_STANDING = 20
 _MOST_MISSING = 2 * _MOST_STANDING
 _MOST_ACTIVE = 10
@@ -42,7 +42,7 @@ _REASON_CHARS = 160
 
 
 class Overview:
-    """Gathers one view. `shown` are the numbers in the plan as it stands, `remarks` what is to be said of items."""
+    """Builds one `WorkView`. `shown` are the item numbers in the present plan, `remarks` the remarks by item number."""
 
     def __init__(self, tracker: WorkTracker, shown: Sequence[int], remarks: Mapping[int, tuple[str, ...]]) -> None:
         self._tracker = tracker
@@ -54,7 +54,7 @@ class Overview:
         self._blockers: dict[int, list[WorkItem]] = {}
 
     def view(self) -> WorkView:
-        """What is known now."""
+        """Return the view of the tracker's present state."""
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_MOST_ACTIVE))
         epics = self._tracker.items(WorkFilter(kinds=(WorkKind.EPIC,), statuses=_TO_DO, limit=_MOST_EPICS))
         under_way = [*(epic for epic in epics if epic not in active), *active]
@@ -72,7 +72,7 @@ class Overview:
         )
 
     def _gather_tree(self) -> None:
-        """The tree of what is to be done: all that stands alone first, then what hangs below the first of it."""
+        """Collect the tree of items to do: all top-level items first, then as many descendants as fit."""
         tops = self._tracker.items(WorkFilter(parent=0, statuses=_TO_DO, limit=_MOST_TOP))
         self._below[0] = tops
         left = _MOST_ROWS - len(tops)
@@ -81,7 +81,7 @@ class Overview:
         self._add_standing({item.id for items in self._below.values() for item in items})
 
     def _unfold(self, item: WorkItem, left: int) -> int:
-        """Find what hangs below an item, in so many lines at most; how many are left."""
+        """Collect the descendants of an item, at most `left` of them; return how many more there is room for."""
         if left <= 0:
             return 0
         self._unfolded.add(item.id)
@@ -92,13 +92,13 @@ class Overview:
         return left
 
     def _to_do_below(self, item: WorkItem, limit: int) -> list[WorkItem]:
-        """What there is to do right below an item; nothing is asked where no narrower item is open."""
+        """Return an item's children that are to do; skip the query if no item of a narrower kind is to do."""
         if not any(self._counts[kind][status] for kind in _KINDS[_KINDS.index(item.kind) + 1 :] for status in _TO_DO):
             return []
         return self._tracker.items(WorkFilter(parent=item.id, statuses=_TO_DO, limit=limit))
 
     def _add_standing(self, there: set[int]) -> None:
-        """Put what is closed, or was left out for want of room, and stands in the plan where it belongs."""
+        """Add the newest items that the plan shows and the tree lacks: closed ones, and ones beyond the limits."""
         found: list[WorkItem] = []
         for number in [number for number in self._shown if number not in there][:_MOST_MISSING]:
             with suppress(NotFoundError):
@@ -113,7 +113,7 @@ class Overview:
             self._below[parent or 0].sort(key=lambda each: (each.priority, each.rank, each.id))
 
     def _tree(self, item: WorkItem, depth: int = 0) -> Iterator[tuple[WorkItem, int]]:
-        """What is shown of an item and below it, each with how deep it stands."""
+        """Yield an item and its shown descendants in the order of the plan, each with its depth from 0."""
         yield item, depth
         for each in self._below.get(item.id, ()):
             yield from self._tree(each, depth + 1)
@@ -125,7 +125,7 @@ class Overview:
         return PlanRow(line=line, remarks=self._remarks.get(item.id, ()))
 
     def _counted(self, item: WorkItem) -> str:
-        """How much of what is below an item is done; empty where there is nothing."""
+        """Return the progress below an item, as in `2 of 5 done`; empty if there is nothing below it."""
         progress = self._tracker.progress(item.id)
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
@@ -138,7 +138,7 @@ class Overview:
         return ", ".join(filter(None, [self._counted(item), f"@{item.assignee}" if item.assignee else ""]))
 
     def _done(self) -> list[Mention]:
-        """What was finished last."""
+        """Return the items that were finished last and are still done, oldest first."""
         times = {
             event.item: event.time
             for event in self._tracker.events(limit=_LOOKED_BACK)
@@ -158,7 +158,7 @@ class Overview:
         return told + [Mention(item=item, words=f"waits for {_named(whom)}") for item, whom in waiting if whom]
 
     def _why(self, item: WorkItem) -> str:
-        """What is said of why an item is blocked or has failed."""
+        """Return why an item is blocked or has failed: its open dependencies, or the reason given for its status."""
         if whom := self._waits_for(item):
             return f", waits for {_named(whom)}"
         events = [event for event in self._tracker.events(item.id, limit=10) if event.field == "status"]
@@ -166,11 +166,11 @@ class Overview:
         return f", {reason}" if reason else ""
 
     def _next(self, active: Sequence[WorkItem], backlog: Sequence[WorkItem]) -> list[Mention]:
-        """What can be gone on with or begun: nothing that waits, nothing with open work below it."""
+        """Return items to continue or start: those without open dependencies and without open items below."""
         urgent = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_MOST_NEXT))
         pending = [item for item in backlog if item.status is WorkStatus.PENDING]
         ready = {item.id: item for item in active if self._is_ready(item)}
-        # Sorting keeps the order of the tree within a priority.
+        # The sort is stable: within a priority, items keep the order of the tree.
         for item in sorted([item for item in urgent if item.priority < 3] + pending, key=lambda item: item.priority):
             if len(ready) >= _MOST_NEXT:
                 break
@@ -216,12 +216,12 @@ _NEW_BELOW = {
 }
 
 Tell = Callable[[int, str], None]
-"""Tells people something about an item, by its number; 0 for the plan as a whole."""
+"""Callback that notifies people: takes an item's number (0 for the plan as a whole) and the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One change, and whom it is about: an item by its number, or what `about` says."""
+    """One change to try. Its error is reported for the item `number`, prefixed with `about` if that is not empty."""
 
     number: int
     run: Callable[[], None]
@@ -230,14 +230,14 @@ class _Step:
 
 @dataclass(slots=True)
 class WorkEditor:
-    """Carries out edits, one after the other. `created` are the ids of new lines by what stands for them in orders."""
+    """Applies a person's edits to the tracker. `created` maps the key of each new line (see `key_of`) to its item."""
 
     tracker: WorkTracker
     tell: Tell
     created: dict[int, int] = field(default_factory=dict)
 
     def apply(self, edits: PlanEdits) -> None:
-        """Carry out all edits; what is refused is tried again after the others, as these may make way for it."""
+        """Apply all edits; retry refused ones as long as others succeed, then report those that remain refused."""
         steps = list(self._steps(edits))
         while steps:
             refused = [(step, error) for step in steps if (error := _refusal(step.run))]
@@ -248,7 +248,7 @@ class WorkEditor:
             steps = [step for step, _ in refused]
 
     def _steps(self, edits: PlanEdits) -> Iterator[_Step]:
-        """What stays first, what is opened, new lines and places; then what is closed; orders last."""
+        """Yield changed fields first, then reopened items, new lines, moves, closed items, and new orders last."""
         statuses = [_Step(edit.number, partial(self._set_status, edit)) for edit in edits.changed if edit.status]
         opened = {edit.number for edit in edits.changed if edit.status and edit.status.is_open}
         for edit in edits.changed:
@@ -337,7 +337,7 @@ class WorkEditor:
             self.tell(item.id, f"{item.name} is cancelled: {TAKEN_OUT}; put the line back to reopen it")
 
     def _reorder(self, order: Reordered, edits: PlanEdits) -> None:
-        """Give items ranks, and where they need one another priority, so that they stand in a person's order."""
+        """Change ranks, and priorities where needed, so that items come in the order that a person gave them."""
         ids = [key if key > 0 else self.created.get(key, 0) for key in order.order]
         items = {number: self.tracker.item(number) for number in ids if number}
         moved = {self.created.get(key, key) for key in order.moved}
@@ -364,7 +364,7 @@ class WorkEditor:
 
 
 def _refusal(change: Callable[[], None]) -> str:
-    """Make a change; why the tracker refuses it, empty where it does not."""
+    """Run a change; return the error message if the tracker refuses it, else an empty string."""
     try:
         change()
     except (InvalidChangeError, NotFoundError) as error:
@@ -382,12 +382,12 @@ def _not_read() -> None:
 
 
 def _expected(status: WorkStatus, was: PlanLine) -> bool:
-    """Whether an item is as far as its line told, or has only been begun since."""
+    """Check whether an item has the status that its line showed, if any, or was merely started since."""
     return was.says in (None, status) or (was.says is WorkStatus.PENDING and status is WorkStatus.IN_PROGRESS)
 
 
 def _fitting_priorities(row: Sequence[WorkItem], moved: set[int]) -> Mapping[int, int]:
-    """By item the priority that it needs to stand where it does: moved ones take that of their new neighbours."""
+    """Return by item the priority that fits its place in `row`: moved items adapt to their new neighbours."""
     found: dict[int, int] = {}
     low = 1
     for place, item in enumerate(row):

@@ -1,4 +1,4 @@
-"""Working memory: the newest operations, in the process. Its truth is the event log; losing it loses nothing."""
+"""Working memory: the newest operations, kept in the process. A crash loses none, since the event log has them all."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from orchestra_mem.core.documents.entries import Entry, make_entry
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.types import Json, Operation
 
-# What an entry shows of its operation, as `entries.max_chars` has it by default.
+# Maximum characters of an entry; equals the default of the setting `entries.max_chars`.
 _ENTRY_CHARS = 4_000
 
 
 class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).working_memory"):
-    """A deque of entries, up to so many operations and so many tokens. Safe to share between threads.
+    """A queue of entries, limited by number of operations and by tokens. Safe to share between threads.
 
-    What is over the limits stays until the caller has put it into the next tier: `overflow` names it, `drop_through`
-    lets it go. What is to leave is settled as operations come, so that it does not depend on when the caller does that.
+    Overflowing entries stay until the caller has moved them to the next tier: `overflow` returns them, `drop_through`
+    removes them. Which entries overflow is decided when operations are added, not when the caller spills.
     """
 
     def __init__(self, *, max_operations: int = 50, max_tokens: int = 10_000) -> None:
         self.max_operations = max_operations
         self.max_tokens = max_tokens
-        # Each with the tokens of all that ever came, itself included. So there is no sum that an interrupt could leave
-        # behind.
+        # Each entry with the running total of tokens up to and including it. A separate total could get out of step
+        # with the entries if an interrupt came between the two updates.
         self._entries: deque[tuple[Entry, int]] = deque()
-        # How many of them, from the oldest on, are to leave.
+        # Number of oldest entries that overflow.
         self._leaving = 0
         self._newest = 0
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> None:
-        """Take in an operation; the newest is last. It is passed over where it comes again, as after an interrupt."""
+        """Append an operation. Does nothing if it is the newest one already, as in a retry after an interrupt."""
         with self._lock:
             newest, through = self._entries[-1] if self._entries else (None, 0)
             if newest is not None and newest.operation.id == entry.operation.id:
@@ -47,10 +47,10 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
                     self._leaving += 1
 
     def add_operation(self, operation: Operation) -> None:
-        """Take in an operation that has been recorded; `record_operation` has done it, then this does nothing.
+        """Add a recorded operation. Does nothing if `record_operation` has added it already, as it normally does.
 
         Raises:
-            TypeError: it is not recorded.
+            TypeError: not a recorded operation.
         """
         if not isinstance(operation, Operation):
             raise TypeError(
@@ -62,7 +62,7 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
                 self.add(make_entry(operation, started=operation.timestamp.date(), max_chars=_ENTRY_CHARS))
 
     def _tokens(self, first: int, end: int | None = None) -> int:
-        """The tokens of those from a place on, and before another."""
+        """Sum the tokens of the entries at the positions `first` to `end` - 1."""
         behind = len(self._entries) if end is None else end
         if first >= behind:
             return 0
@@ -70,29 +70,29 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
         return self._entries[behind - 1][1] - through + entry.operation.entry_tokens
 
     def _over_half(self, first: int) -> bool:
-        """Whether those from a place on are more than half of the limits hold; the newest alone never is."""
+        """Check whether the entries from position `first` on exceed half of a limit. A single entry never does."""
         count = len(self._entries) - first
         return count > 1 and (count > self.max_operations // 2 or self._tokens(first) > self.max_tokens // 2)
 
     def overflow(self) -> list[Entry]:
-        """What is to spill: each time that a limit was passed, the older ones until half of both limits was left."""
+        """Return the entries to spill: whenever a limit is exceeded, the oldest, until half of both limits is left."""
         with self._lock:
             return [entry for entry, _ in islice(self._entries, self._leaving)]
 
     @property
     def overflows(self) -> bool:
-        """Whether there is something to spill."""
+        """Whether there are entries to spill."""
         return self._leaving > 0
 
     @property
     def overflows_far(self) -> int:
-        """How many times more than the limits is to spill; with one it should wait no longer, with two it must not."""
+        """How many times the overflow exceeds a limit. At 1 the spill should not wait longer, at 2 it must not."""
         with self._lock:
             tokens = self._tokens(0, self._leaving)
             return max(0, (self._leaving - 1) // self.max_operations, (tokens - 1) // self.max_tokens)
 
     def older_half(self) -> list[Entry]:
-        """The older ones without which half of both limits is kept; the newest operation is never among them."""
+        """Return the oldest entries, so that at most half of both limits remains. Never includes the newest entry."""
         with self._lock:
             border = self._leaving
             while self._over_half(border):
@@ -100,28 +100,28 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
             return [entry for entry, _ in islice(self._entries, border)]
 
     def drop_through(self, operation_id: int) -> None:
-        """Let go of the operations up to an id: they stand in the next tier."""
+        """Remove the operations up to and including an id, after the next tier has stored them."""
         with self._lock:
             while self._entries and self._entries[0][0].operation.id <= operation_id:
-                # In this order, so that an interrupt in between lets one stay longer and spills none too early.
+                # In this order an interrupt in between delays the spill of one entry, but spills none too early.
                 self._leaving = max(0, self._leaving - 1)
                 self._entries.popleft()
 
     def entries(self) -> list[Entry]:
-        """All of it, oldest first."""
+        """Return all entries, oldest first."""
         with self._lock:
             return [entry for entry, _ in self._entries]
 
     def get_all_operations(self) -> list[Operation]:
-        """All operations, oldest first."""
+        """Return all operations, oldest first."""
         return [entry.operation for entry in self.entries()]
 
     def get_recent_operations(self, limit: int | None = None) -> list[Operation]:
-        """The newest operations, newest first."""
+        """Return the newest operations, newest first. Without a `limit`, all of them."""
         return self.get_operations(limit=limit)
 
     def get_operations(self, operation_type: str | None = None, limit: int | None = 10) -> list[Operation]:
-        """The newest operations, newest first, of one type if given; all of them where `limit` is None."""
+        """Return the newest operations, newest first, optionally of one type. All of them if `limit` is None."""
         found = [
             entry.operation
             for entry in reversed(self.entries())
@@ -130,18 +130,18 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
         return found if limit is None else found[: max(0, limit)]
 
     def search(self, query: str, max_results: int = 5) -> list[Operation]:
-        """The newest operations that hold the query, upper and lower case alike, newest first."""
+        """Return the newest operations whose type or data contain the query, ignoring case, newest first."""
         found = (entry.operation for entry in reversed(self.entries()) if _holds(entry.operation, query))
         return list(islice(found, max(0, max_results)))
 
     def clear(self) -> None:
-        """Forget all. What was here is in the event log."""
+        """Remove all entries. The event log keeps the operations."""
         with self._lock:
             self._leaving = 0
             self._entries.clear()
 
     def get_stats(self) -> dict[str, Json]:
-        """Number of operations, tokens, limits, and the share of the token limit in use: over 1 until it spills."""
+        """Return operation count, tokens, limits, and `utilization`: tokens / token limit, over 1 before a spill."""
         with self._lock:
             tokens = self._tokens(0)
             return {
@@ -154,7 +154,7 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
 
 
 def _holds(operation: Operation, query: str) -> bool:
-    """Whether an operation's type or data hold a text, upper and lower case alike."""
+    """Check whether an operation's type or data contain the query, ignoring case."""
     wanted = query.casefold()
     text = f"{operation.type} {json.dumps(operation.data, ensure_ascii=False)}"
     return wanted in text.casefold()

@@ -1,4 +1,4 @@
-"""The event log, the ledger, the state of work and the catalog: in obra.db, or on a PostgreSQL server."""
+"""SQL stores for the event log, ledger, work items, jobs and catalog, on SQLite (obra.db) or PostgreSQL."""
 
 from orchestra_mem.adapters.database.catalog_store import SqlAuditLog, SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database

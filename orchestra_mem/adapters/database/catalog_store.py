@@ -1,4 +1,4 @@
-"""Store the catalog's items, the exchanges that wait to be learnt from, and the audit trail."""
+"""Stores for the catalog's memory items, the exchanges queued for learning, and the audit trail."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _NEW_ID = {"id": "nullif(?, 0)"}
 _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
 _EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
 _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
-_MOST_CLAUSES = 32  # what a query can hold of an absurdly long search
+_MOST_CLAUSES = 32  # words of a text search; the rest are ignored, as a statement can hold only so many conditions
 _CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
 _SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NAME = "catalog"
-_USES = ("get", "store", "update", "supersede", "restore")
+_USES = ("get", "store", "update", "supersede", "restore")  # calls by which an agent makes use of an injected item
 
 
 class SqlCatalogStore(Stored):
-    """Fulfils `catalog_types.CatalogStore`."""
+    """SQL implementation of `catalog_types.CatalogStore`."""
 
     def changing(self) -> AbstractContextManager[object]:
-        """Make all that is read and written within one transaction."""
+        """Run the block's reads and writes in one transaction."""
         return self._database.transaction("catalog")
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store a new item; it gets the next number."""
+        """Store a new item under the next number; `keys` are the normalised tags by which it is matched."""
         with self.changing():
             item = replace(item, number=0, changed=self._next_change())
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
@@ -55,11 +55,11 @@ class SqlCatalogStore(Stored):
         return item
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store an item as it is now; only live ones are found by their tags."""
+        """Overwrite a stored item. Only live items keep their tag rows, so only those match by tag."""
         with self.changing():
             item = replace(item, changed=self._next_change())
             before = self._database.value(_NAME, "SELECT ci_source FROM memory_items WHERE number = ?", [item.number])
-            if before != item.ci_source:  # that agent has fewer now, though none of its items has changed
+            if before != item.ci_source:  # the former agent loses an item, which its own rows do not show
                 self._database.write(_NAME, _SET, (_MOVE, item.changed))
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
@@ -87,10 +87,10 @@ class SqlCatalogStore(Stored):
             return int(connection.execute(query, (_CHANGE,)).fetchone()[0])  # type: ignore[attr-defined]
 
     def item(self, item_id: str) -> MemoryItem:
-        """Return an item by its id, or by its number as `M12`.
+        """Return an item by its id, or by its number, such as `M12`.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: No such item exists.
         """
         number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() else None
         where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
@@ -100,13 +100,13 @@ class SqlCatalogStore(Stored):
         return found[0]
 
     def same(self, agent: str, digest: str) -> MemoryItem | None:
-        """Return the live item of an agent with this digest of its content."""
+        """Return the agent's live item whose content has this digest, None if there is none."""
         tail = "WHERE ci_source = ? AND digest = ? AND status = 'live'"
         found = self._database.find("reading the catalog", _ITEMS, tail, (agent, digest))
         return found[0] if found else None
 
     def items(self, where: ItemFilter) -> list[MemoryItem]:
-        """Return the items that pass a filter, in its order."""
+        """Return the items that match a filter, highest priority or newest first, as the filter says."""
         condition, values = _passing(where)
         first = "priority DESC" if where.by_priority else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
@@ -115,24 +115,24 @@ class SqlCatalogStore(Stored):
         )
 
     def count(self, where: ItemFilter) -> int:
-        """Count the items that pass a filter, whatever its limit."""
+        """Count the items that match a filter, ignoring its limit and offset."""
         condition, values = _passing(where)
         return int(self._database.value("counting items", f"SELECT count(*) FROM memory_items {condition}", values))
 
     def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
-        """Return items by their numbers, in that order; those that are gone are left out."""
+        """Return items by number, in the given order; unknown numbers are skipped."""
         tail = "WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
         found = self._database.find("reading the catalog", _ITEMS, tail, (json.dumps([*numbers]),))
         items = {item.number: item for item in found}
         return [items[number] for number in numbers if number in items]
 
     def changed_after(self, change: int, limit: int) -> list[MemoryItem]:
-        """Return the items that have changed since a change, in the order of their changes."""
+        """Return up to `limit` items changed after the given change number, in order of change."""
         tail = "WHERE changed > ? ORDER BY changed LIMIT ?"
         return self._database.find("listing the catalog", _ITEMS, tail, (change, limit))
 
     def last_change(self, agent: str | None = None) -> int:
-        """Return the number of the last change, of any item or of those that an agent has or may have had."""
+        """Return the number of the last change to any item, or to the items that an agent has or had; 0 if none."""
         if agent is None:
             return self._state(_CHANGE) or 0
         query = (
@@ -142,7 +142,7 @@ class SqlCatalogStore(Stored):
         return int(self._database.value("reading the catalog", query, [agent, _MOVE]) or 0)
 
     def last_move(self) -> int:
-        """Return the number of the last change that gave an item to another agent, 0 where none has."""
+        """Return the number of the last change that moved an item to another agent, 0 if none did."""
         return self._state(_MOVE) or 0
 
     def _state(self, name: str) -> int | None:
@@ -150,12 +150,12 @@ class SqlCatalogStore(Stored):
         return None if value is None else int(value)
 
     def extracts(self, limit: int) -> list[MemoryItem]:
-        """Return the newest live items that are longer than their summaries, which extraction made."""
+        """Return the newest live items with an extractive summary that is shorter than the content."""
         tail = "WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens "
         return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
     def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
-        """Return those of an agent's live items; after a change those of all items that have changed since."""
+        """Return the figures of an agent's live items, or of all its items, live or not, changed after `after`."""
         query = (
             "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
             "CASE WHEN status = 'live' THEN 1 ELSE 0 END, "
@@ -165,7 +165,7 @@ class SqlCatalogStore(Stored):
         return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
-        """Return the tags' keys of an agent's live items, or of some of them, each with the item's number."""
+        """Return (tag key, item number) pairs of an agent's live items, or of those among `numbers`."""
         query, values = "SELECT tag, item FROM memory_tags WHERE ci_source = ?", [agent]
         if numbers is not None:
             query += " AND item IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
@@ -173,21 +173,18 @@ class SqlCatalogStore(Stored):
         return self._database.rows("reading the catalog", query, values)
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
-        """Return the live items whose time is over."""
+        """Return the live items that have expired by `now`."""
         tail = "WHERE status = 'live' AND expires IS NOT NULL AND expires <= ? ORDER BY number"
         return self._database.find("listing the catalog", _ITEMS, tail, (now,))
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
-        """Return the live items of an agent beyond so many: those of lowest priority first, then the oldest.
-
-        Those that are permanent stay, however many there are.
-        """
+        """Return the agent's surplus of live items over `most`: lowest priority first, then oldest, never permanent."""
         tail = "WHERE ci_source = ? AND status = 'live' AND priority < ? ORDER BY priority, timestamp, number LIMIT ?"
         excess = self.count(ItemFilter(agents=(agent,))) - most
         return self._database.find("listing the catalog", _ITEMS, tail, (agent, permanent_from, max(0, excess)))
 
     def agents(self) -> list[str]:
-        """Return the agents that have items, live or not; it takes a look at the index for each."""
+        """Return the agents that have items, live or not, at the cost of one index lookup each."""
         following = "SELECT min(ci_source) FROM memory_items"
         query = (
             f"WITH RECURSIVE found (agent) AS ({following} UNION ALL "
@@ -197,7 +194,7 @@ class SqlCatalogStore(Stored):
         return [agent for (agent,) in self._database.rows("listing the catalog", query)]
 
     def statistics(self, agent: str | None = None) -> CatalogStatistics:
-        """Return figures of an agent's live items, or of all."""
+        """Return totals over the live items of one agent, or of all agents."""
         condition, values = matching({"status = ?": "live", "ci_source = ?": agent})
         query = f"SELECT count(*), coalesce(sum(tokens), 0), min(timestamp) FROM memory_items {condition}"
         count, tokens, oldest = self._database.rows("counting items", query, values)[0]
@@ -209,53 +206,53 @@ class SqlCatalogStore(Stored):
         )
 
     def last_cleanup(self) -> datetime | None:
-        """Return when was last cleaned up, None for never."""
+        """Return the time of the last clean-up, None if there was none."""
         return None if (cleaned := self._state(_CLEANUP)) is None else from_microseconds(cleaned)
 
     def note_cleanup(self, now: datetime) -> None:
-        """Note when was last cleaned up."""
+        """Record the time of a clean-up."""
         self._database.write(_NAME, _SET, (_CLEANUP, now))
 
     def purge(self, items: Sequence[MemoryItem]) -> None:
-        """Remove for good what items say; their ids are not used again."""
+        """Permanently erase the text, tags and references of items; their rows stay, so no id is reused."""
         nothing = {"summary": "", "content": "", "tags": (), "references": (), "tokens": 0, "summary_tokens": 0}
         with self.changing():
             for item in items:
                 self.replace(replace(item, status=ItemStatus.PURGED, **nothing), "", ())  # type: ignore[arg-type]
 
     def put_exchange(self, exchange: Exchange) -> None:
-        """Let an exchange wait to be learnt from."""
+        """Queue an exchange for learning."""
         self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
 
     def exchanges(self, limit: int | None = None) -> list[Exchange]:
-        """Return the exchanges that wait, oldest first."""
+        """Return the queued exchanges that have attempts left, oldest first."""
         tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
         return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
 
     def exchanges_failed(self) -> list[Exchange]:
-        """Return those that have been tried too often."""
+        """Return the exchanges that have failed `MAX_ATTEMPTS` times, oldest first."""
         tail = "WHERE attempts >= ? ORDER BY id"
         return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS,))
 
     def exchange_done(self, exchange: Exchange) -> bool:
-        """Note that all has been learnt from an exchange; False where that was noted before."""
+        """Remove a learnt exchange from the queue; False if it was already removed."""
         return self._database.write("learn", "DELETE FROM exchanges WHERE id = ?", (exchange.id,)).rowcount == 1
 
     def exchange_failed(self, exchange: Exchange, error: str) -> None:
-        """Note that an attempt to learn from an exchange failed."""
+        """Record a failed attempt to learn from an exchange."""
         query = "UPDATE exchanges SET attempts = attempts + 1, error = ? WHERE id = ?"
         self._database.write("learn", query, (error, exchange.id))
 
 
 class SqlAuditLog(Stored):
-    """Fulfils `catalog_types.AuditLog`."""
+    """SQL implementation of `catalog_types.AuditLog`."""
 
     def add(self, entries: Sequence[AuditEntry]) -> None:
-        """Append entries, in the transaction that is under way where there is one."""
+        """Append entries, within the current transaction if there is one."""
         self._database.write_all("audit", _AUDIT.insert(), map(_AUDIT.values, entries))
 
     def entries(self, where: AuditFilter) -> list[AuditEntry]:
-        """Return the newest entries that pass a filter, newest first."""
+        """Return the entries that match a filter, newest first."""
         condition, values = matching(
             {
                 "agent = ?": where.agent,
@@ -269,14 +266,14 @@ class SqlAuditLog(Stored):
         return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit_of(where.limit)])
 
     def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
-        """Count how often each item was put into the messages of each agent, those most often first."""
+        """Count injections per agent and item, most frequent first within each agent; see `InjectedItem`."""
         conditions = {"agent = ?": agent, "time >= ?": since, "call IN (?)": ["inject", *_USES]}
         condition, values = matching(conditions)
         name, query = "reading the audit trail", "SELECT agent, call, items, tokens FROM audit"
         lengths = dict(self._database.rows(name, "SELECT id, tokens FROM memory_items"))
         asked: Counter[str] = Counter()
         given: Counter[str] = Counter()
-        found: dict[tuple[str, str], list[float]] = {}  # times, tokens, unused
+        found: dict[tuple[str, str], list[float]] = {}  # injections, tokens, injections since the item was last used
         for whose, call, listed, tokens in self._database.rows(name, f"{query} {condition} ORDER BY id", values):
             items = json.loads(listed)
             if call != "inject":
@@ -301,14 +298,14 @@ class SqlAuditLog(Stored):
         return sorted(made, key=lambda each: (each.agent, -each.times, each.item))
 
     def forget(self, before: datetime) -> int:
-        """Remove what is older than a time; how many entries that is."""
+        """Delete the entries older than `before` and return their number."""
         return self._database.write("audit", "DELETE FROM audit WHERE time < ?", (before,)).rowcount
 
 
 def _passing(where: ItemFilter) -> tuple[str, list[object]]:
     words = where.text.split()[:_MOST_CLAUSES]
     conditions: dict[str, object] = {
-        "1 = ?": 0 if where.agents is not None and not where.agents else None,  # of no agent there are no items
+        "1 = ?": 0 if where.agents is not None and not where.agents else None,  # an empty list matches nothing
         "ci_source IN (?)": None if where.agents is None else list(where.agents),
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),

@@ -1,7 +1,6 @@
-"""Open SQLite in WAL mode: connections, transactions, migrations, and the translation of errors.
+"""The SQLite database, in WAL mode: connections, transactions, migrations and error translation.
 
-What the tables mean lives in the stores. One connection writes, guarded by a lock; readers come from a pool, so that a
-long listing never holds up a record.
+One connection writes, guarded by a lock. Readers come from a pool, so that a long listing never delays a write.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from orchestra_mem.errors import (
 )
 from orchestra_mem.ports import WritePoint
 
-# A checkpoint copies the log back and waits for the disk. Refreshes make one; a record meets one only where 4,000 pages
-# (16 MB) come together without a refresh. SQLite's default of 1,000 would put it near the 99th percentile.
+# A checkpoint waits for the disk. Refreshes run one, so recording an operation meets one only if 4,000 pages (16 MB)
+# accumulate without a refresh. With SQLite's default of 1,000, checkpoints would show near the 99th percentile.
 _CHECKPOINT_PAGES = 4_000
-_AT_ONCE_MS = 50  # others' records hold the lock for less
+_AT_ONCE_MS = 50  # other processes hold the write lock for less time to record an operation
 
 
 class Database(SqlDatabase):
-    """One SQLite file. Safe to share between threads; several processes may open the same file.
+    """An SQLite database file. Safe to share between threads; several processes may open the same file.
 
-    With `read_only` it is read as it stands, or from a copy where SQLite cannot do that, and every write is refused.
+    With `read_only`, the file is read in place, or from a copy if SQLite cannot do that, and every write is refused.
 
     Raises:
-        DatabaseDamagedError: the file is no database of this program.
-        SchemaTooNewError: a newer program has written it.
-        StorageReadOnlyError: it is to be read only, and an older program has written it.
+        DatabaseDamagedError: The file is not a database of this program.
+        SchemaTooNewError: A newer version of this program wrote the file.
+        StorageReadOnlyError: `read_only` is set, and the file has an older schema, which needs a migration.
     """
 
     errors = sqlite3.Error
@@ -57,7 +56,7 @@ class Database(SqlDatabase):
         self.path = path
         self._timeout_s = busy_timeout_s
         self._full_sync = full_sync
-        # A lock of its own: who reads does not wait for who writes.
+        # Separate from the write lock, so that readers do not wait for writers.
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._files = HeldFiles(path)
@@ -79,11 +78,11 @@ class Database(SqlDatabase):
             self._address, uri=True, timeout=self._timeout_s, isolation_level=None, check_same_thread=False,
             cached_statements=64,
         )  # fmt: skip
-        connection.create_function("casefold", 1, str.casefold, deterministic=True)  # lower() knows ASCII alone
+        connection.create_function("casefold", 1, str.casefold, deterministic=True)  # lower() handles ASCII only
         return connection
 
     def _prepare(self) -> None:
-        # Before anything is changed: another program's file stays as it is, its journal mode too.
+        # Check before any change: another program's file is left untouched, including its journal mode.
         version = self._check_ours()
         if not self.read_only:
             self._writer.execute("PRAGMA journal_mode = WAL")
@@ -95,13 +94,13 @@ class Database(SqlDatabase):
                 "may be written to"
             )
         if version < len(MIGRATIONS):
-            # In a copy there is nobody else.
+            # Read-only, only the temporary copy of an empty database gets here, and no other process has it open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
                 self._migrate()
         self._files.hold()
 
     def _check_ours(self) -> int:
-        """Give the schema's number, 0 for an empty file."""
+        """Return the schema version, 0 for an empty file; raise if the file belongs to another program."""
         version = _pragma(self._writer, "user_version")
         if (version or _has_tables(self._writer)) and _pragma(self._writer, "application_id") != APPLICATION_ID:
             raise DatabaseDamagedError(
@@ -115,7 +114,7 @@ class Database(SqlDatabase):
         return version
 
     def _migrate(self) -> None:
-        # Asked again: another process may have done it meanwhile.
+        # Check again, within the transaction: another process may have migrated the file in the meantime.
         version = self._check_ours()
         for step in MIGRATIONS[version:]:
             for statement in step.split(";"):
@@ -126,14 +125,14 @@ class Database(SqlDatabase):
 
     @property
     def schema_version(self) -> int:
-        """The number of the last migration that this file has seen."""
+        """The number of the last migration applied to this file."""
         return int(self.value("reading the schema", "PRAGMA user_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
         writer = self._writer
         if writer.in_transaction:
-            # An earlier one could not even be rolled back. What it began must not swallow what comes now.
+            # The rollback of an earlier transaction failed. The new one must not become part of it.
             writer.execute("ROLLBACK")
         self._check_in_place(name)
         writer.execute("BEGIN IMMEDIATE")
@@ -144,8 +143,8 @@ class Database(SqlDatabase):
             if self._files.problem:
                 self.checkpoint()
         except BaseException:
-            # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails, the next
-            # transaction does it; the error that led here is the one to tell.
+            # SQLite rolls back by itself after some errors, such as a full disk. If this rollback fails, the next
+            # transaction repeats it; the original error is the one to report.
             if writer.in_transaction:
                 with suppress(sqlite3.Error):
                     writer.execute("ROLLBACK")
@@ -155,7 +154,7 @@ class Database(SqlDatabase):
     def _moment(self) -> Iterator[sqlite3.Connection]:
         self._writer.execute("BEGIN")
         try:
-            self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the moment is that of the first look
+            self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the snapshot starts at the first read
             yield self._writer
         finally:
             self._writer.execute("ROLLBACK")
@@ -173,7 +172,7 @@ class Database(SqlDatabase):
             self._check_open()
             if self._readers:
                 return self._readers.pop()
-        self._check_in_place("reading")  # a connection would make a new file
+        self._check_in_place("reading")  # connecting would create a new file
         reader = self._connect()
         reader.execute("PRAGMA query_only = ON")
         return reader
@@ -186,13 +185,13 @@ class Database(SqlDatabase):
         reader.close()
 
     def commit_count(self) -> tuple[int, int]:
-        """Return what differs after every commit, by this connection or another. Microseconds."""
+        """Return two counters: commits by other connections, and rows changed by this one. Takes microseconds."""
         with self._lock, self._translated("reading"):
             self._check_open()
             return _pragma(self._writer, "data_version"), self._writer.total_changes
 
     def can_write_now(self) -> bool:
-        """See `SqlDatabase.can_write_now`; what else is wrong is told by the write."""
+        """See `SqlDatabase.can_write_now`. True on any error but a lock: the write itself reports the error."""
         with self._lock:
             self._check_open()
             if self.read_only or self._current is not None:
@@ -209,7 +208,7 @@ class Database(SqlDatabase):
             return True
 
     def check(self) -> str | None:
-        """Look through the whole file; None where it is sound, else SQLite's words for the fault."""
+        """Check the integrity of the file; return None if it is sound, else SQLite's error message."""
         result = str(self.value("checking", "PRAGMA quick_check(1)"))
         return None if result == "ok" else result
 
@@ -222,19 +221,19 @@ class Database(SqlDatabase):
         return columns_of(self.rows("reading the schema", query))
 
     def checkpoint(self) -> None:
-        """Copy the write-ahead log back into the file now, as far as readers let it, so that no record has to wait.
+        """Copy the write-ahead log into the database now, as far as readers allow, so that no later write waits for it.
 
-        Where the disk refuses, the next one does it: nothing depends on when.
+        A disk error is ignored: the next checkpoint copies the same pages.
         """
         with self._lock, suppress(sqlite3.Error):
             self._check_open()
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def compact(self) -> None:
-        """Write the whole file anew, so that nothing stays of what was deleted or replaced; needs as much room again.
+        """Rewrite the file, so that no deleted or replaced data remain in it. Needs free space of the file's size.
 
         Raises:
-            StorageError: there is none.
+            StorageError: The disk is too full, or refuses the write.
         """
         with self._lock, self._translated("compacting"):
             self._check_open()
@@ -259,7 +258,8 @@ class Database(SqlDatabase):
             if self._closed:
                 return
             self._closed, self._current = True, None
-            # Who closes last copies the log back: that must be the log which stands there, not one that was deleted.
+            # The last connection to close copies the log into the database. If the log was deleted while in use, that
+            # must be a connection to the log now on disk.
             last = [self._connect()] if self._files.problem else []
             with suppress(sqlite3.Error):
                 for connection in last:
@@ -274,13 +274,13 @@ class Database(SqlDatabase):
             self._copy.cleanup()
 
     def _check_in_place(self, doing: str) -> None:
-        """Refuse where a file that is open was replaced; save at once what a deleted log alone holds."""
+        """Raise if an open file was replaced; run a checkpoint if only the log was deleted, to save the log's data."""
         if self._files.check(doing):
             self.checkpoint()
 
     @property
     def problem(self) -> str | None:
-        """What has happened to its files, in words; None where all is well."""
+        """Message about a file that was deleted while in use; None if all files are in place."""
         return self._files.problem
 
     def _told(self, error: sqlite3.Error, doing: str) -> StorageError:
@@ -291,7 +291,7 @@ class Database(SqlDatabase):
         if code.startswith("SQLITE_CANTOPEN"):
             return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
         if code.startswith("SQLITE_IOERR"):
-            # SQLite does not pass on what the system said: a quota and a limit on file sizes look like a failing disk.
+            # SQLite hides the system's error code, so an exceeded quota or file size limit looks like a failing disk.
             return StorageError(
                 f"{text}; free some space or lift the limit on it, else see whether the disk is failing"
             )

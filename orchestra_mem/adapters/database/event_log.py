@@ -1,4 +1,4 @@
-"""Store the event log: operations, immutable and numbered, and the sessions that they belong to."""
+"""Store of the event log: numbered, immutable operations, their sessions, and the refreshes of the window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
-"""What an operation or a summary stores for the id of its session."""
+"""SQL expression for the `session` column of operations and summaries: the session's number for its id."""
 _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
@@ -21,7 +21,7 @@ _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
-# One statement, and so one round trip to a server; no row where no session is live, or the key is known.
+# A single statement, so that a server takes one round trip. Returns no row if no session is live or the key is known.
 _RECORD = (
     f"{_DRAFTS.insert_from('session', f'number FROM sessions {_LIVE}')} "
     "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING "
@@ -30,7 +30,7 @@ _RECORD = (
 
 
 def _passing(where: OperationFilter) -> tuple[str, list[object]]:
-    """Give the condition of a filter, and its values."""
+    """Return the WHERE clause of a filter and its values."""
     return matching(
         {
             f"session = {SESSION_NUMBER}": where.session,
@@ -50,12 +50,15 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
 
 
 class SqlEventLog(Stored):
-    """Fulfils `ports.EventLog`."""
+    """SQL implementation of `ports.EventLog`."""
 
-    _begun = False  # whether a session was live when something was recorded last
+    _begun = False  # whether this object has recorded an operation, so that a session is probably live
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
-        """Record an operation in the live session, or in a new one; when this returns it is committed."""
+        """Record and commit an operation, in a new session if none is live.
+
+        Returns the stored operation and whether it is new: False if its idempotency key was recorded before.
+        """
         values, key = _DRAFTS.values(draft), draft.idempotency_key
         row = self._database.write("record", _RECORD, values).row if self._begun else None
         if row is None:
@@ -74,7 +77,7 @@ class SqlEventLog(Stored):
         """Return one operation by its id.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: No such operation exists.
         """
         found = self._database.find("reading an operation", _OPERATIONS, "WHERE id = ?", (operation_id,))
         if not found:
@@ -82,14 +85,14 @@ class SqlEventLog(Stored):
         return found[0]
 
     def operations(self, where: OperationFilter) -> list[Operation]:
-        """Return the operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
+        """Return the operations that match a filter, by ascending id; with a `limit`, the newest ones."""
         condition, values = _passing(where)
         tail = f"{condition} ORDER BY id DESC LIMIT ? OFFSET ?"
         values += [limit_of(where.limit), where.offset]
         return self._database.find("listing operations", _OPERATIONS, tail, values)[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
-        """Id, tokens of the entry, and time of those of a session behind an id that its document shows."""
+        """Return (id, entry tokens, time) of a session's operations with ids above `after` that its document shows."""
         rows = self._database.rows(
             "listing operations",
             "SELECT id, entry_tokens, timestamp FROM operations "
@@ -99,12 +102,12 @@ class SqlEventLog(Stored):
         return [(number, tokens, from_microseconds(time)) for number, tokens, time in rows]
 
     def count(self, where: OperationFilter | None = None) -> int:
-        """Return the number of operations that pass a filter, whatever its limit."""
+        """Return the number of operations that match a filter, ignoring its limit and offset."""
         condition, values = _passing(where or OperationFilter())
         return int(self._database.value("counting operations", f"SELECT count(*) FROM operations{condition}", values))
 
     def type_counts(self, session: str) -> dict[str, tuple[int, int]]:
-        """For each type of operation in a session how many there are and the tokens that they used."""
+        """Return the count and the used tokens of each operation type in a session, in order of first use."""
         rows = self._database.rows(
             "counting operations",
             f"SELECT type, count(*), sum(tokens) FROM operations WHERE session = {SESSION_NUMBER} "
@@ -114,29 +117,29 @@ class SqlEventLog(Stored):
         return {kind: (count, tokens) for kind, count, tokens in rows}
 
     def agents(self, session: str) -> list[str]:
-        """Return the agents that did something in a session, by their names."""
+        """Return the names of the agents with operations in a session, sorted."""
         query = f"SELECT DISTINCT agent FROM operations WHERE session = {SESSION_NUMBER} AND agent IS NOT NULL"
         return sorted(agent for (agent,) in self._database.rows("listing agents", query, (session,)))
 
     def first_operation(self, session: str) -> int:
-        """Return the id of a session's first operation, 0 where it has none."""
+        """Return the id of a session's first operation, 0 if it has none."""
         query = f"SELECT coalesce(min(id), 0) FROM operations WHERE session = {SESSION_NUMBER}"
         return int(self._database.value("reading the first operation", query, (session,)))
 
     def last_operation(self) -> int:
-        """Return the id of the newest operation, 0 where there is none."""
+        """Return the id of the newest operation, 0 if there is none."""
         return int(self._database.value("reading the last operation", "SELECT coalesce(max(id), 0) FROM operations"))
 
     def live_session(self) -> Session | None:
-        """Return the session that operations go to, if one is under way."""
+        """Return the session that new operations are recorded in, None if no session is active."""
         found = self._database.find("reading the session", _SESSIONS, _LIVE)
         return found[0] if found else None
 
     def session(self, session_id: str) -> Session:
-        """Return a session by its id, or by the beginning of it where that is unambiguous.
+        """Return a session by its id or by an unambiguous prefix of its id.
 
         Raises:
-            NotFoundError: there is none, or several begin so.
+            NotFoundError: No session matches, or several share the prefix.
         """
         found = self._database.find("reading a session", _SESSIONS, "WHERE id = ?", (session_id,))
         if not found:
@@ -152,13 +155,13 @@ class SqlEventLog(Stored):
         return self._database.find("listing sessions", _SESSIONS, "ORDER BY number")
 
     def set_spilled(self, session: str, through: int) -> None:
-        """Note that the operations up to `through` stand in the session document."""
+        """Record that the session document contains the operations up to `through`."""
         self._database.write("spill", "UPDATE sessions SET spilled_through = ? WHERE id = ?", (through, session))
 
     def begin_flush(self, session: str, closing: str) -> bool:
-        """Close a session to new operations and keep its closing text.
+        """Close a session to new operations and store its closing text.
 
-        False where operations that do not stand in its document have come in meanwhile; then nothing is changed.
+        Returns False, changing nothing, if the session is not active or has operations still to be spilled.
         """
         changed = self._database.write(
             "flush",
@@ -170,18 +173,15 @@ class SqlEventLog(Stored):
         return changed.rowcount == 1
 
     def flushing(self) -> list[tuple[Session, str]]:
-        """Return sessions whose flush has begun and not ended, each with its closing text.
-
-        None where nothing may be written: there they cannot be brought to their end.
-        """
-        if self._database.read_only:
+        """Return the sessions with an unfinished flush, each with its closing text; none if read-only."""
+        if self._database.read_only:  # a flush cannot be finished without writing
             return []
         query = f"SELECT {_SESSIONS.columns}, closing FROM sessions WHERE status = 'flushing' ORDER BY number"
         rows = self._database.rows("reading sessions", query)
         return [(_SESSIONS.load(row), row[-1] or "") for row in rows]
 
     def end_session(self, session: str, *, ended: datetime, archive: str) -> None:
-        """Note where a flushed session's document lies."""
+        """Mark a flushed session as archived, with its end time and the path of its document."""
         self._database.write(
             "archive",
             "UPDATE sessions SET status = 'archived', ended = ?, archive = ? WHERE id = ?",
@@ -194,15 +194,15 @@ class SqlEventLog(Stored):
         return str(self._database.value("reading a session", query, [session]) or "")
 
     def forget_archive(self, session: str) -> None:
-        """Note that an ended session's document has been removed."""
+        """Record that the archived document of a session has been deleted."""
         self._database.write("archive", "UPDATE sessions SET archive = NULL WHERE id = ?", (session,))
 
     def add_refresh(self, refresh: WindowRefresh) -> None:
-        """Note that the window was refreshed."""
+        """Record a refresh of the window."""
         self._database.write("refresh", _REFRESHES.insert(), _REFRESHES.values(refresh))
 
     def last_refresh(self) -> int:
-        """Return the operation behind which the window was refreshed last, 0 where it never was."""
+        """Return the id of the last operation before the latest refresh, 0 if there was no refresh."""
         return int(self._database.value("reading refreshes", "SELECT coalesce(max(operation), 0) FROM refreshes"))
 
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:

@@ -1,4 +1,4 @@
-"""The files of a database: whether those that are open still stand in their places, and where it can be read."""
+"""Files of an SQLite database: detection of deleted or replaced ones, and read access to read-only ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HeldFiles:
-    """The database's file, its write-ahead log and the log's index, as this process holds them open."""
+    """The database file, its write-ahead log and the log's index, as this process has opened them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -24,19 +24,19 @@ class HeldFiles:
         self.problem: str | None = None
 
     def hold(self) -> None:
-        """Remember which files these are."""
+        """Record the device and inode of each file."""
         for suffix in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):  # where it is read from a copy, or as it stands
+            with suppress(FileNotFoundError):  # read-only: from a copy, or without a log
                 path = self._path.with_name(self._path.name + suffix)
                 self._held[path] = _identity(path)
 
     def check(self, doing: str) -> bool:
-        """Tell whether the log or its index is found to be deleted, as cleaners do; `problem` says so from then on.
+        """Check whether the log or its index was deleted, for example by a clean-up tool, and set `problem` if so.
 
-        This process has both still, and nobody after it: what the log holds is to be copied into the database.
+        Returns True only once: the caller must then run a checkpoint, as no later process can read the log.
 
         Raises:
-            StorageError: a file was replaced, or the database is gone: what is written to it may go with it.
+            StorageError: A file was replaced, or the database is gone: anything written now could be lost with it.
         """
         for path, held in self._held.items():
             try:
@@ -51,7 +51,7 @@ class HeldFiles:
                         "once instead, which takes longer; close this memory in every program, then open it again"
                     )
                     return True
-            except OSError:  # it cannot be seen, so it is for SQLite to say what is wrong
+            except OSError:  # not accessible: SQLite reports the reason
                 return False
             raise StorageError(
                 f"{doing}: {path} was moved, deleted or replaced while it was open: nothing is recorded any more, as "
@@ -67,18 +67,18 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
-    """Give the address that SQLite can read a database by.
+    """Return a URI under which SQLite can read a database, and the temporary folder to remove afterwards, if any.
 
-    Where SQLite cannot read it in its place, or there is none, that is of a copy in a temporary folder.
+    If SQLite cannot read the file in place, or there is no file, the URI names a copy in the temporary folder.
     """
     in_place = f"{path.absolute().as_uri()}?mode=ro"
     if _has_content(path):
         if _is_readable(in_place):
             return in_place, None
         if not _has_content(_log_of(path)):
-            # Nobody is writing the file: SQLite need not make a log of its own to read it.
+            # An empty or missing log means no writer: as an immutable file, the database can be read without a log.
             return f"{in_place}&immutable=1", None
-    from tempfile import TemporaryDirectory  # here, as few projects ever need it
+    from tempfile import TemporaryDirectory  # imported late: rarely needed
 
     folder = TemporaryDirectory(prefix="orchestra-mem-")
     copy = Path(folder.name) / path.name
@@ -97,7 +97,7 @@ def _is_readable(address: str) -> bool:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema")
     except sqlite3.Error as error:
-        # Any other fault is told in words when the file is opened.
+        # Opening the database reports any other error.
         return not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
     return True
 

@@ -1,4 +1,4 @@
-"""Store background work: the job queue and its leases, drafts of better summaries, and trials of models."""
+"""Stores for background work: the job queue with its leases, summary drafts, and trials of models."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from orchestra_mem.types import Summary
 _JOBS = Table("jobs", Job)
 _DRAFTS = Table("summary_drafts", SummaryDraft)
 _TRIALS = Table("model_trials", Trial)
-# What is older says nothing of the model that is there now.
+# Older trials say nothing about the current model.
 _TRIALS_KEPT = 5_000
 _LEAD = "background"
 _WANTED = "foreground of "
-# Nothing waits as long as an hour, nor does a lease last: what seems to was written by a clock that was ahead.
+# A time more than an hour ahead counts as past: no job waits and no lease lasts that long, so a fast clock wrote it.
 _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
 _LASTS = f"NOT {_PAST.format('until')}"
 
 
 class SqlJobQueue(Stored):
-    """Fulfils `job_types.JobQueue`."""
+    """SQL implementation of `job_types.JobQueue`."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
-        """Let a job wait; where it does already, or has failed, it is due now. Of more than `most` the last ones go.
+        """Enqueue a job, or make the subject's waiting or failed job due now, with all its attempts left.
 
-        Returns:
-            Whether it is among those that wait.
+        Of the waiting jobs only the first `most` are kept. Returns whether the job is in the queue.
         """
         with self._database.transaction("job"):
             self._write(
@@ -50,7 +49,7 @@ class SqlJobQueue(Stored):
             return self._exists("SELECT 1 FROM jobs WHERE subject = :subject", subject=subject)
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
-        """Give the first job that is due and note who works at it; those whose lease has run out wait again."""
+        """Lease the first due job to `owner`, None if no job is due. Requeue jobs with an expired lease first."""
         with self._database.transaction("job"):
             self._database.write(
                 "job",
@@ -69,19 +68,19 @@ class SqlJobQueue(Stored):
         return replace(found[0], state=JobState.RUNNING, since=now)
 
     def renew(self, job: Job, *, until: datetime) -> None:
-        """Go on working at a job."""
+        """Extend the lease of a running job."""
         self._write("UPDATE jobs SET until = ? WHERE id = ?", until, job.id)
 
     def finish(self, job: Job) -> None:
-        """Note that a job is done."""
+        """Remove a completed job."""
         self._write("DELETE FROM jobs WHERE id = ?", job.id)
 
     def give_back(self, job: Job, *, due: datetime) -> None:
-        """Let a job that was interrupted wait again; nothing failed."""
+        """Requeue an interrupted job without counting a failed attempt."""
         self._leave(job, JobState.WAITING, due, job.attempts, job.error)
 
     def fail(self, job: Job, error: str, *, due: datetime | None) -> None:
-        """Note that an attempt failed; None where there is to be no other."""
+        """Record a failed attempt; `due` is the time of the next one, None to give up."""
         self._leave(job, JobState.WAITING if due else JobState.FAILED, due or job.due, job.attempts + 1, error)
 
     def _leave(self, job: Job, state: JobState, due: datetime, attempts: int, error: str) -> None:
@@ -91,11 +90,11 @@ class SqlJobQueue(Stored):
         )  # fmt: skip
 
     def jobs(self) -> list[Job]:
-        """Return all that are not done, those first that come first."""
+        """Return all jobs: running and failed ones first, then the waiting ones in order of priority."""
         return self._database.find("listing jobs", _JOBS, "ORDER BY state = 'waiting', priority, id")
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
-        """Become, or stay, the one that does background work; False where another is."""
+        """Acquire or renew the background-work lease; False if another process holds it."""
         taken = self._database.write(
             "job",
             "INSERT INTO leases (name, owner, until) VALUES (:name, :owner, :until) ON CONFLICT (name) DO UPDATE "
@@ -106,25 +105,25 @@ class SqlJobQueue(Stored):
         return taken.rowcount == 1
 
     def resign(self, owner: str) -> None:
-        """Let another do background work; what this one was at waits again."""
+        """Release the background-work lease and requeue the owner's running job."""
         with self._database.transaction("job"):
             self._write("UPDATE jobs SET state = 'waiting', owner = NULL WHERE state = 'running' AND owner = ?", owner)
             self._write("DELETE FROM leases WHERE name = ? AND owner = ?", _LEAD, owner)
 
     def due(self, now: datetime) -> bool:
-        """Return whether there is a job that could be taken now."""
+        """Check whether there is a job that `take` would return."""
         waiting, running = _PAST.format("due"), _PAST.format("until")
         return self._exists(
             f"SELECT 1 FROM jobs WHERE (state = 'waiting' AND {waiting}) OR (state = 'running' AND {running})", now=now
         )
 
     def another_leads(self, owner: str, now: datetime) -> bool:
-        """Return whether background work is done by somebody else."""
+        """Check whether another process holds the background-work lease."""
         query = f"SELECT 1 FROM leases WHERE name = :name AND owner != :owner AND {_LASTS}"
         return self._exists(query, name=_LEAD, owner=owner, now=now)
 
     def announce(self, owner: str, *, until: datetime) -> None:
-        """Tell who does background work elsewhere that the model is wanted here, until `withdraw`."""
+        """Ask the process that does background work to leave the model to `owner`, until `withdraw` or `until`."""
         self._write(
             "INSERT INTO leases (name, owner, until) VALUES (?, ?, ?) "
             "ON CONFLICT (name) DO UPDATE SET until = excluded.until",
@@ -132,11 +131,11 @@ class SqlJobQueue(Stored):
         )  # fmt: skip
 
     def withdraw(self, owner: str) -> None:
-        """Note that the model is wanted here no longer."""
+        """Withdraw the request for the model made by `announce`."""
         self._write("DELETE FROM leases WHERE name = ?", f"{_WANTED}{owner}")
 
     def announced(self, owner: str, now: datetime) -> bool:
-        """Return whether the model is wanted by anybody else."""
+        """Check whether any other process has requested the model."""
         query = f"SELECT 1 FROM leases WHERE name != :name AND owner != :owner AND {_LASTS}"
         return self._exists(query, name=_LEAD, owner=owner, now=now)
 
@@ -148,14 +147,14 @@ class SqlJobQueue(Stored):
 
 
 class SqlDraftStore(Stored):
-    """Fulfils `job_types.DraftStore`."""
+    """SQL implementation of `job_types.DraftStore`."""
 
     def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
         self._ledger = SqlLedger(database)
 
     def put(self, draft: SummaryDraft) -> None:
-        """Keep a draft; an earlier one of the same summary goes, unless it has just been placed."""
+        """Store a draft, replacing the summary's earlier draft, unless that one is already placed."""
         with self._database.transaction("draft"):
             self._database.write(
                 "draft", "DELETE FROM summary_drafts WHERE summary = ? AND placed = 0", (draft.summary,)
@@ -163,14 +162,14 @@ class SqlDraftStore(Stored):
             self._database.write("draft", f"{_DRAFTS.insert()} ON CONFLICT (summary) DO NOTHING", _DRAFTS.values(draft))
 
     def drafts(self, session: str | None = None) -> list[SummaryDraft]:
-        """Return the drafts of a session's summaries, or of all, in the order of the summaries."""
+        """Return the drafts of one session's summaries, or of all summaries, ordered by summary id."""
         condition, values = matching(
             {f"(SELECT session FROM summaries WHERE id = summary) = {SESSION_NUMBER}": session}
         )
         return self._database.find("listing drafts", _DRAFTS, f"{condition} ORDER BY summary", values)
 
     def place(self, draft: SummaryDraft) -> Summary:
-        """Let the draft be the summary's text in the ledger, and keep it, as placed, until it is dropped."""
+        """Replace the summary's text in the ledger by the draft, which stays, marked as placed, until dropped."""
         with self._database.transaction("improve"):
             summary = replace(
                 self._ledger.summary(draft.summary),
@@ -191,15 +190,15 @@ class SqlDraftStore(Stored):
         return summary
 
     def drop(self, summary: int) -> None:
-        """Forget a draft."""
+        """Delete the draft of a summary."""
         self._database.write("draft", "DELETE FROM summary_drafts WHERE summary = ?", (summary,))
 
 
 class SqlTrialLog(Stored):
-    """Fulfils `job_types.TrialLog`."""
+    """SQL implementation of `job_types.TrialLog`."""
 
     def add(self, trial: Trial) -> None:
-        """Keep a trial; of many the oldest go."""
+        """Store a trial; only the newest 5,000 are kept."""
         with self._database.transaction("trial"):
             self._database.write("trial", _TRIALS.insert(), _TRIALS.values(trial))
             self._database.write(
@@ -209,7 +208,7 @@ class SqlTrialLog(Stored):
             )
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """Return the newest trials, newest first."""
+        """Return up to `limit` trials, newest first."""
         condition, values = matching({"model = ?": model, "content = ?": content})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
         return self._database.find("listing trials", _TRIALS, tail, [*values, max(0, limit)])

@@ -1,4 +1,4 @@
-"""Store the ledger: summaries with what they lost, facts, what the machine last wrote, and notices to people."""
+"""Store of the ledger: summaries with their losses, facts, the machine's last text of each document, and notices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from orchestra_mem.types import (
     WrittenDocument,
 )
 
-# What a summary's row holds together as JSON; of the second what is as in most of them is left out.
+# Fields of a summary that its row stores in one JSON column; empty values of the rare ones are omitted.
 _LISTS = ("children", "must_keeps", "dropped", "put_back")
 _RARE = ("edited", "verdict", "seconds", "document", "source")
 _SUMMARIES = Table(
@@ -38,22 +38,22 @@ _SUMMARIES = Table(
     but=(*_LISTS, *_RARE),
 )
 _MUST_KEEPS = Table("must_keeps", MustKeep)
-# Of a document so much is kept of the texts that it had, in bytes as packed: some hundreds of texts.
+# Compressed bytes of former texts kept for each document: enough for several hundred texts.
 _LEFT_BYTES = 2_000_000
 _LEFT_LONG_AGO = (
     "DELETE FROM documents_left WHERE id IN (SELECT id FROM (SELECT id, sum(length(text)) OVER (ORDER BY id DESC) AS "
     "size FROM documents_left WHERE name = ?) WHERE size > ?)"
 )
 _NOTICES = Table("notices", Notice)
-# A refresh reads the same facts several times, and again at the next one.
+# Each refresh reads the same facts several times, so decoded rows are cached.
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
 
 
 class SqlLedger(Stored):
-    """Fulfils `ports.Ledger`."""
+    """SQL implementation of `ports.Ledger`."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:
-        """Store summaries under the ids they bear, and note them as the parents of their children, all or none."""
+        """Store summaries under their own ids and set them as parents of their children, in one transaction."""
         with self._database.transaction("compaction"):
             for summary in summaries:
                 values = _SUMMARIES.values(summary, details=details_of(summary))
@@ -65,14 +65,14 @@ class SqlLedger(Stored):
                 )
 
     def next_summary_id(self) -> int:
-        """Return the id that the next summary will bear."""
+        """Return the id for the next summary."""
         return int(self._database.value("reading summaries", "SELECT coalesce(max(id), 0) + 1 FROM summaries"))
 
     def summary(self, summary_id: int) -> Summary:
         """Return a summary by its id.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: No such summary exists.
         """
         found = self._summaries("reading a summary", "WHERE id = ?", (summary_id,))
         if not found:
@@ -80,7 +80,7 @@ class SqlLedger(Stored):
         return found[0]
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Return summaries in the order of what they cover; with `standing` those alone that no other covers."""
+        """Return summaries in the order of their operations; with `standing`, only those that no summary covers."""
         condition, values = matching({f"session = {SESSION_NUMBER}": session, "level > ?": 0})
         condition += " AND parent IS NULL" if standing else ""
         return self._summaries("listing summaries", f"{condition} ORDER BY first_operation, level", values)
@@ -88,12 +88,12 @@ class SqlLedger(Stored):
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """Return the newest summaries of whole sessions and of sections of documents, in the order of their making.
+        """Return the newest summaries of entire sessions and of document sections, in order of creation.
 
         Args:
-            session: the one that they belong to; any where not given.
-            limit: how many at most.
-            sections: those of sections alone, which cover no operations.
+            session: Only summaries of this session.
+            limit: Maximum number of summaries, None for all.
+            sections: Only summaries of document sections, which cover no operations.
         """
         condition, values = matching(
             {
@@ -112,7 +112,7 @@ class SqlLedger(Stored):
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
     ) -> None:
-        """Store new must-keeps under the ids they bear, and the changed state of some that stood, all or none."""
+        """Store new must-keeps under their own ids and update formerly standing ones, in one transaction."""
         with self._database.transaction("judge"):
             self._insert("judge", new)
             self._database.write_all(
@@ -128,7 +128,7 @@ class SqlLedger(Stored):
             )
 
     def edit_must_keeps(self, new: Sequence[MustKeep], edited: Sequence[tuple[MustKeep, MustKeep]]) -> None:
-        """Store what people wrote, reworded (before, now) and took out by hand, all or none."""
+        """Store new must-keeps and overwrite edited ones, given as (before, after) pairs, in one transaction."""
         with self._database.transaction("edit"):
             self._insert("edit", new)
             self._database.write_all("edit", _MUST_KEEPS.update(), [_MUST_KEEPS.values(fact) for _, fact in edited])
@@ -148,15 +148,15 @@ class SqlLedger(Stored):
         )
 
     def by_hand(self) -> list[MustKeep]:
-        """Return the facts that people have written by hand, which stand in no operation, in the order of their ids."""
+        """Return the facts that people wrote by hand and that come from no operation, by ascending id."""
         return self._facts("listing must-keeps", "WHERE author = 'person' AND operation = 0 ORDER BY id")
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
-        """Keep others from adding must-keeps between asking for the next id and storing what bears it."""
+        """Hold a transaction, so that nobody adds must-keeps between `next_must_keep_id` and storing one."""
         return self._database.transaction("judge")
 
     def next_must_keep_id(self) -> int:
-        """Return the id that the next must-keep will bear."""
+        """Return the id for the next must-keep."""
         return int(self._database.value("reading must-keeps", "SELECT coalesce(max(id), 0) + 1 FROM must_keeps"))
 
     def must_keeps(
@@ -169,8 +169,8 @@ class SqlLedger(Stored):
         limit: int | None = None,
         weightiest: bool = False,
     ) -> list[MustKeep]:
-        """Must-keeps in the order of their ids; of more than `limit` the newest, or with `weightiest` those first."""
-        # The newest few are found from the end of the table; by an index, which expressions hide, all would be sorted.
+        """Return must-keeps by ascending id; with a `limit`, the newest or, with `weightiest`, the heaviest ones."""
+        # Expressions hide the columns' index: SQLite then finds the newest few from the table's end, without a sort.
         kind, state = "kind", "status"
         if limit is not None and not weightiest:
             kind, state = "coalesce(kind, '')", "coalesce(status, '')"
@@ -188,7 +188,7 @@ class SqlLedger(Stored):
         return sorted(found, key=lambda fact: fact.id)
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
-        """Return the must-keeps with these numbers; those that there are none of are passed over."""
+        """Return the must-keeps with these ids; unknown ids are skipped."""
         return self._facts(
             "reading must-keeps",
             "WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
@@ -199,7 +199,7 @@ class SqlLedger(Stored):
         return list(map(_must_keep, self._database.rows(name, f"{_MUST_KEEPS.select} {tail}", values)))
 
     def count_must_keeps(self) -> dict[MustKeepKind, dict[MustKeepStatus, int]]:
-        """How many must-keeps there are of each kind, by state; kept along, so that it costs the same at any number."""
+        """Return the number of must-keeps by kind and status, from counters kept up to date with each change."""
         counts: dict[MustKeepKind, dict[MustKeepStatus, int]] = {kind: {} for kind in MustKeepKind}
         query = "SELECT kind, status, count FROM must_keep_counts"
         for kind, status, count in self._database.rows("counting must-keeps", query):
@@ -210,7 +210,7 @@ class SqlLedger(Stored):
         """Return a must-keep by its id.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: No such must-keep exists.
         """
         found = self._facts("reading a must-keep", "WHERE id = ?", (must_keep_id,))
         if not found:
@@ -218,7 +218,7 @@ class SqlLedger(Stored):
         return found[0]
 
     def written(self, document: str) -> WrittenDocument:
-        """Return what the machine last wrote to a document, and what it was about to write if that is not settled."""
+        """Return the machine's last text of a document, and its announced text if that is not confirmed yet."""
         rows = self._database.rows(
             "reading a document's base",
             "SELECT written, digest, coalesce(document, written), pending, pending_digest, "
@@ -228,9 +228,9 @@ class SqlLedger(Stored):
         return WrittenDocument(*rows[0]) if rows else WrittenDocument()
 
     def announce_write(self, document: str, text: str, digest: str, left: str) -> None:
-        """Note what is about to be written, the digest of the file that will hold it, and that file's whole text.
+        """Record an upcoming write, so that after a crash it can be decided whether the file was replaced.
 
-        So after a crash it is known whether the file was replaced.
+        `text` is the machine's text; `left` is the file's full text after the write, and `digest` its digest.
         """
         self._database.write(
             "announce",
@@ -241,7 +241,7 @@ class SqlLedger(Stored):
         )
 
     def confirm_write(self, document: str, text: str, digest: str, left: str) -> None:
-        """Note that the machine's text is in place, in a file with this digest and this whole text."""
+        """Record that the write is done; the arguments mean the same as in `announce_write`."""
         self._database.write(
             "confirm",
             "INSERT INTO documents (name, written, digest, document) VALUES (?, ?, ?, ?) "
@@ -251,26 +251,26 @@ class SqlLedger(Stored):
         )
 
     def keep_left(self, document: str, left: str) -> None:
-        """Keep the whole text in which the machine has left a document: an editor may have it open for hours."""
+        """Store the full text of a document after a write, as a merge base for editors that still have it open."""
         packed = zlib.compress(left.encode("utf-8", "surrogateescape"), level=1)
         with self._database.transaction("left"):
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
     def texts_left(self, document: str) -> Iterator[str]:
-        """Yield the whole texts in which the machine has left a document, oldest first; of the oldest none is kept."""
+        """Yield the stored full texts of a document, oldest first; the oldest ones have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
         for (packed,) in self._database.rows("reading what an editor had open", query, (document,)):
             yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
     def last_read(self, document: str) -> ReadDocument:
-        """Return a document as people's edits in it were last read; empty where they never were."""
+        """Return the document as of the last reading of people's edits; empty if there was none."""
         query = "SELECT base, file, text FROM documents_read WHERE name = ?"
         rows = self._database.rows("reading a document as it was read", query, (document,))
         return ReadDocument(*rows[0]) if rows else ReadDocument()
 
     def note_read(self, document: str, read: ReadDocument) -> None:
-        """Note that the edits in a document have been read."""
+        """Record that the edits in a document have been read."""
         self._database.write(
             "read",
             "INSERT INTO documents_read (name, base, file, text) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE "
@@ -279,7 +279,7 @@ class SqlLedger(Stored):
         )
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool:
-        """Tell people something that stands until it is resolved; False where the same stands already."""
+        """Add a notice to people, shown until resolved; False if the same notice is already unresolved."""
         added = self._database.write(
             "notice",
             "INSERT INTO notices (time, subject, text) SELECT ?, ?, ? WHERE NOT EXISTS "
@@ -289,18 +289,18 @@ class SqlLedger(Stored):
         return added.rowcount == 1
 
     def resolve_notices(self, subject: str, time: datetime) -> None:
-        """Note that what was told about a subject holds no longer."""
+        """Mark all notices about a subject as resolved."""
         self._database.write(
             "notice", "UPDATE notices SET resolved = ? WHERE subject = ? AND resolved IS NULL", (time, subject)
         )
 
     def notices(self) -> list[Notice]:
-        """Return what people should know, oldest first."""
+        """Return the unresolved notices, oldest first."""
         return self._database.find("reading notices", _NOTICES, "WHERE resolved IS NULL ORDER BY id")
 
 
 def details_of(summary: Summary) -> str:
-    """Return what a summary's row holds besides its columns, as JSON."""
+    """Return the fields of a summary that have no column of their own, as JSON for the `details` column."""
     rare = {name: getattr(summary, name) for name in _RARE}
     return json.dumps(
         {name: getattr(summary, name) for name in _LISTS} | {name: value for name, value in rare.items() if value}

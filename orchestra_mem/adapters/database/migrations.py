@@ -1,11 +1,11 @@
-"""The database's schema as numbered steps forward. A step that has been released is never changed."""
+"""The database schema, as a sequence of forward migrations. A released migration is never changed."""
 
 from __future__ import annotations
 
-APPLICATION_ID = 0x4F4D454D  # "OMEM", in the file's header: tells our databases from others
+APPLICATION_ID = 0x4F4D454D  # "OMEM", stored in the file header to recognise this program's databases
 
 MIGRATIONS: tuple[str, ...] = (
-    # 1: the event log, sessions, summaries with their ledger, must-keeps, and what the machine last wrote
+    # 1: the event log, sessions, summaries with their losses, must-keeps, and the machine's last text of each document
     """
     CREATE TABLE sessions (
         number INTEGER PRIMARY KEY,
@@ -88,23 +88,23 @@ MIGRATIONS: tuple[str, ...] = (
         resolved INTEGER
     ) STRICT;
     """,
-    # 2: the weightiest facts of a kind without sorting all of them
+    # 2: an index to find the heaviest facts of a kind without a sort
     """
     CREATE INDEX must_keeps_weight ON must_keeps (kind, weight, id);
     """,
-    # 3: facts that people write by hand, and the whole files that the machine left (null where they are its own text)
+    # 3: facts that people write by hand; full text of each document file after a write (null if equal to `written`)
     """
     ALTER TABLE must_keeps ADD COLUMN author TEXT NOT NULL DEFAULT 'machine';
     CREATE INDEX must_keeps_by_hand ON must_keeps (id) WHERE author = 'person';
     ALTER TABLE documents ADD COLUMN document TEXT;
     ALTER TABLE documents ADD COLUMN pending_document TEXT;
     """,
-    # 4: what operations say of facts that people have reworded
+    # 4: the original passage in the operation, for facts that people have reworded
     """
     ALTER TABLE must_keeps ADD COLUMN found TEXT NOT NULL DEFAULT '';
     """,
-    # 5: work: items (with how many leaves below them are done), their texts by three characters each, what they depend
-    # on, how many there are of each kind and status, and each change
+    # 5: work items (with the number of done leaves below each), a trigram index of their texts, their dependencies,
+    # counts by kind and status, and one event for each change
     """
     CREATE TABLE work_items (
         id INTEGER PRIMARY KEY,
@@ -160,8 +160,8 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX work_events_operation ON work_events (operation) WHERE operation > 0;
     CREATE INDEX work_events_untold ON work_events (id) WHERE operation = 0;
     """,
-    # 6: better summaries in the background: jobs, who works at them, drafts that wait for an epoch's border, and what
-    # came of each try
+    # 6: improvement of summaries in the background: jobs, leases of the processes that run them, drafts that wait for
+    # the next epoch, and the outcome of each attempt
     """
     CREATE TABLE jobs (
         id INTEGER PRIMARY KEY,
@@ -208,8 +208,8 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX model_trials_content ON model_trials (model, content, id);
     """,
-    # 7: the documents as people's edits in them were last read: of which file, as a change of which of the machine's
-    # texts. Before, the plan's stood among the texts that were written, as JSON
+    # 7: the documents as people's edits in them were last read, with the digests of the file and of the machine's text
+    # that the edits started from. The work plan's text was in `documents` until now, as JSON
     """
     CREATE TABLE documents_read (
         name TEXT PRIMARY KEY,
@@ -222,11 +222,11 @@ MIGRATIONS: tuple[str, ...] = (
         WHERE name = 'work_plan as read' AND json_valid(written);
     DELETE FROM documents WHERE name IN ('work_plan as read', 'brought_back');
     """,
-    # 8: texts of work are looked through when something is looked for in them
+    # 8: drop the trigram index: a search scans the texts of the work items instead
     """
     DROP TABLE work_texts;
     """,
-    # 9: the whole texts of documents as the machine has left them: an editor may have one open for hours
+    # 9: former full texts of documents, compressed, as merge bases for editors that still have one open
     """
     CREATE TABLE documents_left (
         id INTEGER PRIMARY KEY,
@@ -235,8 +235,8 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX documents_left_name ON documents_left (name);
     """,
-    # 10: the catalog: items, what their tags are compared by (of live ones), exchanges that wait to be learnt from, and
-    # who has looked at items or changed them; and the key that digests of secrets are made with
+    # 10: the catalog: items, tag keys of the live items, exchanges queued for learning, and the audit trail of reads
+    # and changes; also the project's keys, one of which is for the digests of redacted secrets
     """
     CREATE TABLE memory_items (
         number INTEGER PRIMARY KEY,
@@ -303,7 +303,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX audit_time ON audit (time);
     CREATE INDEX audit_agent ON audit (agent, id);
     """,
-    # 11: what items of the catalog refer to, to find those of an operation
+    # 11: the references of catalog items, to find the items that refer to an operation
     """
     CREATE TABLE memory_references (
         reference TEXT NOT NULL,
@@ -313,8 +313,8 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX memory_references_item ON memory_references (item);
     INSERT INTO memory_references SELECT DISTINCT value, number FROM memory_items, json_each([references]);
     """,
-    # 12: a model betters the summaries of items (M7) as it does others (S12); how an item's summary was made, which is
-    # not known of earlier ones
+    # 12: jobs for summaries of catalog items (M7) in addition to summaries of operations (S12); the method of an item's
+    # summary, empty (unknown) for earlier items
     """
     ALTER TABLE jobs RENAME TO jobs_of_summaries;
     DROP INDEX jobs_order;
@@ -341,7 +341,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX memory_items_extracts ON memory_items (number)
         WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens;
     """,
-    # 13: refreshes of the window, from which it can be told how full it was: what operations took is in them
+    # 13: refreshes of the window, to reconstruct its past usage together with the tokens of the operations
     """
     CREATE TABLE refreshes (
         id INTEGER PRIMARY KEY,
@@ -352,7 +352,7 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX refreshes_operation ON refreshes (operation);
     """,
-    # 14: the documents of a memory that several machines have copies of, and who may write them
+    # 14: documents of which several machines have copies, and leases for writing them
     """
     CREATE TABLE shared_files (
         name TEXT PRIMARY KEY,

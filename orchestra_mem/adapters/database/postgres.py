@@ -1,7 +1,6 @@
-"""Keep the tables in PostgreSQL: the same statements and the same order of changes as in SQLite, on a server.
+"""The PostgreSQL database, which runs the same statements as SQLite, with a dedicated schema for each memory.
 
-Each memory has a schema of its own. Whoever writes holds a lock of that schema until its transaction ends, as SQLite's
-writers do: numbers are then given in the order in which they are committed, and no reader misses one.
+As in SQLite, only one transaction writes at a time: numbers are assigned in commit order, and no reader misses one.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 _MOST_CONNECTIONS = 8
-_SILENT_S = 30  # then the system asks whether the other side still lives, and keeps what stands between from forgetting
-logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that meets it tells
-_AWAY_S = 1.0  # for a read, once a call has waited in vain
+_SILENT_S = 30  # idle time before TCP keepalives, which detect a dead server and keep connections open in firewalls
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the call that fails reports the error
+_AWAY_S = 1.0  # timeout of a read after an earlier call has waited for the server in vain
 
 
 class PostgresDatabase(SqlDatabase):
-    """A schema of a PostgreSQL database. What the server cannot do now is waited for, `busy_timeout_s` at most.
+    """A schema of a PostgreSQL database, accessed through a connection pool.
 
     Args:
-        url: where the server is, as libpq reads it.
-        schema: the memory's own; made where it is not there.
-        busy_timeout_s: how long a call waits for the server, or for others that write.
-        write_point: told of each commit, before and after.
-        read_only: refuse all that writes.
+        url: Connection string of the server, in libpq's syntax.
+        schema: Schema of the memory, created if missing.
+        busy_timeout_s: How long a call waits for the server or for other writers, in seconds, at least 0.1.
+        write_point: Called before and after each commit.
+        read_only: Refuse all writes.
 
     Raises:
-        StorageError: there is no server, or it refuses.
-        SchemaTooNewError: a newer program has made the tables.
+        StorageError: The server cannot be reached or refuses, or the schema has other content.
+        SchemaTooNewError: A newer version of this program created the tables.
     """
 
     errors = psycopg.Error
@@ -88,7 +87,7 @@ class PostgresDatabase(SqlDatabase):
         wait_ms = int(busy_timeout_s * 1000)
         options = (
             f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 {_ISOLATION} "
-            # A machine that is switched off holds a lock no longer than half a minute.
+            # The server releases the locks of a machine that was switched off after 30 s.
             "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
         )
         how: dict[str, Any] = {
@@ -100,10 +99,10 @@ class PostgresDatabase(SqlDatabase):
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
             configure=configure, check=lambda connection: _check(connection, pool), reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
-        weakref.finalize(self, self._pool.close)  # its threads end with a memory that nobody has any more
+        weakref.finalize(self, self._pool.close)  # ends the pool's threads if the database is never closed
         try:
             with self._translated("opening"):
-                psycopg.connect(url, **how).close()  # the pool would try again and again what cannot be
+                psycopg.connect(url, **how).close()  # fail at once on a bad address; the pool retries
                 self._pool.open()
                 self._prepare()
         except BaseException:
@@ -129,7 +128,7 @@ class PostgresDatabase(SqlDatabase):
             connection.execute(f"SELECT {_LOCK.format(self.schema)}")
             if connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone() == (None,):
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
-            version = self._version(connection)  # asked again: another process may have made it meanwhile
+            version = self._version(connection)  # again, under the lock: another process may have migrated
             if not version and connection.execute(_ANY_TABLE, (self.schema,)).fetchone():
                 raise StorageError(
                     f"{self._name}: schema {self.schema} holds something else already; give this memory one of its "
@@ -155,7 +154,7 @@ class PostgresDatabase(SqlDatabase):
 
     @property
     def schema_version(self) -> int:
-        """The number of the last migration that the schema has seen."""
+        """The number of the last migration applied to the schema."""
         return int(self.value("reading the schema", "SELECT version FROM schema_version"))
 
     @contextmanager
@@ -168,13 +167,13 @@ class PostgresDatabase(SqlDatabase):
         self._commits += 1
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
-        """See `SqlDatabase.write`; a transaction of one statement is sent whole, and takes one round trip."""
+        """See `SqlDatabase.write`; a transaction of a single statement takes one round trip."""
         if self.in_transaction():
             return super().write(name, query, values)
         with self._writing(name):
             self._tell(f"{name}.commit.before")
             with self._pool.connection() as connection:
-                with connection.pipeline():  # which the server commits at its end
+                with connection.pipeline():  # the server commits at the end of the pipeline
                     connection.execute(self._turn)
                     cursor = ServerConnection(connection).execute(query, bound(values))
                 done = written(cursor)
@@ -184,7 +183,7 @@ class PostgresDatabase(SqlDatabase):
 
     @contextmanager
     def exclusive(self, what: str) -> Iterator[None]:
-        """Keep all others who ask for the same away, whatever transactions there are meanwhile; see `leased`."""
+        """Hold the lock named `what`, exclusive across machines and independent of transactions; see `leased`."""
         self._check_open()
         with (
             self._translated(f"locking {what}"),
@@ -201,11 +200,11 @@ class PostgresDatabase(SqlDatabase):
     def _moment(self) -> Iterator[ServerConnection]:
         with self._pool.connection() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            connection.execute("SELECT 1 FROM schema_version")  # the moment is that of the first look
+            connection.execute("SELECT 1 FROM schema_version")  # the snapshot starts at the first statement
             yield ServerConnection(connection)
 
     def commit_count(self) -> tuple[int, int]:
-        """Return what differs after every commit; the first counts those of all processes, this one's included."""
+        """Return two counters: writes committed by all processes, this one included, and those by this object."""
         return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
 
     def can_write_now(self) -> bool:
@@ -221,7 +220,7 @@ class PostgresDatabase(SqlDatabase):
         return True
 
     def check(self) -> str | None:
-        """Read every table whole; the server's words where it cannot."""
+        """Read every row of every table; return None if that succeeds, else the server's error message."""
         try:
             with self.reading("checking") as connection:
                 for table in self.tables():
@@ -236,11 +235,11 @@ class PostgresDatabase(SqlDatabase):
             "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns "
             "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
         )
-        # Whoever looks after the server may have put views and tables of his own there.
+        # The server's administrator may have added tables and views to the schema.
         return columns_of(row for row in self.rows("reading the schema", query) if row[0] in TABLES)
 
     def compact(self) -> None:
-        """Write all tables anew, so that nothing stays of what was deleted or replaced."""
+        """Rewrite all tables, so that no deleted or replaced data remain in them."""
         with self.reading("compacting") as connection:
             for table in self.tables():
                 connection.execute(f"VACUUM FULL {table}")
@@ -255,7 +254,7 @@ class PostgresDatabase(SqlDatabase):
                     "CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS "
                     f"$$ BEGIN RAISE EXCEPTION USING MESSAGE = '{said}'; END $$"
                 )
-            # Not in schema_version: whoever waits for its turn to write has that table, and this has the turn.
+            # Not on schema_version: writers that wait for this transaction have locked it, which would deadlock.
             for table in self.tables() if words else ():
                 connection.execute(
                     f"CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON {table} EXECUTE FUNCTION refuse_moved()"
@@ -293,29 +292,30 @@ class PostgresDatabase(SqlDatabase):
         return StorageError(text)
 
     def _who_writes(self) -> str:
-        """Name the process that holds the schema's lock, as its connection does."""
+        """Return the application name of the connection that holds the schema's lock."""
         with suppress(psycopg.Error), self._pool.connection(_AWAY_S) as connection:
             if (row := connection.execute(_HOLDS.format(self.schema)).fetchone()) and row[0]:
                 return str(row[0])
         return "another process"
 
 
-# What a transaction begins with: it waits for those that came before, and all that follows sees what they have done.
+# A write transaction begins with `_TURN`, which waits for earlier writers: later statements see their changes.
 _LOCK = "pg_advisory_xact_lock(hashtextextended('orchestra-mem {}', 0))"
 _HOLDS = (
     "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted "
     "AND (CAST(classid AS BIGINT) << 32) + CAST(objid AS BIGINT) = hashtextextended('orchestra-mem {}', 0)"
 )
 _TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
-# Each statement sees what was committed before it, whatever the server's own setting is.
+# Each statement must see everything committed before it, whatever the server's default isolation level.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"
 
 
 def _check(connection: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
-    """Refuse one that the server has closed, without asking it: its last words come first, then the end.
+    """Reject a connection that the server has closed, without a round trip.
 
-    The others are dropped with it: the pool waits longer with each dead one that it finds.
+    Two reads: the server's last message, then the end of the stream. The pool would wait longer after each dead
+    connection, so all others are dropped too.
     """
     try:
         for _ in range(2):

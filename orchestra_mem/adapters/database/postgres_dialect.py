@@ -1,4 +1,4 @@
-"""Speak to a PostgreSQL server in SQLite's statements, schema and values: what differs is little, and is all here."""
+"""Translation of SQLite's statements, schema and values to PostgreSQL; all differences are handled here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from psycopg.types.string import StrDumperUnknown, TextLoader
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.errors import StorageError
 
-# What SQLite has as functions of its own.
+# Created in each new schema: the version table, and counterparts of SQLite's built-in functions.
 _PREPARATION: tuple[str, ...] = (
     "CREATE TABLE schema_version (version BIGINT NOT NULL, commits BIGINT NOT NULL)",
     "INSERT INTO schema_version VALUES (0, 0)",
@@ -25,7 +25,7 @@ _PREPARATION: tuple[str, ...] = (
     "CREATE FUNCTION listed(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE "
     "AS 'SELECT json_array_elements_text(CAST(list AS JSON))'",
 )
-# A function for each table: one for all would have to plan its query again for each row.
+# One function for each table: a shared function would plan its query again for every row.
 _NUMBERING = (
     "CREATE OR REPLACE FUNCTION number_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "NEW.{column} := (SELECT coalesce(max({column}), 0) + 1 FROM {table}); RETURN NEW; END $$",
@@ -47,7 +47,7 @@ _WORDS = (
 )
 
 
-# Letters of every script are folded: by the server's own tables, where it has them, else by ICU's.
+# Minimum server version and its expression to fold the case of all scripts: built-in tables if available, else ICU.
 _FOLDING = (
     (180_000, "casefold(whole COLLATE pg_unicode_fast)"),
     (170_000, "lower(whole COLLATE pg_c_utf8)"),
@@ -56,18 +56,18 @@ _FOLDING = (
 
 
 TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS)))
-"""The tables that a memory has, and none of anybody else's."""
+"""Names of the tables that the migrations create; a schema may contain other tables."""
 
 
 def preparation(server_version: int) -> list[str]:
-    """Give the statements that a new schema begins with, for a server of this version (180004 is 18.4)."""
+    """Return the first statements of a new schema, for a server version as libpq gives it (180004 is 18.4)."""
     fold = next(how for least, how in _FOLDING if server_version >= least)
     folded = f"CREATE FUNCTION folded(whole TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT {fold} $$"
     return [*_PREPARATION, folded]
 
 
 def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
-    """Give the statements of the migrations behind a version; into new tables nothing has to be carried over."""
+    """Return the statements of the migrations after `version`; new tables (0) need no data migrations."""
     found: list[str] = []
     for statement in ";".join(migrations[version:]).split(";"):
         statement = statement.strip()
@@ -86,7 +86,7 @@ def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
 
 @lru_cache(maxsize=512)
 def as_postgres(query: str) -> str:
-    """Give a statement as psycopg takes it."""
+    """Translate a statement into PostgreSQL's SQL with psycopg's placeholders."""
     for pattern, to in _WORDS:
         query = pattern.sub(to, query)
 
@@ -98,7 +98,7 @@ def as_postgres(query: str) -> str:
     return _PARTS.sub(placed, query)
 
 
-# PostgreSQL's texts hold no NUL: this character of private use and a 0 stand for it, and a 1 behind it for itself.
+# PostgreSQL text cannot contain NUL: NUL is stored as this private-use character + "0", the character as itself + "1".
 _MARK = "\U00100000"
 
 
@@ -114,7 +114,7 @@ class _TextLoader(TextLoader):
 
 
 class _TruthDumper(Dumper):
-    """Truth values stand where numbers do."""
+    """Dump bool as an integer: the schema has no boolean columns."""
 
     oid = psycopg.adapters.types["int8"].oid
 
@@ -123,7 +123,7 @@ class _TruthDumper(Dumper):
 
 
 class _WholeNumber(Loader):
-    """Sums of whole numbers are numerics there."""
+    """Load numeric without a fraction as int: PostgreSQL's sum of BIGINT is numeric."""
 
     def load(self, data: Any) -> int | float:
         text = bytes(data).decode()
@@ -131,22 +131,22 @@ class _WholeNumber(Loader):
 
 
 class ServerConnection:
-    """A connection that takes SQLite's statements and values."""
+    """A connection that accepts SQLite's statements and values."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
     def execute(self, query: str, values: Any = (), /) -> psycopg.Cursor[Any]:
-        """Run a statement."""
+        """Execute a statement and return its cursor."""
         return self._connection.execute(as_postgres(query), values)
 
     def executemany(self, query: str, rows: Iterable[Any], /) -> None:
-        """Run a statement for each of several rows."""
+        """Execute a statement once for each row."""
         self._connection.cursor().executemany(as_postgres(query), rows)
 
 
 def configure(connection: psycopg.Connection[Any]) -> None:
-    """Have a connection take and give values as SQLite does."""
+    """Make a connection convert values as SQLite does."""
     adapters = connection.adapters
     adapters.register_dumper(str, _TextDumper)
     adapters.register_dumper(bool, _TruthDumper)
@@ -155,10 +155,10 @@ def configure(connection: psycopg.Connection[Any]) -> None:
 
 
 def told_name(url: str) -> str:
-    """Return the server and the database, without user and password.
+    """Return the server and the database of a connection string, without user and password.
 
     Raises:
-        StorageError: it is no address; why is not said, as that may show a password.
+        StorageError: The string is invalid. The message gives no details, as they could reveal a password.
     """
     try:
         given = conninfo_to_dict(url)

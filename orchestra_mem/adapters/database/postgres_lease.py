@@ -1,4 +1,4 @@
-"""Keep other machines away for a while: by a lock of the server's, and by a lease that outlives a cut connection."""
+"""A lock across machines: an advisory lock of the server, and a lease that outlives a lost connection."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.errors import LockTimeoutError
 
-# Who is cut off while it holds one has ended by then what it does: a refresh takes a fraction of a second.
+# Lifetime of a lease. A holder that loses its connection has finished by then: a refresh takes a fraction of a second.
 _LEASE_S = 8
 _POLL_S = 0.05
-# Who takes it writes nothing that has to outlive a loss of power.
+# Leases need not survive a power loss, so that their commits do not wait for the disk.
 _QUICK = "WITH quick AS (SELECT set_config('synchronous_commit', 'off', true) AS done)"
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) AS BIGINT)"
 _TAKE = (
@@ -31,26 +31,26 @@ _HOLDER = "SELECT holder FROM write_leases WHERE name = %s"
 
 @contextmanager
 def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, timeout_s: float) -> Iterator[None]:
-    """Hold what only one process of all machines may hold.
+    """Hold a lock that only one process on any machine can hold.
 
-    Those who wait are let in by the server's lock, in their order. Who is cut off has lost that, and goes on for a
-    moment without knowing it: meanwhile its lease keeps the others away.
+    The server's advisory lock admits waiting processes in order. A holder that loses its connection loses that lock,
+    and may run on for a moment without noticing: until its lease expires, no other process can take the lock.
 
     Args:
-        pool: gives connections; one is held throughout, and another for a moment.
-        schema: the memory's.
-        name: what is held.
-        holder: `new_holder` of whoever asks: what it has lost in a cut it may take again at once.
-        timeout_s: how long to wait for it.
+        pool: Connection pool; one connection is used throughout, and a second one briefly.
+        schema: Schema of the memory.
+        name: Name of the lock.
+        holder: Id of this process, from `new_holder`; it can retake its own lease at once after a lost connection.
+        timeout_s: How long to wait for the lock, in seconds.
 
     Raises:
-        LockTimeoutError: another has held it for so long.
-        psycopg.Error: the server cannot be reached.
+        LockTimeoutError: Another process has held the lock for all that time.
+        psycopg.Error: The server cannot be reached.
     """
     values = {"name": name, "holder": holder}
     connection = pool.getconn()
     try:
-        # Within a transaction, as what stands between may give each to another of the server's processes.
+        # A lock of the transaction, not the connection: a pooler may run each transaction in another server process.
         try:
             connection.execute(
                 f"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
@@ -66,11 +66,11 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
                 with connection.pipeline():
                     connection.execute(_END, values)
                     connection.execute("COMMIT")
-            except psycopg.Error:  # cut off: the lock is gone with it, the lease is not
+            except psycopg.Error:  # connection lost: the lock is released, the lease is not
                 with suppress(psycopg.Error, PoolTimeout), pool.connection(timeout=_LEASE_S) as another:
                     another.execute(_END, values)
     finally:
-        pool.putconn(connection)  # which takes back what is under way
+        pool.putconn(connection)  # rolls back an open transaction
 
 
 def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -> None:
@@ -86,7 +86,7 @@ def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -
 
 
 def new_holder() -> str:
-    """Name this process of this machine, as whoever holds something is known by."""
+    """Return an id for this process as a holder: host name, process id and random hex digits."""
     return f"{socket.gethostname()} {os.getpid()} {os.urandom(8).hex()}"
 
 
@@ -99,7 +99,7 @@ def _held_too_long(connection: psycopg.Connection[Any], name: str, timeout_s: fl
 
 
 def _has_died(holder: str) -> bool:
-    """Whether who holds a lease was a process of this machine that runs no more."""
+    """Check whether a lease's holder was a process on this machine that has ended."""
     host, _, rest = holder.partition(" ")
     if host != socket.gethostname():
         return False

@@ -1,4 +1,4 @@
-"""Keep the project's own keys in its database, and the mark that its memory was moved away."""
+"""The project's keys, stored in its database, and the mark that its memory was moved elsewhere."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from orchestra_mem.adapters.database.statements import SqlDatabase
 
 
 def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
-    """Return a key, made when it is first asked for; b"" where nothing may be written and none is there.
+    """Return a random key of 16 bytes, created at its first use; b"" if it is missing and the database is read-only.
 
-    Of several programs that ask at once all get the same. With the one for redaction, what two secrets have in common
-    shows in this project and nowhere else.
+    Concurrent callers all get the same key. With the key for redaction, digests of the same secret are equal only
+    within this project.
     """
     query = "SELECT value FROM project_keys WHERE name = ?"
     key = database.value("reading the project's key", query, [name])
@@ -23,7 +23,7 @@ def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
 
 
 def project_id(database: SqlDatabase) -> str:
-    """Return the id by which the project is known where its settings give none; empty where none can be made."""
+    """Return the project's default id, in hex; empty if it is missing and the database is read-only."""
     return project_key(database, "id").hex()
 
 
@@ -31,22 +31,22 @@ _KEY = "moved"
 
 
 def mark_moved(database: SqlDatabase, words: str) -> None:
-    """Keep the words that tell where the memory is now, and refuse with them what any process writes from now on."""
+    """Store the message that says where the memory is now; every later write by any process fails with it."""
     with database.transaction("copy"):
         database.write("copy", "INSERT INTO project_keys VALUES (?, ?)", [_KEY, words.encode()])
         database.refuse_writes(words)
 
 
 def moved_words(database: SqlDatabase) -> str:
-    """Return those words; empty where the memory was not moved away."""
+    """Return the message stored by `mark_moved`; empty if the memory was not moved."""
     found = database.value("opening", "SELECT value FROM project_keys WHERE name = ?", [_KEY])
     return bytes(found or b"").decode()
 
 
 def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
-    """Remove all rows of the memory in `source` from a database that it was moved away from; others stay.
+    """Delete all rows from `target` if the memory in `source` was moved away from it; otherwise leave it unchanged.
 
-    They stay as well where `source` does not have the last operation of them, as when it is an older copy.
+    The rows also stay if `source` lacks the last operation in `target`, for example because it is an older copy.
     """
     last = target.rows("copy", "SELECT * FROM operations ORDER BY id DESC LIMIT 1")
     has_all = last == source.rows("copy", "SELECT * FROM operations WHERE id = ?", [row[0] for row in last] or [0])
@@ -57,7 +57,7 @@ def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
 
 
 def take_mark_away(database: SqlDatabase) -> None:
-    """Let the memory go on here."""
+    """Undo `mark_moved`, so that the memory can be written in this database again."""
     with database.transaction("copy"):
         database.refuse_writes("")
         database.write("copy", "DELETE FROM project_keys WHERE name = ?", [_KEY])

@@ -1,4 +1,4 @@
-"""Store the documents of a memory that several machines have copies of: the newest revision of each file."""
+"""Store of documents that several machines have copies of: the newest revision of each file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
-# A server's texts hold no bytes that are no UTF-8: there characters of private use stand for them.
-# By patterns: nearly all texts have none, and `str.translate` takes thirty times as long to find that out.
+# PostgreSQL text cannot contain the lone surrogates of bytes that are not UTF-8: private-use characters replace them.
+# Regular expressions, since almost no text has any: `str.translate` takes 30 times as long on a text without.
 _GIVEN, _HELD = re.compile("[\udc80-\udcff]"), re.compile("[\U0010fe80-\U0010feff]")
 _PUT = (
     "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
@@ -23,35 +23,35 @@ _PUT = (
 
 
 class SqlSharedFiles(Stored):
-    """Fulfils `ports.SharedFiles`."""
+    """SQL implementation of `ports.SharedFiles`."""
 
     def newer_than(self, revision: int) -> list[SharedFile]:
-        """Return the files that were changed since a revision, in the order of their changes."""
+        """Return the files changed after a revision, in order of change."""
         found = self._database.find(
             "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
         )
         return [replace(file, text=file.text and _HELD.sub(_given, file.text)) for file in found]
 
     def last_revision(self) -> int:
-        """Return the number of the newest revision, 0 where there is none."""
+        """Return the number of the newest revision, 0 if there is none."""
         query = "SELECT coalesce(max(revision), 0) FROM shared_files"
         return int(self._database.value("reading shared documents", query))
 
     def begin(self, files: Sequence[SharedFile]) -> None:
-        """Store the first files, all or none."""
+        """Store the first files in one transaction."""
         with self._database.transaction("sharing"):
             for file in files:
                 self.put(file, known=0)
 
     def put(self, file: SharedFile, *, known: int) -> int:
-        """Store a file's new revision; its number.
+        """Store a new revision of a file and return its number.
 
         Args:
-            file: the file; its own number does not count.
-            known: the revision that it was made of, 0 for a new file.
+            file: The file; its `revision` is ignored.
+            known: The revision that the new one is based on, 0 for a new file.
 
         Raises:
-            DocumentConflictError: another machine has stored one since.
+            DocumentConflictError: Another machine has stored a revision since `known`.
         """
         text = file.text and _GIVEN.sub(_held, file.text)
         values = {"name": file.name, "text": text, "moved_to": file.moved_to, "machine": file.machine}

@@ -1,6 +1,6 @@
-"""Run statements against whatever database keeps the tables: what the stores call, and what each database fulfils.
+"""The database interface that the stores call, and the mapping of records to rows.
 
-A `Table` makes records rows and rows records: one rule for every table, so that no store spells out its columns.
+`SqlDatabase` is implemented for SQLite and PostgreSQL. `Table` derives statements and conversions from a dataclass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DECODERS: Mapping[str, Callable[[Any], object]] = {"datetime": from_microsecond
 
 
 def bound(values: Values) -> Any:
-    """Give values as SQLite takes them: times in microseconds, lists as JSON, whole text, integers of 64 bits."""
+    """Convert values for a statement: times to microseconds, lists to JSON, integers clamped to 64 bits, valid text."""
     if isinstance(values, Mapping):
         return {name: _bound(value) for name, value in values.items()}
     return [_bound(value) for value in values]
@@ -46,7 +46,7 @@ def _bound(value: object) -> object:
 
 
 def _without_surrogates(text: str) -> str:
-    """Show bytes that are no UTF-8 as such: SQLite takes no lone surrogates."""
+    """Replace lone surrogates, which SQLite cannot store, by U+FFFD, and join surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -55,12 +55,12 @@ def _without_surrogates(text: str) -> str:
 
 
 def limit_of(limit: int | None) -> int:
-    """Give a limit as a query takes it; a number that no table reaches for none."""
+    """Return the value for a LIMIT clause: the largest integer for None, and 0 for a negative limit."""
     return _MOST if limit is None else max(limit, 0)
 
 
 def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tuple[str, list[object]]:
-    """Join the conditions whose value is given: with each `?` for a value, or for all of a list."""
+    """Return a WHERE clause, or "", and its values; a list expands its `?`, None and empty lists are skipped."""
     clauses: list[str] = []
     values: list[object] = []
     for clause, value in (*conditions.items(), *more):
@@ -75,14 +75,14 @@ def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tup
 
 
 class Table(Generic[Record]):
-    """A table whose rows are records of one dataclass: each field is the column of its name, but for what is told.
+    """A table whose rows are records of one dataclass: by default, each field is a column of the same name.
 
     Args:
-        name: the table's.
-        record: the dataclass.
-        read: what a field is read from instead. It is not stored, unless `write` has it too.
-        write: what is stored for a field, with `?` for its value.
-        but: fields that the table does not have.
+        name: Name of the table.
+        record: The dataclass.
+        read: SQL expression to read a field from. The field is not stored, unless it is in `write` as well.
+        write: SQL expression to store for a field, with `?` for its value.
+        but: Fields that the table lacks.
     """
 
     def __init__(
@@ -104,38 +104,38 @@ class Table(Generic[Record]):
         self._get = attrgetter(*(field.name for field in stored))
         self._json = [field.name for field in stored if field.type == "Json"]
         self._marks = {field.name: write.get(field.name, "?").replace("?", f":{field.name}") for field in stored}
-        # In quotes, as a field may have a name that is a word of SQL.
+        # Quoted, as a field name may be an SQL keyword.
         self.columns = ", ".join(
             f'{read[field.name]} AS "{field.name}"' if field.name in read else f'"{field.name}"' for field in own
         )
         self.select = f"SELECT {self.columns} FROM {name}"
 
     def insert(self, *more: str) -> str:
-        """Give the statement that stores a record's `values`, and those of more columns."""
+        """Return the INSERT statement for a record's `values`, with additional columns."""
         marks = self._marks | {name: f":{name}" for name in more}
         names = ", ".join(f'"{name}"' for name in marks)
         return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
     def insert_from(self, column: str, query: str) -> str:
-        """Give the statement that stores a record's `values` for each row of a query, which gives one more column."""
+        """Return the statement that inserts a record's `values` for each row of a query, which adds one column."""
         names = ", ".join(f'"{name}"' for name in (*self._marks, column))
         return f"INSERT INTO {self._name} ({names}) SELECT {', '.join(self._marks.values())}, {query}"
 
     def update(self, *more: str, key: str = "id") -> str:
-        """Give the statement that changes the row with a record's key, for the same values as `insert`."""
+        """Return the UPDATE statement for the row with a record's key; it takes the same values as `insert`."""
         marks = self._marks | {name: f":{name}" for name in more}
         changes = ", ".join(f'"{name}" = {mark}' for name, mark in marks.items() if name != key)
         return f"UPDATE {self._name} SET {changes} WHERE {key} = :{key}"
 
     def values(self, record: object, **more: object) -> dict[str, object]:
-        """Give what is stored of a record by its columns, and more columns with it."""
+        """Return a record's stored values by column, with the values of additional columns."""
         values = dict(zip(self._marks, self._get(record), strict=True))
         for name in self._json:
             values[name] = dump_json(values[name])
         return values | more
 
     def load(self, row: Sequence[Any], **more: object) -> Record:
-        """Make a record of a row of `columns`; columns behind those are passed over."""
+        """Create a record from a row of `columns`, ignoring further columns; `more` are values of other fields."""
         values = {**dict(zip(self._names, row, strict=False)), **more}
         for name, decode in self._decoders:
             if (value := values[name]) is not None:
@@ -150,7 +150,7 @@ def _decoder(annotation: str, record: type) -> Callable[[Any], object] | None:
     if kind in _DECODERS:
         return _DECODERS[kind]
     named = getattr(sys.modules[record.__module__], kind, None)
-    # A table of the members: to call the enumeration takes ten times as long.
+    # A dictionary of the members, as calling the enumeration takes ten times as long.
     return dict(zip(map(str, named), named, strict=True)).__getitem__ if isinstance(named, EnumMeta) else None
 
 
@@ -159,48 +159,48 @@ def _tuple(text: str) -> tuple[object, ...]:
 
 
 class Written(NamedTuple):
-    """What a statement that writes has done: the number of rows that it changed, and the first that it returns."""
+    """The result of a write: the number of changed rows, and the first row returned by RETURNING, None without one."""
 
     rowcount: int
     row: Any
 
 
 class Connection(Protocol):
-    """One connection, on which the statements of a transaction run. Values are `bound`."""
+    """A database connection that runs the statements of one transaction. Values must be `bound` before."""
 
     def execute(self, query: str, values: Any = (), /) -> Any:
-        """Run a statement, and give its cursor."""
+        """Execute a statement and return its cursor."""
 
     def executemany(self, query: str, rows: Iterable[Any], /) -> object:
-        """Run a statement for each of several rows."""
+        """Execute a statement once for each row."""
 
 
 class SqlDatabase(ABC):
-    """The tables of a memory. Safe to share between threads; several processes may open the same ones.
+    """The database of a memory. Safe to share between threads; several processes may open the same database.
 
-    Statements are SQL that SQLite and PostgreSQL read alike, with `?` or `:name` for values. Whoever writes keeps all
-    others from writing until the transaction ends, so that numbers are given in the order in which they are committed.
+    Statements are SQL that both SQLite and PostgreSQL understand, with `?` or `:name` for values. A write transaction
+    locks out all other writers until it ends, so that numbers are assigned in commit order.
 
     Args:
-        name: what messages call it.
-        write_point: told of each commit, before and after.
-        read_only: refuse all that writes.
+        name: Name of the database in messages.
+        write_point: Called before and after each commit.
+        read_only: Refuse all writes.
     """
 
     errors: type[Exception]
-    """What its connections raise; the database itself raises a `StorageError` for it."""
+    """The driver's exceptions; the methods of this class translate them to `StorageError`."""
 
     def __init__(self, name: str, *, write_point: WritePoint | None, read_only: bool) -> None:
         self.read_only = read_only
         self._name = name
         self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
-        self._current: Connection | None = None  # of the transaction or the snapshot of the thread that has the lock
+        self._current: Connection | None = None  # of the lock holder's open transaction or snapshot
         self._closed = False
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Connection]:
-        """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
+        """Run the block in a write transaction. Transactions may be nested: the outermost one commits."""
         with self._writing(name):
             if self._current is not None:
                 yield self._current
@@ -214,7 +214,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:
-        """Read what is committed; within this thread's own transaction, also what that has written."""
+        """Yield a connection for committed data; within this thread's own transaction, the transaction's connection."""
         with self._translated(name):
             own = self._own_transaction()
             if own is not None:
@@ -226,7 +226,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let this thread read one moment of all tables, while others go on writing."""
+        """Let this thread read a consistent snapshot. Writes by other threads wait; other processes go on."""
         with self._lock, self._translated("reading"):
             self._check_open()
             try:
@@ -236,7 +236,7 @@ class SqlDatabase(ABC):
                 self._current = None
 
     def in_transaction(self) -> bool:
-        """Return whether this thread is within a transaction of its own."""
+        """Check whether this thread has an open transaction or snapshot."""
         return self._own_transaction() is not None
 
     def _own_transaction(self) -> Connection | None:
@@ -270,46 +270,46 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def _told(self, error: Any, doing: str) -> StorageError:
-        """Give what is raised for one of its connections' errors."""
+        """Translate an exception of the driver."""
 
     @abstractmethod
     def _begun(self, name: str) -> AbstractContextManager[Connection]:
-        """Begin to write, commit at the end, and take all back where that fails."""
+        """Begin a write transaction; commit it at the end of the block, or roll it back on an error."""
 
     @abstractmethod
     def _reader(self) -> AbstractContextManager[Connection]:
-        """Give a connection to read with, that nobody else has meanwhile."""
+        """Yield a connection for reading, for exclusive use within the block."""
 
     @abstractmethod
     def _moment(self) -> AbstractContextManager[Connection]:
-        """Give a connection that reads one moment of all tables."""
+        """Yield a connection that reads a consistent snapshot."""
 
     @abstractmethod
     def commit_count(self) -> tuple[int, int]:
-        """Return what differs after every commit, by another process or by this one."""
+        """Return two counters: the first changes with commits by other processes, the second with this one's."""
 
     @abstractmethod
     def can_write_now(self) -> bool:
-        """Return whether a write would be done at once, and not wait long for another process."""
+        """Check whether a write would succeed now, without a long wait for another process."""
 
     @abstractmethod
     def check(self) -> str | None:
-        """Look through all tables; None where they are sound, else the database's words for the fault."""
+        """Check the integrity of all tables; return None if they are sound, else the database's error message."""
 
     def checkpoint(self) -> None:  # noqa: B027
-        """Do now what a record would else have to wait for; nothing where the database does it by itself."""
+        """Run a checkpoint now, so that no later write waits for it; no effect if the database needs none."""
 
     @abstractmethod
     def compact(self) -> None:
-        """Write all tables anew, so that nothing stays of what was deleted or replaced."""
+        """Rewrite all tables, so that no deleted or replaced data remain in them."""
 
     @abstractmethod
     def tables(self) -> dict[str, dict[str, bool]]:
-        """Name the columns of each table, each with whether it holds text."""
+        """Return the columns of each table by name, each with whether it contains text."""
 
     @abstractmethod
     def refuse_writes(self, words: str) -> None:
-        """Refuse with these words whatever any process writes to the tables, until this is called with none."""
+        """Make every write by any process fail with the message `words`; "" allows writes again."""
 
     @abstractmethod
     def close(self) -> None:
@@ -318,54 +318,54 @@ class SqlDatabase(ABC):
     @property
     @abstractmethod
     def schema_version(self) -> int:
-        """The number of the last migration that the tables have seen."""
+        """The number of the last migration applied to the tables."""
 
     @property
     def problem(self) -> str | None:
-        """What has happened to the database below this process, in words; None where the call that meets it tells."""
+        """Message about a fault that lets calls go on, such as a deleted log; None if there is none."""
         return None
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
-        """Run a statement in a transaction of that name, or within the one that is under way."""
+        """Execute a statement in a new transaction called `name`, or in the open transaction."""
         with self.transaction(name) as connection:
             return written(connection.execute(query, bound(values)))
 
     def write_all(self, name: str, query: str, rows: Iterable[Values]) -> None:
-        """Run a statement for each of several rows, all or none."""
+        """Execute a statement once for each row, in one transaction."""
         with self.transaction(name) as connection:
             connection.executemany(query, map(bound, rows))
 
     def rows(self, name: str, query: str, values: Values = ()) -> list[Any]:
-        """Give the rows that a query finds."""
+        """Return all rows of a query."""
         with self.reading(name) as connection:
             found: list[Any] = connection.execute(query, bound(values)).fetchall()
             return found
 
     def find(self, name: str, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
-        """Give the records of a table that a condition or an order leads to."""
+        """Return a table's records; `tail` is the SQL after the table's name: WHERE, ORDER BY, LIMIT."""
         return [table.load(row) for row in self.rows(name, f"{table.select} {tail}", values)]
 
     def value(self, name: str, query: str, values: Values = ()) -> Any:
-        """Give the first value of the first row that a query finds, None where there is none."""
+        """Return the first column of a query's first row, None if there is no row."""
         rows = self.rows(name, query, values)
         return rows[0][0] if rows else None
 
 
 class Stored:
-    """What is kept in some tables of a database."""
+    """Base class of the stores: records in some tables of a database."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
 
 
 def written(cursor: Any) -> Written:
-    """Give what a statement has done; SQLite ends one that returns rows when they are fetched."""
+    """Return the result of a write. Rows are fetched first: SQLite ends a RETURNING statement only then."""
     rows = cursor.fetchall() if cursor.description else []
     return Written(cursor.rowcount, rows[0] if rows else None)
 
 
 def columns_of(rows: Iterable[tuple[str, str, object]]) -> dict[str, dict[str, bool]]:
-    """Put together what `SqlDatabase.tables` gives, of rows of a table, a column, and whether that holds text."""
+    """Build the result of `SqlDatabase.tables` from rows of (table, column, whether the column contains text)."""
     tables: dict[str, dict[str, bool]] = {}
     for table, column, is_text in rows:
         tables.setdefault(table, {})[column] = bool(is_text)

@@ -1,4 +1,4 @@
-"""Go through all that a database keeps: copy it into another, or put other texts in the place of its own."""
+"""Operations on an entire database: copying it to another database, and searching or rewriting its texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json
 
 _AT_ONCE = 1_000
-# What is a database's own: which documents are copies of those that it has, and that the memory was moved away.
+# Rows to copy of tables with data that belong to one database only, such as the mark that its memory was moved away.
 _NOT_COPIED = {
     "project_keys": "name NOT IN ('working copy', 'moved')",
     "shared_files": "1 = 0",
@@ -33,22 +33,22 @@ _TAKEN = (
 
 
 class Copied(NamedTuple):
-    """How many rows there were, and a digest of them all, the same on both sides."""
+    """The number of copied rows and the SHA-256 over all of them, in hex; source and target agree on it."""
 
     rows: int
     digest: str
 
 
 def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table within one transaction: whatever ends it early leaves the target as it was.
+    """Copy every table in one transaction, so that an interruption leaves the target unchanged.
 
     Args:
-        source: it is only read; within a transaction or a snapshot of the caller's, so that it holds still.
-        target: it has the same tables; in each there is nothing, or the same as in the source.
-        on_table: told each table, with the number of its rows, before it is copied.
+        source: Database to read. The caller holds a transaction or snapshot, so that its content does not change.
+        target: Database with the same tables, each of them empty or equal to the source's.
+        on_table: Called with each table's name and number of rows, before the table is copied.
 
     Raises:
-        StorageError: something else stands in the target, or a row is not there as it was.
+        StorageError: A table of the target has other content, or rows differ after the copy.
     """
     rows, digest = 0, hashlib.sha256()
     with target.transaction("copy") as connection:
@@ -71,10 +71,10 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
 
 
 def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table into a new SQLite file, which is sound, and whole without other files beside it.
+    """Copy every table to a new SQLite file, end its write-ahead log, and check its integrity.
 
     Raises:
-        StorageError: the disk refused, or a row is not there as it was.
+        StorageError: The disk refused, rows differ after the copy, or the new file is damaged.
     """
     with closing(Database(path, full_sync=True)) as target:
         copied = copy_database(source, target, on_table=on_table)
@@ -87,7 +87,7 @@ def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, in
 
 
 def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table, in the same order of every database: by their number, else by all columns."""
+    """Yield a table's copied rows in an order that all databases share: by number or id, else by all columns."""
     order = next((name for name in ("number", "id") if name in columns), None) or ", ".join(columns)
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
@@ -98,12 +98,12 @@ def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterato
 
 
 def _copied(table: str) -> str:
-    """The condition of the rows that are copied."""
+    """Return the SQL condition for the rows of a table that are copied."""
     return _NOT_COPIED.get(table, "1 = 1")
 
 
 def _digested(rows: Iterator[tuple[Any, ...]], digest: hashlib._Hash) -> Iterator[tuple[Any, ...]]:
-    """Pass rows on, and take them into a digest on the way."""
+    """Yield the rows unchanged, adding each to the digest."""
     for row in rows:
         digest.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
         yield row
@@ -111,13 +111,13 @@ def _digested(rows: Iterator[tuple[Any, ...]], digest: hashlib._Hash) -> Iterato
 
 Change = Callable[[Json], Json]
 
-# What tells texts that an editor may still have open: packed, and made again with the next write.
+# Compressed former texts of documents, as merge bases for open editors; each write adds one.
 _PACKED = "documents_left"
 _TAGS = "memory_tags"
 
 
 class StoredText(NamedTuple):
-    """A text of a table's row, as JSON where the column holds that; `place` names it for people."""
+    """A text in a row of a table; `value` is parsed if the text is JSON. `key` and `row` identify the row."""
 
     table: str
     key: str
@@ -128,12 +128,12 @@ class StoredText(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The table, the row and the column."""
+        """The table, row and column, as shown to people."""
         return f"{self.table} {self.row}, {self.column}"
 
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
-    """Give every text of every table, row by row."""
+    """Yield the non-empty texts of all tables with a `number`, `id` or `name` column; other tables are skipped."""
     for table, columns in database.tables().items():
         key = next((name for name in ("number", "id", "name") if name in columns), None)
         texts = [name for name, is_text in columns.items() if is_text]
@@ -148,9 +148,9 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
-    """Put the changed texts in the place of all, in one transaction; how many that were. Nothing of the old stays.
+    """Apply `change` to all stored texts in one transaction, then compact; return the number of changed texts.
 
-    What editors may have opened before is forgotten with it: it is packed, and only serves to merge what they save.
+    Tag keys that would change are deleted, as are all former texts, which are compressed. Compacting erases old data.
     """
     count = 0
     with database.transaction("redact") as connection:

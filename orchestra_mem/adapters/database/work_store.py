@@ -1,4 +1,4 @@
-"""Store work items, their dependencies, counts and events."""
+"""Store of work items, their dependencies, counts and events."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _ITEMS = Table(
 _EVENTS = Table("work_events", WorkEvent, write=_NEW_ID)
 _ORDER = "priority, rank, id"
 _BACKLOG = f"ORDER BY {_ORDER}"
-_MAX_CLAUSES = 32  # what a query can hold of an absurdly long search
-# How many leaves of the tree of work are below each item, and how many of them are done, is kept as items change.
-# Counting them anew would take a tenth of a second for a milestone with 100,000 tasks; a change touches the few items
-# above it. What is cancelled does not count, with all below it; an item with nothing else below it is a leaf.
+_MAX_CLAUSES = 32  # search words with a separate condition; further words share one, as statements have a size limit
+# (done, total) leaves of the work tree below an item. Every change updates the few items above it; counting the leaves
+# again would take 0.1 s for a milestone with 100,000 tasks. A cancelled item and everything below it do not count. An
+# item without other items below it is a leaf.
 _Leaves: TypeAlias = tuple[int, int]
 _NOTHING: _Leaves = (0, 0)
 
 
 class SqlWorkStore(Stored):
-    """Fulfils `work_types.WorkStore`."""
+    """SQL implementation of `work_types.WorkStore`."""
 
     @contextmanager
     def changing(self, name: str) -> Iterator[None]:
-        """Make all that is read and written within one transaction; within another, a part that can fail alone."""
+        """Run the block in a transaction; nested in another one, in a savepoint that is rolled back separately."""
         with self._database.transaction(name) as connection:
             connection.execute("SAVEPOINT change")
             try:
                 yield
             except BaseException:
-                # After some errors (a full disk is one) the database has taken back all by itself, savepoints too.
+                # After some errors, such as a full disk, the database has already rolled back, savepoints included.
                 with suppress(self._database.errors):
                     connection.execute("ROLLBACK TO change")
                     connection.execute("RELEASE change")
@@ -55,7 +55,7 @@ class SqlWorkStore(Stored):
             connection.execute("RELEASE change")
 
     def add(self, item: WorkItem) -> WorkItem:
-        """Store a new item; it gets the next id."""
+        """Store a new item under the next id."""
         text = search_text(item.title, item.description)
         with self._database.transaction("work") as connection:
             values = _ITEMS.values(item, folded=text)
@@ -67,7 +67,7 @@ class SqlWorkStore(Stored):
         return stored
 
     def replace(self, before: WorkItem, after: WorkItem) -> None:
-        """Store an item as it is now; `before` is as it stood."""
+        """Overwrite the stored item `before` with `after`."""
         text = search_text(after.title, after.description)
         with self._database.transaction("work") as connection:
             self._database.write("work", _ITEMS.update("folded"), _ITEMS.values(after, folded=text))
@@ -100,14 +100,14 @@ class SqlWorkStore(Stored):
         )
 
     def add_events(self, events: Sequence[WorkEvent]) -> None:
-        """Store events; each gets the next id."""
+        """Store events, each under the next id."""
         self._database.write_all("work", _EVENTS.insert(), map(_EVENTS.values, events))
 
     def item(self, item_id: int) -> WorkItem:
         """Return one item by its id.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: No such item exists.
         """
         found = self._database.find("reading a work item", _ITEMS, "WHERE id = ?", (item_id,))
         if not found:
@@ -115,7 +115,7 @@ class SqlWorkStore(Stored):
         return found[0]
 
     def items(self, where: WorkFilter) -> list[WorkItem]:
-        """Return the items that pass a filter, in the order of the backlog."""
+        """Return the items that match a filter, in backlog order."""
         ids, values = listing(where)
         return self._database.find(
             "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids}) AS chosen) {_BACKLOG}", values
@@ -124,29 +124,29 @@ class SqlWorkStore(Stored):
     def events(
         self, *, item: int | None = None, operation: int | None = None, after: int = 0, limit: int | None = None
     ) -> list[WorkEvent]:
-        """Events in the order of their ids, of one item or one operation if given; of more than `limit` the newest."""
+        """Return events by ascending id, optionally of one item or operation; with a `limit`, the newest ones."""
         condition, values = matching({"id > ?": after, "item = ?": item, "operation = ? AND operation > 0": operation})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
         return self._database.find("listing events of work", _EVENTS, tail, [*values, limit_of(limit)])[::-1]
 
     def last_event(self) -> int:
-        """Return the id of the newest event, 0 where there is none."""
+        """Return the id of the newest event, 0 if there is none."""
         query = "SELECT coalesce(max(id), 0) FROM work_events"
         return int(self._database.value("looking for events of work", query))
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Give events the operation that they came from."""
+        """Record the operation that caused the events."""
         self._database.write_all(
             "work", "UPDATE work_events SET operation = ? WHERE id = ?", [(operation, event) for event in events]
         )
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """Return events without an operation that are no younger than `until`, oldest first."""
+        """Return the events without an operation up to the time `until`, oldest first."""
         tail = "WHERE operation = 0 AND time <= ? ORDER BY id"
         return self._database.find("listing events of work", _EVENTS, tail, (until,))
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]:
-        """Return how many items there are of each kind and status; every kind and status is there."""
+        """Return the number of items of every kind and status, including zeros."""
         found = {kind: dict.fromkeys(WorkStatus, 0) for kind in WorkKind}
         query = "SELECT kind, status, count FROM work_counts"
         for kind, status, count in self._database.rows("counting work items", query):
@@ -154,13 +154,13 @@ class SqlWorkStore(Stored):
         return found
 
     def progress(self, item_id: int) -> WorkProgress:
-        """Say how many leaves are below an item, what is cancelled left out with all below it."""
+        """Return how many leaves below an item are done and how many there are, without cancelled subtrees."""
         with self._database.reading("reading progress") as connection:
             done, total = _leaves_below(connection, item_id)
         return WorkProgress(done=done, total=total)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """Return what an item depends on and that is neither done nor cancelled, in the order of the backlog."""
+        """Return the open items that an item depends on, in backlog order."""
         tail = (
             "WHERE id IN (SELECT depends_on FROM work_dependencies WHERE item = ?) "
             f"AND status NOT IN ('done', 'cancelled') {_BACKLOG}"
@@ -168,7 +168,7 @@ class SqlWorkStore(Stored):
         return self._database.find("reading what an item waits for", _ITEMS, tail, (item_id,))
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Return who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
+        """Return (waiting item, awaited item) pairs for the given ids: their dependents and their parents wait."""
         query = (
             "WITH wanted AS (SELECT CAST(value AS BIGINT) AS id FROM json_each(?)) "
             "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT id FROM wanted) UNION ALL "
@@ -177,16 +177,16 @@ class SqlWorkStore(Stored):
         return self._database.rows("reading what waits", query, ([*ids],))
 
     def last_rank(self, priority: int) -> float:
-        """Return the highest rank of a priority, 0 where it has no items."""
+        """Return the highest rank within a priority, 0 if it has no items."""
         query = "SELECT max(rank) FROM work_items WHERE priority = ?"
         return float(self._database.value("reading a rank", query, (priority,)) or 0.0)
 
 
 def listing(where: WorkFilter) -> tuple[str, list[object]]:
-    """Give a query for the ids that pass a filter, the first of the backlog first, with its values.
+    """Return a query for the priority, rank and id of the items that match a filter, in backlog order, and its values.
 
-    Where an index leads, it has a part for each kind and status: the index has each in order, and SQLite merges them as
-    far as `limit` goes.
+    If an index applies, the query is a union with one part for each kind and status: the index yields each part in
+    backlog order, and SQLite merges the parts only as far as `limit`.
     """
     words = search_words(where.text)
     holding = [("instr(folded, ?) > 0", word) for word in words[:_MAX_CLAUSES]]
@@ -217,19 +217,19 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
 
 
 def _leaves(status: WorkStatus, below: _Leaves) -> _Leaves:
-    """What an item with this below it counts for in the item above it."""
+    """Return what an item adds to its parent's count, given the leaves below the item."""
     if status is WorkStatus.CANCELLED:
         return _NOTHING
     return below if below[1] else (int(status is WorkStatus.DONE), 1)
 
 
 def _minus(one: _Leaves, other: _Leaves) -> _Leaves:
-    """The difference."""
+    """Return the difference of two leaf counts."""
     return one[0] - other[0], one[1] - other[1]
 
 
 def _leaves_below(connection: Connection, item_id: int) -> _Leaves:
-    """What stands below an item; nothing for an id that there is not."""
+    """Return the stored leaf count below an item, (0, 0) for an unknown id."""
     row: _Leaves | None = connection.execute(
         "SELECT below_done, below_total FROM work_items WHERE id = ?", (item_id,)
     ).fetchone()
@@ -237,7 +237,7 @@ def _leaves_below(connection: Connection, item_id: int) -> _Leaves:
 
 
 def _shift(connection: Connection, item_id: int | None, change: _Leaves) -> None:
-    """Add to what stands below an item, and to all above it what comes of that."""
+    """Add a change to the leaf count below an item, and propagate its effect to all ancestors."""
     while item_id is not None and change != _NOTHING:
         done, total, status, parent = connection.execute(
             "SELECT below_done, below_total, status, parent FROM work_items WHERE id = ?", (item_id,)

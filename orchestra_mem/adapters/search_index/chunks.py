@@ -1,4 +1,4 @@
-"""Read and write chunks in search.db; keep in memory what filters and scores need of each, in arrays by chunk id."""
+"""Read and write chunks in search.db; keep the fields for filters and scores in memory, in arrays by chunk id."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ RECORD = np.dtype(
     [
         ("alive", "u1"),
         ("tier", "u1"),
-        ("embedded", "u1"),  # a bit for each model that has been asked for the chunk's vector,
-        ("blank", "u1"),  # and for each that found nothing to embed
-        ("length", "<u4"),  # terms in all columns
-        ("kind", "<i8"),  # these four are `string_number`s, 0 for None
+        ("embedded", "u1"),  # one bit per model that has processed the chunk
+        ("blank", "u1"),  # one bit per model that found nothing to embed in it
+        ("length", "<u4"),  # number of terms in all columns
+        ("kind", "<i8"),  # this and the next three: `string_number`, 0 for None
         ("agent", "<i8"),
         ("session", "<i8"),
         ("pattern", "<i8"),
@@ -40,25 +40,25 @@ _KEPT_MASKS = 8
 
 
 def damaged(text: str) -> DatabaseDamagedError:
-    """Say what was found damaged, and what to do about it."""
+    """Return the error for damage described by `text`, with advice what to do."""
     return DatabaseDamagedError(f"{text}; `orchestra-mem index --anew` makes it anew: it is derived, nothing is lost")
 
 
 def encode(text: str) -> bytes:
-    """Give a string's bytes; lone surrogates, which UTF-8 does not have, are kept."""
+    """Encode a string as UTF-8, keeping lone surrogates, which strict UTF-8 cannot encode."""
     return text.encode("utf-8", "surrogatepass")
 
 
 @lru_cache(maxsize=4_096)
 def string_number(text: str | None) -> int:
-    """Hash a string to 64 bits; 0 for None. Two strings of one index share a number by a chance of 1 in 10^13."""
+    """Hash a string to 64 bits; 0 for None. Among 2,000 strings, a collision has a probability of 1 in 10^13."""
     if text is None:
         return 0
     return int.from_bytes(hashlib.blake2b(encode(text), digest_size=8).digest(), "little", signed=True)
 
 
 def read_records(connection: sqlite3.Connection, ids: Ids) -> NDArray[np.void]:
-    """Read the records of chunks for a change; zeros for any id that is not there."""
+    """Read the records of chunks in order to change them; zeros for ids that do not exist."""
     rows = np.zeros(len(ids), RECORD)
     for number in np.unique(ids // PAGE_CHUNKS).tolist():
         here = ids // PAGE_CHUNKS == number
@@ -67,7 +67,7 @@ def read_records(connection: sqlite3.Connection, ids: Ids) -> NDArray[np.void]:
 
 
 def write_records(connection: sqlite3.Connection, ids: Ids, rows: NDArray[np.void]) -> None:
-    """Store the records of chunks, and count the change so that every process loads them."""
+    """Store the records of chunks, and increment the change number so that every process reloads them."""
     sequence = count_change(connection)
     for number in np.unique(ids // PAGE_CHUNKS).tolist():
         here = ids // PAGE_CHUNKS == number
@@ -77,7 +77,7 @@ def write_records(connection: sqlite3.Connection, ids: Ids, rows: NDArray[np.voi
 
 
 def clear_vectors(connection: sqlite3.Connection, slot: int) -> None:
-    """Forget of all chunks that a model has embedded them."""
+    """Clear a model's bits in all records."""
     sequence, keep = count_change(connection), np.uint8(0xFF ^ (1 << slot))
     for number, data in connection.execute("SELECT number, data FROM page").fetchall():
         page = _decode(number, data)
@@ -87,7 +87,7 @@ def clear_vectors(connection: sqlite3.Connection, slot: int) -> None:
 
 
 def count_change(connection: sqlite3.Connection) -> int:
-    """Give the number of the change that this transaction makes."""
+    """Increment and return the number of committed changes, for this transaction."""
     row = connection.execute("UPDATE state SET sequence = sequence + 1 RETURNING sequence").fetchall()
     return int(row[0][0])
 
@@ -108,10 +108,10 @@ def _decode(number: int, data: bytes) -> NDArray[np.void]:
 
 
 class Columns:
-    """All records in memory, by chunk id. For one user at a time.
+    """All records in memory, by chunk id. Not safe for concurrent use.
 
-    `size` is over all ids, `count` is how many chunks there are, `total_length` how many terms they have, `version`
-    counts the changes.
+    `size` is greater than every id; `count` is the number of chunks, `total_length` of their terms, and `version` of
+    changes.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Columns:
         return self._rows[field][: self.size]
 
     def load(self, pages: Iterable[tuple[int, bytes]]) -> None:
-        """Take in pages, new or changed."""
+        """Load new or changed pages."""
         for number, data in pages:
             first, end = number * PAGE_CHUNKS, (number + 1) * PAGE_CHUNKS
             if end > len(self._rows):
@@ -138,21 +138,21 @@ class Columns:
         self._masks.clear()
 
     def having(self, slot: int) -> NDArray[np.bool_]:
-        """Return the chunks with a vector of a model, shape (size,)."""
+        """Return a mask of the chunks with a vector of a model, shape (size,)."""
         mask: NDArray[np.bool_] = (self["embedded"] & ~self["blank"] & np.uint8(1 << slot)) != 0
         return mask
 
     def embedded(self, slot: int) -> int:
-        """Return how many chunks a model has been asked for."""
+        """Return how many chunks a model has processed, including those without anything to embed."""
         return int(np.count_nonzero(self["embedded"] & np.uint8(1 << slot)))
 
     def missing(self, slot: int) -> NDArray[np.bool_]:
-        """Return the chunks that a model has not been asked for, shape (size,)."""
+        """Return a mask of the chunks that a model has not processed, shape (size,)."""
         mask: NDArray[np.bool_] = (self["alive"] == 1) & (self["embedded"] & np.uint8(1 << slot) == 0)
         return mask
 
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
-        """Return the chunks that pass a filter, shape (size,). Not to be changed."""
+        """Return a mask of the chunks that pass a filter, shape (size,). It is cached: do not modify it."""
         mask = self._masks.get(where)
         if mask is None:
             if len(self._masks) >= _KEPT_MASKS:
@@ -182,7 +182,7 @@ class Columns:
 
 
 def _is_one_of(values: NDArray[Any], wanted: Sequence[int]) -> NDArray[np.bool_]:
-    """Tell which values are among a few; `np.isin` takes ten times as long."""
+    """Return a mask of the values in a short list; `np.isin` takes ten times as long."""
     mask = np.zeros(len(values), np.bool_)
     for value in wanted:
         mask |= values == value
@@ -195,10 +195,10 @@ _MAX_WORD_CHARS = 256
 
 
 def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
-    """Cut the words of texts into tokens, each word once, as the column `tokens` has them.
+    """Tokenize the words of texts, each distinct word once; return the bytes of the column `tokens` for each text.
 
     Raises:
-        EmbedderError: they cannot be cut.
+        EmbedderError: The words cannot be tokenized.
     """
     distinct = dict.fromkeys(word[:_MAX_WORD_CHARS] for text in texts for word in text.words)
     place_of = {word: place for place, word in enumerate(distinct)}
@@ -214,10 +214,10 @@ def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
 
 
 def decode(data: bytes) -> str:
-    """Give the string that `encode` made bytes of.
+    """Decode the bytes that `encode` returned.
 
     Raises:
-        DatabaseDamagedError: it has not.
+        DatabaseDamagedError: They are not from `encode`.
     """
     try:
         return data.decode("utf-8", "surrogatepass")
@@ -226,7 +226,7 @@ def decode(data: bytes) -> str:
 
 
 def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Return the ids of the chunks with these keys; what is not there is left out."""
+    """Return the ids of the chunks with these keys; missing keys are left out."""
     encoded = [encode(key) for key in keys]
     found: dict[str, int] = {}
     for start in range(0, len(encoded), _ASKED_AT_ONCE):
@@ -237,13 +237,13 @@ def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int
 
 
 def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
-    """Return the keys and ids of the chunks of a group."""
+    """Return the keys and ids of a group's chunks, in their order."""
     rows = connection.execute("SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", (string_number(group),))
     return {decode(key): chunk_id for key, chunk_id in rows}
 
 
 def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, bytes | None]]) -> None:
-    """Put down new chunks; those without cut words are left for upkeep."""
+    """Insert new chunks; those without tokens (None) are left for upkeep."""
     rows = (
         (
             number, encode(chunk.key), *_changing(chunk),
@@ -255,7 +255,7 @@ def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, In
 
 
 def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]]) -> None:
-    """Replace what may change of chunks: all but what follows from their texts."""
+    """Update every column of chunks except the key and those derived from the text, which does not change."""
     connection.executemany(
         "UPDATE chunk SET grp = ?, position = ?, importance = ?, agent = ?, session = ?, record = ? WHERE id = ?",
         ((*_changing(chunk), number) for number, chunk in chunks),
@@ -273,17 +273,17 @@ def _changing(chunk: Chunk) -> tuple[object, ...]:
 
 
 def add_tokens(connection: sqlite3.Connection, tokens: Iterable[tuple[bytes, int]]) -> None:
-    """Put down the tokens of chunks that have come without, each with the chunk's id."""
+    """Store tokens, each with its chunk's id, of chunks that were inserted without them."""
     connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", tokens)
 
 
 def delete(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Take chunks out."""
+    """Delete chunks."""
     connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in ids))
 
 
 def read(connection: sqlite3.Connection, ids: Ids) -> list[Chunk | None]:
-    """Give chunks in the order asked for."""
+    """Return the chunks of `ids` in this order; None for ids that do not exist."""
     columns = "id, key, position, importance, agent, session, record"
     found = {row[0]: _chunk(*row[1:]) for row in _rows(connection, columns, ids)}
     return [found.get(chunk_id) for chunk_id in ids.tolist()]
@@ -295,10 +295,10 @@ def _rows(connection: sqlite3.Connection, columns: str, ids: Ids) -> Iterator[tu
 
 
 def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing: NDArray[np.bool_]) -> Outlines:
-    """Give what ranking needs of those of the chunks that are there; `passing` is a mask over all ids.
+    """Return what ranking needs of the chunks that exist; `passing` is a mask over all ids.
 
     Raises:
-        DatabaseDamagedError: what is stored of one cannot be read.
+        DatabaseDamagedError: A stored chunk cannot be read.
     """
     wanted = "id, grp, importance, agent, session, traits, words, tokens"
     rows = list(_rows(connection, wanted, ids))
@@ -322,7 +322,7 @@ def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing
 
 
 def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
-    """Join the tokens of several texts; each row has the number of words and what `cut_words` has made of them."""
+    """Join the tokens of several texts; each row has the number of words and the bytes from `cut_words`."""
     try:
         counts, lengths, numbers = (
             np.frombuffer(b"".join(data[start * words : end * words if end else None] for words, data in rows), kind)
@@ -336,14 +336,14 @@ def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
 
 
 def uncut(connection: sqlite3.Connection, limit: int) -> list[tuple[int, Chunk]]:
-    """Return some of the chunks that have come without the tokens of their words."""
+    """Return up to `limit` chunks that were inserted without tokens."""
     rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (limit,)).fetchall()
     ids = np.array([row[0] for row in rows], np.int64)
     return [(number, chunk) for number, chunk in zip(ids.tolist(), read(connection, ids), strict=True) if chunk]
 
 
 def neighbours(connection: sqlite3.Connection, ids: Ids, distance: int) -> Ids:
-    """Return the chunks before and behind each in its group; see `SearchIndex.neighbours`."""
+    """Return the ids of the neighbours of each chunk in its group; see `SearchIndex.neighbours`."""
     places = np.zeros((len(ids), 2 * distance), np.int64)
     if not places.size:
         return places

@@ -1,7 +1,7 @@
-"""Implement `search_types.SearchIndex` with search.db and files of vectors in one folder.
+"""Implement `search_types.SearchIndex` with search.db and vector files in one folder.
 
-Everything here is derived: what is damaged is reported, deleted, and rebuilt from the memory. The folder holds
-search.db, a file `vectors-….f32` for each model, and `index.lock`.
+All data are derived: damaged files are reported, deleted, and rebuilt from the memory. The folder holds search.db, one
+file `vectors-….f32` per model, and `index.lock`.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ from orchestra_mem.search_types import (
 
 logger = logging.getLogger(__name__)
 
-# Up to there an exact search takes 2 ms, and from there on codes are quicker: measured by benchmarks/search_speed.py.
+# Number of vectors at which exact search takes 2 ms and quantised codes become faster; see benchmarks/search_speed.py.
 APPROXIMATE_FROM = 50_000
 _CUT_AT_ONCE = 500
 
 
 class DiskSearchIndex:
-    """Keeps chunks and answers which have given words or lie near a vector.
+    """Stores chunks and searches them by keyword and by vector.
 
-    Safe to share between threads; several processes may open the same folder. What one has committed, the others see
-    with their next question.
+    Safe to share between threads; several processes may open the same folder. Changes that one process has committed
+    are visible to the next call in any other.
 
     Args:
-        folder: made where there is none.
-        analyse: turns a chunk into its terms; equal keys, equal terms.
-        analysis_version: another one means that `analyse` gives other terms, and the index is begun anew.
-        threads: how many FAISS may use; the cores belong to the language model.
-        approximate_from: from so many vectors on `maintain` makes codes of them, which are searched more quickly.
-        words: cuts the texts' words into tokens for late interaction; None leaves them uncut.
-        busy_timeout_s: how long to wait for another process that writes.
-        write_point: is told of each step that changes the disk.
-        problems: what those who search are to be told, such as why the index lies elsewhere.
+        folder: Created if it does not exist.
+        analyse: Turns a chunk into its terms; chunks with equal keys must have equal terms.
+        analysis_version: Version of `analyse`. If it differs from that of the index, the index is recreated.
+        threads: Number of threads for FAISS; 1 by default, to leave the cores to the language model.
+        approximate_from: Number of vectors from which `maintain` quantises them for faster search.
+        words: Tokenizes the texts' words for late interaction; None leaves them without tokens.
+        busy_timeout_s: How long to wait for another process that is writing.
+        write_point: Called with the name of each step that changes the disk.
+        problems: Messages to report to searchers, such as why the index is in another folder.
 
     Raises:
-        StorageError: the folder cannot be used. Damage is none: see `problems`.
+        StorageError: The folder cannot be used. Damage raises no error, see `problems`.
     """
 
     def __init__(
@@ -99,29 +99,29 @@ class DiskSearchIndex:
         self.responses = SqliteResponseStore(self._store)
 
     def close(self) -> None:
-        """Close the files; safe to call twice. `maintain` in another thread fails soon after."""
+        """Close the files; safe to call twice. A `maintain` running in another thread soon fails."""
         self._store.close()
 
     def rebuild(self) -> None:
-        """Throw everything away, in all processes; what there is to search has to be added anew."""
+        """Delete everything, for all processes; all chunks have to be added again."""
         self._store.begin_anew()
         self._store.problems.clear()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was found damaged since this was opened, in words; it is thrown away and has to be added anew."""
+        """The messages passed in, and one for each damage found since: damaged data have to be added again."""
         return tuple(self._store.problems)
 
     @property
     def identity(self) -> str:
-        """Another one than before means that the index was begun anew, and all chunks have to be added."""
+        """An id that changes when the index is recreated: then all chunks have to be added again."""
         with self._store.reading("reading"):
             return self._store.identity
 
     def maintain(self) -> None:
-        """Do the upkeep that is due, in the background: milliseconds, 50 more for each 100,000 vectors to be coded.
+        """Do the upkeep that is due: takes milliseconds, and 50 ms more per 100,000 vectors to quantise.
 
-        Searching and adding go on meanwhile.
+        Searches and additions may go on meanwhile.
         """
         self._store.remove_orphans()
         try:
@@ -137,7 +137,7 @@ class DiskSearchIndex:
                 kept.use_codes(*codes)
 
     def _cut_some(self, words: WordEmbedder) -> bool:
-        """Cut words of texts that were added while they could not be cut."""
+        """Tokenize some texts that were added without tokens; return False if there are none."""
         with self._store.reading("words") as connection:
             waiting = stored.uncut(connection, _CUT_AT_ONCE)
         if waiting:
@@ -147,7 +147,7 @@ class DiskSearchIndex:
         return bool(waiting)
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
-        """Take in chunks and give their ids, in order; see `SearchIndex.add`."""
+        """Add or update chunks and return their ids, int64, shape (n,), in order; see `SearchIndex.add`."""
         by_key = {chunk.key: chunk for chunk in chunks}
         with self._store.writing("add") as connection:
             known = stored.ids_of(connection, by_key)
@@ -169,12 +169,12 @@ class DiskSearchIndex:
         if self._words is not None:
             try:
                 return stored.cut_words(texts, self._words)
-            except EmbedderError as error:  # `maintain` makes up for it
+            except EmbedderError as error:  # `maintain` does it later
                 logger.debug("words of texts are not cut: %s", error)
         return [None] * len(texts)
 
     def remove(self, keys: Sequence[str]) -> int:
-        """Take out chunks with their vectors; how many there were."""
+        """Remove chunks with their vectors; return how many existed."""
         with self._store.writing("remove") as connection:
             ids = np.array([*stored.ids_of(connection, dict.fromkeys(keys)).values()], np.int64)
             if not len(ids):
@@ -192,33 +192,33 @@ class DiskSearchIndex:
             return stored.ids_in_group(connection, group)
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
-        """Return chunks in the order asked for; None where an id is 0 or gone."""
+        """Return the chunks of `ids` in this order; None for id 0 and for removed chunks."""
         with self._store.reading("reading") as connection:
             return stored.read(connection, ids)
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """Return what ranking needs of those of the chunks that are there, by ascending id."""
+        """Return what ranking needs of the chunks that exist, by ascending id."""
         with self._store.reading("reading") as connection:
             columns = self._store.columns
             return stored.outlines(connection, ids, columns, columns.passing(where))
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
-        """Return the chunks before and behind each in its group; see `SearchIndex.neighbours`."""
+        """Return the ids of the neighbours of each chunk in its group; see `SearchIndex.neighbours`."""
         with self._store.reading("reading") as connection:
             return stored.neighbours(connection, ids, distance)
 
     def count(self) -> int:
-        """Return how many chunks there are."""
+        """Return the number of chunks."""
         with self._store.reading("counting"):
             return self._store.columns.count
 
     def marks(self) -> dict[str, str]:
-        """Return what `set_mark` noted, by name."""
+        """Return the values stored by `set_mark`, by name."""
         with self._store.reading("reading") as connection:
             return dict(connection.execute("SELECT name, value FROM mark"))
 
     def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
-        """Note how far something has come; see `SearchIndex.set_mark`."""
+        """Store a progress mark; see `SearchIndex.set_mark`."""
         with self._store.writing("mark") as connection:
             if not fits(connection, identity):
                 return False
@@ -226,28 +226,28 @@ class DiskSearchIndex:
         return True
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
-        """Return the chunks that hold any of the terms, by BM25 with weighted columns, ties by id."""
+        """Return the chunks with any of the terms, by BM25 with weighted columns, ties by id."""
         with self._store.reading("searching") as connection:
             columns = self._store.columns
             return self._keyword.search(connection, terms.terms, columns, columns.passing(where), limit)
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many chunks hold each term, in any column."""
+        """Return how many chunks have each term in any column, int64, shape (terms,)."""
         with self._store.reading("counting") as connection:
             found = (self._keyword.matches(connection, term, self._store.columns)[0] for term in terms)
             return np.array([len(docs) for docs in found], np.int64)
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Return which chunks hold which terms, in any column; see `SearchIndex.holding`."""
+        """Return which chunks have which terms in any column, bool, shape (terms, ids)."""
         with self._store.reading("searching") as connection:
-            # One place more, for ids of an index before this one.
+            # The extra column, always False, serves ids beyond the end, from before the index was recreated.
             found = np.zeros((len(terms), self._store.columns.size + 1), np.bool_)
             for row, term in zip(found, terms, strict=True):
                 row[self._keyword.matches(connection, term, self._store.columns)[0]] = True
             return found[:, np.minimum(ids, self._store.columns.size)]
 
     def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
-        """Keep the vectors of chunks; see `SearchIndex.add_vectors`."""
+        """Store the vectors of chunks, float32, shape (n, dim); see `SearchIndex.add_vectors`."""
         _check_dimensions(model, vectors)
         lengths = np.linalg.norm(vectors, axis=1)
         if faults := np.count_nonzero(~np.isfinite(lengths)):
@@ -268,14 +268,14 @@ class DiskSearchIndex:
             write_records(connection, ids, rows)
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
-        """Return the chunks that this model has not embedded yet, newest first."""
+        """Return the ids of up to `limit` chunks that the model has not embedded yet, newest first."""
         with self._store.reading("listing"):
             kept, columns = self._store.models.get(model), self._store.columns
             missing = columns["alive"] == 1 if kept is None else columns.missing(kept.row.slot)
             return np.flatnonzero(missing)[::-1][: max(0, limit)]
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
-        """Return the chunks nearest to a vector of this model, ties by id; none for a vector of zeros."""
+        """Return the chunks nearest to a vector of the model, ties by id; none for a vector of zeros."""
         _check_dimensions(model, vector[None])
         with self._store.reading("searching"):
             kept = self._store.models.get(model)
@@ -284,18 +284,18 @@ class DiskSearchIndex:
             return kept.search(np.asarray(vector, np.float32), self._store.columns.passing(where), limit)
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
-        """Return vectors of this model in the order asked for; a row of zeros where there is none."""
+        """Return the model's vectors in the order of `ids`, float32, shape (n, dim); zeros for a missing vector."""
         with self._store.reading("reading"):
             kept = self._store.models.get(model)
             return np.zeros((len(ids), model.dimensions), np.float32) if kept is None else kept.vectors(ids)
 
     def models(self) -> dict[EmbeddingModel, int]:
-        """Return the models that have embedded chunks, and how many."""
+        """Return the models that have embedded chunks, each with the number of chunks."""
         with self._store.reading("counting"):
             return {model: kept.embedded for model, kept in self._store.models.items()}
 
     def drop_model(self, model: EmbeddingModel) -> None:
-        """Forget a model's vectors, as when another has embedded everything."""
+        """Delete a model's vectors, as when another model has embedded everything."""
         with self._store.reading("reading"):
             kept = self._store.models.get(model)
         if kept is not None:
@@ -303,7 +303,7 @@ class DiskSearchIndex:
 
 
 def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, Chunk, int | None]]) -> None:
-    """Put down what filters and scores need; without a length, that and the vectors' bits stay as they are."""
+    """Write the records of chunks; bits for vectors are kept, and so is the stored length if the given one is None."""
     ids = np.array([number for number, _, _ in chunks], np.int64)
     rows = read_records(connection, ids)
     for at, (_, chunk, length) in enumerate(chunks):

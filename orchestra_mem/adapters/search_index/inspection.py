@@ -1,4 +1,4 @@
-"""Inspect an index without opening it: damage is reported and nothing is changed."""
+"""Inspect an index read-only: damage is reported, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """What a folder holds. `fault` says in words what is wrong with it, None where nothing is; then the rest counts.
+    """The state of an index folder. `fault` is a message; if it is None, the other fields are valid.
 
-    `present` is whether there is an index at all. `operations` is the last operation that is in it. `models` are those
-    that have embedded chunks, the file of each being there.
+    `present` is False if there is no index. `operations` is the id of the last indexed operation. `models` are those
+    with vectors in the index.
     """
 
     database: Path
@@ -34,7 +34,7 @@ class IndexReport:
 
 
 def in_the_way(folder: Path) -> tuple[Path, str] | None:
-    """Find what stands where an index or one of its files should, and say what is wrong with it; None for nothing."""
+    """Return a path that blocks the index folder or one of its files, and what is wrong with it; None if none does."""
     if not folder.is_dir():
         return (folder, "is no folder; remove it") if os.path.lexists(folder) else None
     paths = (folder / name for name in _FILES)
@@ -42,7 +42,7 @@ def in_the_way(folder: Path) -> tuple[Path, str] | None:
 
 
 def format_fault(connection: sqlite3.Connection) -> str | None:
-    """Say what keeps this program from reading a database; None where nothing does."""
+    """Return why this program cannot read a database; None if it can."""
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
@@ -52,17 +52,17 @@ def format_fault(connection: sqlite3.Connection) -> str | None:
 
 
 def quick_check(connection: sqlite3.Connection) -> str | None:
-    """Look through a whole database; None where it is sound, else SQLite's words for the fault."""
+    """Check an entire database; return SQLite's message for the first fault, None if it is intact."""
     said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return None if said == "ok" else " ".join(said.split())
 
 
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
-    """Look at the index in a folder.
+    """Inspect the index in a folder.
 
     Args:
-        folder: where it lies, or would.
-        thorough: look through the whole database, which takes seconds where it is large.
+        folder: The index folder; it need not exist.
+        thorough: Check the entire database, which takes seconds if it is large.
     """
     path = folder / "search.db"
     if found := in_the_way(folder):
@@ -70,7 +70,7 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
     if not path.is_file():
         return IndexReport(database=path, present=False)
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-    # Where nothing may be written beside it, SQLite opens a file only as one that nobody writes to.
+    # SQLite may need to create files next to a WAL database. Where it cannot, it opens one only as immutable.
     mode = "mode=ro" if os.access(folder, os.W_OK) else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_BUSY_S)) as connection:

@@ -1,8 +1,8 @@
-"""Find the chunks that hold given terms with SQLite's FTS5, and score them by BM25 in NumPy.
+"""Find the chunks with given terms by SQLite's FTS5, and score them by BM25 in NumPy.
 
-FTS5's own `bm25()` is not used: it costs 2 µs a match, 30 ms for a common query over 100,000 chunks, where reading the
-matches alone costs 0.1 µs. So the table holds neither text nor positions: a term is one token of hexadecimal digits,
-which no query syntax can be read into, and once more with a mark for each step that its weighted frequency reaches.
+FTS5's own `bm25()` costs 2 µs per match, 30 ms for a common query over 100,000 chunks; reading only the matches costs
+0.1 µs each. So the table has neither texts nor positions. A term is stored as a token of hexadecimal digits, which
+cannot be mistaken for query syntax, and again with a suffix for each step that its weighted frequency reaches.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from orchestra_mem.adapters.search_index.chunks import Columns, damaged, encode
 from orchestra_mem.search_types import Ids, IndexedText, Ranking
 
 COLUMN_WEIGHTS = {"title": 3, "heading": 2, "identifiers": 2, "body": 1}
-"""How much a term counts in each column."""
+"""Weight of a term's occurrence in each column."""
 
 K1, B = 0.9, 0.4
-"""What repeating a term brings is bounded by `K1`, `B` is how much length counts against a chunk: BM25 as in Robertson
-and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's values for short passages."""
+"""BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's values for short
+passages: `K1` bounds the gain from repeating a term, `B` is the penalty for length."""
 
 FREQUENCY_STEPS = (1, 2, 3, 5)
-"""The weighted frequencies that are told apart: BM25 gives 1, 1.3, 1.5, 1.6 for them, at most 1.9."""
+"""The weighted frequencies that are distinguished: BM25 factors 1, 1.3, 1.5 and 1.6, of at most 1.9."""
 
 _EVERY = "every"
-"""A token of all chunks: FTS5 itself does not notice when its list of segments is lost."""
+"""A token that every chunk has, for `verify`: FTS5 does not notice the loss of its list of segments."""
 
-# Matches that are kept in memory: those of some terms of a million chunks.
+# Size of the cache of matches: enough for several terms in an index of a million chunks.
 _KEPT_BYTES = 16 << 20
 _ENTRY_BYTES = 500
 
@@ -39,7 +39,7 @@ Matches: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float32]]"
 
 
 def tokens_of(text: IndexedText) -> tuple[str, int]:
-    """Give a text as FTS5 is to store it, and how many terms it has."""
+    """Return a text's tokens as FTS5 stores them, and its number of terms."""
     frequencies: Counter[str] = Counter()
     length = 0
     for column, weight in COLUMN_WEIGHTS.items():
@@ -60,20 +60,20 @@ def _token(term: str, step: int) -> str:
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
-    """Put new chunks' tokens into the table."""
+    """Insert the tokens of new chunks."""
     connection.executemany("INSERT INTO words (rowid, tokens) VALUES (?, ?)", rows)
 
 
 def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
-    """Take chunks' tokens out; they have to be those that were put in."""
+    """Delete the tokens of chunks; they must be the same as those inserted."""
     connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", rows)
 
 
 def verify(connection: sqlite3.Connection, columns: Columns) -> None:
-    """Look whether the table has the last of the chunks.
+    """Check that the last chunk in the table is the last chunk that exists.
 
     Raises:
-        DatabaseDamagedError: it has not.
+        DatabaseDamagedError: It is not.
     """
     query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
     found = [row[0] for row in connection.execute(query, (_EVERY,))]
@@ -82,7 +82,7 @@ def verify(connection: sqlite3.Connection, columns: Columns) -> None:
 
 
 class KeywordSearch:
-    """Searches the table, and keeps the matches read last. The caller sees to it that there is one user at a time."""
+    """Searches the table and caches the matches of terms. Not safe for concurrent use."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Matches] = {}
@@ -90,10 +90,10 @@ class KeywordSearch:
         self._columns: tuple[Columns, int] | None = None
 
     def matches(self, connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:
-        """Give the chunks that hold a term, ids ascending, and how much of it they hold, in steps.
+        """Return the ids of the chunks with a term, ascending, and its frequency in each, rounded down to a step.
 
         Raises:
-            DatabaseDamagedError: what is stored of it does not fit the chunks.
+            DatabaseDamagedError: The table does not fit the chunks.
         """
         if self._columns != (columns, columns.version) or self._kept_bytes > _KEPT_BYTES:
             self._columns = (columns, columns.version)
@@ -113,7 +113,7 @@ class KeywordSearch:
         passing: NDArray[np.bool_],
         limit: int,
     ) -> Ranking:
-        """Give the best chunks that pass, ties by id. Frequencies are those among all chunks, not of what passes."""
+        """Return the best passing chunks, ties by id. Document frequencies count all chunks, not only passing ones."""
         sums = np.zeros(columns.size, np.float32)
         for term in terms:
             docs, held = self.matches(connection, term, columns)
@@ -123,7 +123,7 @@ class KeywordSearch:
 
 
 def _scores(docs: NDArray[np.uint32], held: NDArray[np.float32], columns: Columns) -> NDArray[np.float32]:
-    # The form that is never negative, as in Lucene.
+    # The form of inverse document frequency that is never negative, as in Lucene.
     rarity = np.log1p((columns.count - len(docs) + 0.5) / (len(docs) + 0.5))
     mean_length = max(1, columns.total_length) / max(1, columns.count)
     bound = held + K1 * (1 - B + B / mean_length * columns["length"][docs].astype(np.float32))
@@ -146,7 +146,7 @@ def _read(connection: sqlite3.Connection, term: str, columns: Columns) -> Matche
 
 
 def _ids(connection: sqlite3.Connection, token: str) -> NDArray[np.uint32]:
-    """Read the chunks with a token, as one string: ten times as fast as row by row."""
+    """Read the ids of chunks with a token as one string: ten times as fast as row by row."""
     row = connection.execute("SELECT group_concat(rowid) FROM words WHERE words MATCH ?", (f'"{token}"',)).fetchone()
     found = np.fromstring(row[0] or "", np.int64, sep=",")
     if len(found) and (found[0] < 0 or found[-1] > np.iinfo(np.uint32).max or (np.diff(found) <= 0).any()):
@@ -155,7 +155,7 @@ def _ids(connection: sqlite3.Connection, token: str) -> NDArray[np.uint32]:
 
 
 def best(ids: Ids, scores: NDArray[np.float32], limit: int) -> Ranking:
-    """Give the chunks with the highest scores, best first, ties by id."""
+    """Return the chunks with the highest scores, best first, ties by id."""
     if 0 < limit < len(ids):
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         enough = scores >= least

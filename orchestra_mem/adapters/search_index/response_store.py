@@ -1,4 +1,4 @@
-"""Store a model's cached answers in search.db: they are derived as the index is, and go with it."""
+"""Store a model's cached answers in search.db: they are derived data like the index, and deleted with it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FIELDS = "facts, system, question, answer, kind, created, expires, model, versi
 
 
 class SqliteResponseStore:
-    """Fulfils `retrieval.search.ResponseStore`. Safe to share between threads and processes."""
+    """Implements `retrieval.search.ResponseStore`. Safe to share between threads and processes."""
 
     def __init__(self, store: IndexStore) -> None:
         self._store = store
 
     def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
-        """Return the answers made from these facts by this system that hold at `now`, newest first."""
+        """Return answers for these facts and this system that are valid at `now` (seconds since 1970), newest first."""
         with self._store.reading("looking for an answer") as connection:
             rows = connection.execute(
                 f"SELECT id, {_FIELDS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
@@ -36,7 +36,7 @@ class SqliteResponseStore:
         return [_response(row) for row in rows]
 
     def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+        """Store an answer in place of one to the same question; beyond `keep`, evict the least recently used."""
         model, vector = response.model, response.vector
         created = response.created.timestamp()
         row = (
@@ -56,7 +56,7 @@ class SqliteResponseStore:
             )
 
     def used(self, number: int, now: float) -> None:
-        """Take note that an answer was given again; where the disk refuses it goes the sooner, no more."""
+        """Record that an answer was returned again; a failed write is only logged, and leads to earlier eviction."""
         try:
             with self._store.writing("response") as connection:
                 connection.execute("UPDATE response SET used = ? WHERE id = ?", (now, number))
@@ -64,12 +64,12 @@ class SqliteResponseStore:
             logger.debug("%s", error)
 
     def count(self) -> int:
-        """Return how many answers there are, those that hold no more among them."""
+        """Return the number of answers, including expired ones."""
         with self._store.reading("counting") as connection:
             return int(connection.execute("SELECT count(*) FROM response").fetchone()[0])
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Delete all answers."""
         with self._store.writing("response") as connection:
             connection.execute("DELETE FROM response")
 

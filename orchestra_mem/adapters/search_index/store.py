@@ -1,7 +1,7 @@
-"""Open the files of the search index together: search.db, its columns in memory, the vectors.
+"""Open the files of the search index together: search.db, its columns in memory, and the vectors.
 
-One connection writes, one reads, and SQLite keeps processes apart. Every read sees one consistent state of all files,
-whichever process wrote it. Damaged files are reported, deleted and begun anew.
+One connection writes, another reads, and SQLite isolates processes. Every read sees one consistent snapshot of all
+files, whichever process wrote it. Damaged files are reported, deleted and recreated.
 """
 
 from __future__ import annotations
@@ -33,51 +33,51 @@ from orchestra_mem.search_types import EmbeddingModel
 logger = logging.getLogger(__name__)
 
 _SCHEMA = (
-    # One row. `sequence` counts what was committed; `next_id` is the id of the next new chunk.
+    # One row. `sequence` counts committed changes; `next_id` is the id of the next new chunk.
     "CREATE TABLE state (fingerprint TEXT NOT NULL, identity TEXT NOT NULL, sequence INTEGER NOT NULL,"
     " next_id INTEGER NOT NULL)",
     # `key`, `agent`, `session` are UTF-8 that may hold lone surrogates. For ranking: `grp` (the group's
-    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words` and the `tokens` that they
-    # are cut into, NULL where that is not known: how many each (uint16), how long the sums of their vectors are
-    # (float32), and all of them (uint32). `record` is JSON of what is only shown.
+    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words`, and their `tokens`, NULL if
+    # not known yet: the number of tokens of each word (uint16), the length of each word's vector (float32), and all
+    # tokens (uint32). `record` is JSON of the fields that are only shown.
     "CREATE TABLE chunk (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, grp INTEGER NOT NULL,"
     " position INTEGER NOT NULL, importance REAL NOT NULL, agent BLOB, session BLOB, record BLOB NOT NULL,"
     " traits INTEGER NOT NULL, words INTEGER NOT NULL, tokens BLOB)",
     "CREATE INDEX chunk_place ON chunk (grp, position, id)",
     "CREATE INDEX chunk_uncut ON chunk (id) WHERE tokens IS NULL",
-    # The terms of the chunks, see keyword.py; neither texts nor positions.
+    # The terms of the chunks without texts and positions, see keyword.py.
     "CREATE VIRTUAL TABLE words USING fts5(tokens, content='', columnsize=0, detail=none, tokenize='ascii')",
-    # How far whoever adds chunks has come.
+    # Progress of the indexer.
     "CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    # What filters and scores need of each chunk, packed; `changed` is the sequence of the last change.
+    # Packed fields of the chunks for filters and scores; `changed` is the `sequence` of the last change.
     "CREATE TABLE page (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, data BLOB NOT NULL)",
     "CREATE INDEX page_changed ON page (changed)",
-    # `slot` is the bit that stands for the model in the pages; `file` holds its vectors and stands beside search.db.
+    # `slot` is the model's bit in the pages; `file` is the file of its vectors in the folder of search.db.
     "CREATE TABLE model (slot INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
     " dimensions INTEGER NOT NULL, file TEXT NOT NULL, UNIQUE (name, version, dimensions))",
-    # Answers of a model, see response_store.py. Texts are JSON, which has an escape for lone surrogates; times are
-    # seconds since 1970; `vector` is float32.
+    # Answers of a model, see response_store.py. Texts are JSON, which can escape lone surrogates; times are seconds
+    # since 1970; `vector` is float32.
     "CREATE TABLE response (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, system TEXT NOT NULL,"
     " question TEXT NOT NULL, answer TEXT NOT NULL, kind TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,"
     " used REAL NOT NULL, model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))",
 )
 _MADE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'words!_%' ESCAPE '!'"
 
-# A checkpoint waits for the disk; adding 10,000 chunks writes some 20 MB.
+# A checkpoint waits for the disk, so it should be rare; adding 10,000 chunks writes about 20 MB.
 _CHECKPOINT_PAGES = 4_000
-# Up to this size the whole file is looked through when it is opened: about 100 ms.
+# Up to this size the entire database is checked when it is opened: about 100 ms.
 _CHECKED_BYTES = 32 << 20
-_MODELS = 8  # as many as a byte has bits
+_MODELS = 8  # each model has one bit of a byte
 _TRIES = 3
 
 
 class IndexStore:
-    """What is open of a folder. Safe to share between threads. Arguments are those of `DiskSearchIndex`.
+    """The open files of an index folder. Safe to share between threads. See `DiskSearchIndex` for the arguments.
 
-    `columns`, `models` and `identity` may be looked at within `reading` alone. `problems` tells what was thrown away.
+    `columns`, `models` and `identity` may be read only within `reading`. `problems` lists messages about deleted data.
 
     Raises:
-        StorageError: the folder cannot be used.
+        StorageError: The folder cannot be used.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class IndexStore:
         self.path = folder / "search.db"
         self.problems: list[str] = []
         self._fingerprint, self._threads, self._timeout_s = fingerprint, threads, busy_timeout_s
-        # Is told the name of each step that changes the disk.
+        # Called with the name of each step that changes the disk.
         self.tell: WritePoint = write_point or (lambda point: None)
-        # Whoever holds both takes them in this order.
+        # Code that needs both locks must acquire them in this order.
         self._write_lock, self._lock = threading.RLock(), threading.RLock()
         self._closed = False
         self._open()
 
-    # Opening, and opening again
+    # Opening and reopening
 
     def _open(self, *, anew: bool = False) -> None:
         for more in reversed(range(_TRIES)):
@@ -110,7 +110,7 @@ class IndexStore:
                 with self._file_lock():
                     return self._start_anew(known=anew)
             except (StorageError, OSError) as error:
-                # Again only where somebody has deleted it meanwhile.
+                # Retry only if the database was deleted meanwhile.
                 if not more or self.path.exists() or in_the_way(self.folder) or isinstance(error, LockTimeoutError):
                     if isinstance(error, OSError):
                         raise storage_error(error, "opening", self.folder) from error
@@ -118,20 +118,20 @@ class IndexStore:
         return None
 
     def _start_anew(self, *, known: bool) -> None:
-        """Take away what is there, unless another process has mended it meanwhile; `known` is wanted in any case."""
+        """Recreate the index. Unless `known`, first try to open it: another process may have recreated it."""
         if not known:
             try:
                 return self._start()
             except DatabaseDamagedError as error:
                 self._tell_problem(f"{error}; the search index is made anew")
-        # The log first: one without its database is thrown away by SQLite. Codes are of an older format.
+        # The log goes first: SQLite discards a log without a database. Files of codes are of an older format.
         for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
             for path in self.folder.glob(pattern):
                 _discard(path)
         return self._start()
 
     def _start(self) -> None:
-        """Open search.db and load what is kept in memory."""
+        """Open search.db and load the data kept in memory."""
         self._damage = ""
         self._sequence = -1
         self.columns = Columns()
@@ -164,7 +164,7 @@ class IndexStore:
         writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             with self._transaction("create"):
-                if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:  # nobody was quicker
+                if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:  # no other process did it
                     for statement in _SCHEMA:
                         writer.execute(statement)
                     writer.execute("INSERT INTO state VALUES (?, ?, 0, 1)", (self._fingerprint, uuid.uuid4().hex))
@@ -188,8 +188,8 @@ class IndexStore:
 
     @contextmanager
     def _file_lock(self) -> Iterator[None]:
-        """Keep other processes from beginning the index anew."""
-        from filelock import FileLock, Timeout  # slow to load, and seldom needed
+        """Keep other processes from recreating the index."""
+        from filelock import FileLock, Timeout  # slow to load and rarely needed
 
         path = self.folder / "index.lock"
         try:
@@ -199,7 +199,7 @@ class IndexStore:
             raise LockTimeoutError(f"another process has held {path} for {self._timeout_s:g} s") from None
 
     def begin_anew(self) -> None:
-        """Throw everything away, in all processes."""
+        """Delete everything, for all processes."""
         with self._write_lock, self._lock:
             self._disconnect()
             self._open(anew=True)
@@ -216,7 +216,7 @@ class IndexStore:
         self.problems.append(text)
 
     def _mend(self) -> None:
-        """Open what is there now, where somebody has deleted the folder or begun it anew, or it was found damaged."""
+        """Reopen the index if another process has deleted or recreated it; recreate it if it was found damaged."""
         if self._closed:
             raise ClosedError(f"the search index in {self.folder} has been closed")
         if self._damage or not self._is_there():
@@ -239,7 +239,7 @@ class IndexStore:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[sqlite3.Connection]:
-        """Read one state of everything, alone among the threads."""
+        """Read from one snapshot of all files; one thread at a time."""
         self._mend()
         with self._lock, self._translated(name), self._snapshot() as connection:
             yield connection
@@ -256,7 +256,7 @@ class IndexStore:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[sqlite3.Connection]:
-        """Write within one transaction, all or nothing, alone among all threads and processes."""
+        """Write in one transaction, excluding all other writers in this and other processes."""
         self._mend()
         with self._write_lock, self._translated(name), self._transaction(name):
             yield self._writer
@@ -276,7 +276,7 @@ class IndexStore:
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
-        """Raise our own errors, and note damage, so that whoever asks next finds the index begun anew."""
+        """Translate SQLite's errors, and remember damage, so that the next access recreates the index."""
         try:
             try:
                 yield
@@ -284,14 +284,14 @@ class IndexStore:
                 if self._closed:
                     raise ClosedError(f"the search index in {self.folder} has been closed") from error
                 raise _translate(error, f"{doing}: {self.path}: {error}") from error
-            except UnicodeDecodeError as error:  # SQLite's own message quotes what it has found
+            except UnicodeDecodeError as error:  # an error message quotes a name that is not UTF-8
                 raise damaged(f"{doing}: {self.path} holds unreadable names") from error
         except DatabaseDamagedError as error:
             self._damage = str(error)
             raise
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
-        """Take notice of what has been committed, by whichever process."""
+        """Load what this or another process has committed since the last call."""
         sequence = int(connection.execute("SELECT sequence FROM state").fetchone()[0])
         if sequence == self._sequence:
             return
@@ -310,7 +310,7 @@ class IndexStore:
     # Models
 
     def model_for(self, connection: sqlite3.Connection, model: EmbeddingModel) -> ModelVectors:
-        """Give a model's vectors for writing, with a new row where it has none."""
+        """Return a model's vectors for writing; insert the model into the table if it is new."""
         found = model_rows(connection)
         row = next((each for each in found if each.model == model), None)
         if row is None:
@@ -329,14 +329,14 @@ class IndexStore:
         return ModelVectors(self.folder, row, self._threads)
 
     def drop_model(self, row: ModelRow) -> None:
-        """Forget a model's vectors, if these are still the ones; the file goes last."""
+        """Delete a model's vectors unless they have been replaced meanwhile; the file is removed last."""
         with self.writing("drop") as connection:
             if connection.execute("DELETE FROM model WHERE slot = ? AND file = ?", (row.slot, row.file)).rowcount:
                 clear_vectors(connection, row.slot)
         _discard(self.folder / row.file)
 
     def remove_orphans(self) -> None:
-        """Take away files of vectors that a killed process has left and nobody knows of."""
+        """Delete vector files that a killed process has left and no model refers to."""
         with self.writing("orphans") as connection:
             known = {row.file for row in model_rows(connection)}
             for path in self.folder.glob("vectors-*"):
@@ -345,12 +345,12 @@ class IndexStore:
 
 
 def fits(connection: sqlite3.Connection, identity: str | None) -> bool:
-    """Tell whether this is still the index of that identity; None is any."""
+    """Check whether the index still has this identity; always true for None."""
     return identity is None or connection.execute("SELECT identity FROM state").fetchone()[0] == identity
 
 
 def model_rows(connection: sqlite3.Connection) -> list[ModelRow]:
-    """Return the models that have vectors here."""
+    """Return the rows of the models that have vectors in this index."""
     rows = connection.execute("SELECT slot, name, version, dimensions, file FROM model")
     return [
         ModelRow(slot=slot, model=EmbeddingModel(name=name, version=version, dimensions=dimensions), file=file)
@@ -367,11 +367,11 @@ def _discard(path: Path) -> None:
 
 def _translate(error: sqlite3.Error, text: str) -> StorageError:
     code = getattr(error, "sqlite_errorname", "") or ""
-    # Without a code: a text of the file's is no UTF-8.
+    # An error without a code means that a stored text is not UTF-8.
     unreadable = isinstance(error, sqlite3.OperationalError) and not code
     if known := database_error(error, text, kept="the index is derived, nothing is lost"):
         return known
     if unreadable or code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_SCHEMA")):
-        # SQLITE_ERROR: a table is missing, as our statements themselves are sound.
+        # SQLITE_ERROR means that a table is missing, as the statements themselves are valid.
         return damaged(text)
     return StorageError(text)

@@ -1,8 +1,8 @@
-"""Store a model's vectors in a file that is mapped into memory, a row for each chunk id, and search them with FAISS.
+"""Store a model's vectors in a memory-mapped file with one row per chunk id, and search them with FAISS.
 
-What is in the file counts only once search.db says so: whatever a killed process left behind is written over. The
-mapped file itself is searched as a flat index is, up to tens of thousands of vectors; beyond, 8 bits a number (a scalar
-quantiser) find more than is wanted, and the vectors themselves say which are nearest.
+A row is valid only once search.db says so; rows that a killed process left are overwritten. Up to tens of thousands of
+vectors, search is exact over the mapped file. Beyond that, codes from an 8-bit scalar quantiser find more candidates
+than needed, and the exact vectors select the nearest of them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from orchestra_mem.adapters.search_index.keyword import best
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, storage_error
 from orchestra_mem.search_types import EmbeddingModel, Ids, Ranking, Vector, Vectors
 
-# So many chunks may wait for their codes, or a twentieth: they are compared one by one.
+# Vectors without codes are searched exactly, until they are more than this number and than a twentieth of all.
 _MAX_WAITING = 4_096
 _WAITING_SHARE = 20
 _TRAINED_ON = 20_000
-_SPARE = 64  # codes round: beside twice what is wanted, so many more are compared exactly
+_SPARE = 64  # extra candidates, besides twice the limit, to make up for rounding in codes
 _BLOCK = 8_192
 _CHECKED_ROWS = 1_024
 
 
 @cache
 def load_faiss(threads: int) -> Any:
-    """Import FAISS on first use (50 ms), and tell it how many threads it may use.
+    """Import FAISS on first use (50 ms), and set its number of threads.
 
     Raises:
-        EmbedderError: it is not installed.
+        EmbedderError: FAISS cannot be imported.
     """
     try:
         import faiss
@@ -46,7 +46,7 @@ def load_faiss(threads: int) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
-    """A row of the table `model`: the bit that stands for the model in the pages, and the name of its file."""
+    """A row of the table `model`: the model's bit in the pages (`slot`), and the name of its file."""
 
     slot: int
     model: EmbeddingModel
@@ -54,10 +54,10 @@ class ModelRow:
 
 
 class ModelVectors:
-    """The vectors of one embedding model. One writer at a time, and one user at a time of all else.
+    """The vectors of one embedding model. Allow one writer at a time; other methods need exclusive access.
 
-    `having` tells which chunks have a vector, `embedded` how many the model has been asked for, those in which it found
-    nothing included.
+    `having` is a mask of the chunks with a vector. `embedded` is the number of chunks that the model has processed,
+    including those without anything to embed.
     """
 
     def __init__(self, folder: Path, row: ModelRow, threads: int = 1) -> None:
@@ -71,15 +71,15 @@ class ModelVectors:
         self._coded: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def update(self, having: NDArray[np.bool_], embedded: int) -> None:
-        """Take notice of what has been committed."""
+        """Set the mask and the count to the committed state."""
         self.embedded = embedded
         self.having = having[: int(having.size - np.argmax(having[::-1])) if having.any() else 0]
 
     def write(self, ids: Ids, vectors: Vectors) -> None:
-        """Put vectors at their places, and wait until all are on the disk; of none the file is there all the same.
+        """Write vectors, float32, shape (n, dim), to the rows of their ids and sync; create the file even for none.
 
         Raises:
-            StorageError: the file cannot be written.
+            StorageError: The file cannot be written.
         """
         data = np.ascontiguousarray(vectors, "<f4")
         starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1).tolist()
@@ -96,10 +96,10 @@ class ModelVectors:
 
     @property
     def rows(self) -> Vectors:
-        """All vectors by chunk id, as many rows as `having` has.
+        """All vectors by chunk id, float32, shape (len(having), dim).
 
         Raises:
-            DatabaseDamagedError: the file is missing or too short.
+            DatabaseDamagedError: The file is missing or too short.
         """
         end = len(self.having)
         if end > len(self._mapped):
@@ -115,7 +115,7 @@ class ModelVectors:
         return self._mapped[:end]
 
     def fault(self) -> str | None:
-        """Look whether each vector has unit length, by samples where there are many; None where all is well."""
+        """Check that vectors have unit length, up to 1,024 of them; return a message, None if they are intact."""
         ids = np.flatnonzero(self.having)
         try:
             rows = self.rows
@@ -129,7 +129,7 @@ class ModelVectors:
         return None
 
     def vectors(self, ids: Ids) -> Vectors:
-        """Return vectors in the order asked for, zeros where there is none."""
+        """Return vectors in the order of `ids`, float32, shape (n, dim); zeros for a missing vector."""
         found = np.zeros((len(ids), self.row.model.dimensions), np.float32)
         inside = (ids > 0) & (ids < len(self.having))
         inside[inside] = self.having[ids[inside]]
@@ -138,7 +138,7 @@ class ModelVectors:
         return found
 
     def search(self, vector: Vector, passing: NDArray[np.bool_], limit: int) -> Ranking:
-        """Give the nearest of the chunks that pass, ties by id; with codes, few may be missed. Scores are cosines."""
+        """Return the nearest passing chunks by cosine, ties by id; with codes, a few may be missed."""
         wanted = self.having & passing[: len(self.having)]
         there = min(len(wanted), len(self._coded))
         coded = np.zeros_like(wanted)
@@ -148,7 +148,7 @@ class ModelVectors:
         return best(ids, np.einsum("ij,j->i", self.rows[ids], vector), limit)
 
     def _nearest(self, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> Ids:
-        """What IndexFlatIP does, over the mapped file: an index of its own would hold all vectors a second time."""
+        """Return what IndexFlatIP finds, but from the mapped file: that index would hold all vectors a second time."""
         k = min(int(np.count_nonzero(wanted)), limit)
         if k <= 0:
             return np.zeros(0, np.int64)
@@ -172,14 +172,14 @@ class ModelVectors:
         return ids[ids >= 0]
 
     def codes_due(self, approximate_from: int) -> bool:
-        """Tell whether there are many vectors, and many of them without codes."""
+        """Check whether there are at least `approximate_from` vectors, and many of them without codes."""
         count = int(np.count_nonzero(self.having))
         there = min(len(self.having), len(self._coded))
         waiting = count - int(np.count_nonzero(self.having[:there] & self._coded[:there]))
         return count >= approximate_from and waiting > max(_MAX_WAITING, count // _WAITING_SHARE)
 
     def make_codes(self) -> tuple[Any, NDArray[np.bool_]]:
-        """Quantise all vectors, for `use_codes`; 0.5 s a million. Others may search meanwhile, not write."""
+        """Quantise all vectors for `use_codes`; takes 0.5 s per million. Searches and writes may go on meanwhile."""
         faiss, rows, having = load_faiss(self._threads), self.rows, self.having.copy()
         codes = faiss.IndexScalarQuantizer(
             rows.shape[1], faiss.ScalarQuantizer.QT_8bit_uniform, faiss.METRIC_INNER_PRODUCT
@@ -187,9 +187,9 @@ class ModelVectors:
         ids = np.flatnonzero(having)
         codes.train(rows[ids[:: max(1, len(ids) // _TRAINED_ON)]])
         for start in range(0, len(rows), _BLOCK):
-            codes.add(rows[start : start + _BLOCK])  # places without a vector too: places are ids
+            codes.add(rows[start : start + _BLOCK])  # rows without a vector as well: positions are ids
         return codes, having
 
     def use_codes(self, codes: Any, coded: NDArray[np.bool_]) -> None:
-        """Search with these codes from now on."""
+        """Search with these codes from now on. `coded` is a mask of the chunks that have one."""
         self._codes, self._coded = codes, coded

@@ -1,1 +1,1 @@
-"""Markdown documents: their sections, their merge with what a person wrote, who wrote which line."""
+"""Markdown documents: their structure, merging with manual edits, and the author of each line."""

@@ -1,8 +1,8 @@
-"""What becomes of an episodic document when machine and person have both changed it. Pure text, line by line.
+"""Three-way merge of an episodic document that both the machine and a person have changed, line by line. No I/O.
 
-The machine's lines bear an identity: the number of a fact (`K12`), of a work item (`#5`), the item that a next step
-names, what a count counts, or the section that a line calls empty. Of each that both sides have, one row stands in all
-three texts before they are merged; so `merge` only decides where it stands, and merges what people wrote between them.
+The machine's lines have an identity: the number of a fact (`K12`) or work item (`#5`), the item that a next step names,
+the label of a counter, or the section that a `- None` line marks as empty. Before the merge, each identity that both
+sides have gets the same row in all three texts. `merge` then only places these rows, and merges the text between them.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
-# Stands between a line that calls a section empty and that section's name while texts are merged: in no document.
+# Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
 _MARK = "\0"
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 
 
 def merged(base: str | None, machine: str, person: str | None) -> Merged:
-    """Merge the machine's new text into what stands in a document. What its ledgers have taken in stands there.
+    """Merge the machine's new text into a document, after the ledgers have taken in the person's edits.
 
     Args:
-        base: the machine's last text; None where it has never written the document.
-        machine: its text now, made after what the person says of the machine's lines was taken in.
-        person: what stands there; None where nothing does.
+        base: Last text of the machine; None if it has never written the document.
+        machine: New text of the machine, rendered after the ledgers have taken in the person's edits of its lines.
+        person: Current text of the document; None if there is none.
     """
     if person is None or not person.strip():
         return Merged(text=machine)
     if base is None:
-        # A document that the machine has never written: it stays as it is, and ours follows.
+        # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
     if without_front_matter(person) == person:
-        # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
+        # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
         base, machine, person = _agreed(base, machine, person)
     rows = split_lines(machine)
-    # The tracker knows the order of work, a person's too.
+    # Work lines take the machine's order: the work tracker already knows how a person reordered them.
     keys = owned_keys(machine) if has_work(machine) else {}
     work = {rows[place] for place, key in keys.items() if key[0] in "#@"}
     return _unmarked(merge(base, machine, person, follow=work))
 
 
 def brought_forward(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
-    """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
+    """Apply a person's edit of the older text `opened` to `left`, the text that the machine has written since.
 
-    Where both wrote at one place, what has come since follows the person's lines: who never saw it has not taken it
-    out. Each free line that the person saved stands, as the machine takes none of these back: two editors may have been
-    open, or the file was gone for a moment. `own` are the facts that people wrote or took out:
-    these count as free.
+    If both wrote at the same place, the machine's additions follow the person's lines: the person never saw them, so
+    their absence is no deletion. Every free line in `person` is kept, even if `left` lacks it: the machine removes no
+    free lines, so a second editor, or a file that was missing for a moment, must have dropped it. `own`: Numbers of
+    facts that people wrote or removed; these facts count as free lines.
     """
     if _has_faulty_front(left) and not _has_faulty_front(person):
-        # Somebody has put back a text from before that was damaged, which mends it.
+        # The front matter was damaged after the person's text was written: repair it from there.
         left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
@@ -70,10 +70,10 @@ def brought_forward(opened: str, left: str, person: str, own: Container[str] = (
 
 
 def rebased(opened: str, theirs: str, mine: str) -> Merged:
-    """Merge what two people have made of a text that both had `opened`: each one's changes, deletions too.
+    """Merge two people's edits of the text `opened`, deletions included.
 
-    Where both changed the same lines of free text, both stand. Of a fact or a task that both reworded mine stands, and
-    theirs is a conflict; where one took it out, it stands as the other reworded it.
+    If both changed the same free lines, both versions are kept. If both reworded a fact or task, `mine` is kept and
+    `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
     reworded: list[tuple[str, str, str]] = []
     found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), peers=True))
@@ -93,7 +93,7 @@ def _has_faulty_front(text: str) -> bool:
 
 
 def _head(text: str) -> str:
-    """What stands above the first heading; empty where there is none."""
+    """Return the text above the first heading; empty if there is no heading."""
     blocks = split_blocks(text)
     first = next((position for position, block in enumerate(blocks) if block.level), 0)
     return "".join(block.text for block in blocks[:first])
@@ -106,18 +106,18 @@ def _agreed(
     free: Container[str] | None = None,
     reworded: list[tuple[str, str, str]] | None = None,
 ) -> tuple[str, str, str]:
-    """The three texts with one row for each identity that machine and person both have, but for those that are `free`.
+    """Return the three texts with a common row for each identity that both machine and person have.
 
-    Of what the machine has no more, a row that the person has not touched goes; one that they changed is theirs. What
-    the person took out comes back where the machine's ledger has it nevertheless, and stays away where the texts alone
-    can tell, as they do where the person is ahead of the ledgers: then some rows may be free. Where both are
-    people's, rows that both have reworded are told in `reworded`: as they were, the machine's, and what stands.
+    A row that the machine no longer has is removed if the person left it unchanged. A fact or work item that the person
+    removed comes back if the machine still has it, unless `free` is given. `free`: Rows of the person's to leave as
+    they are; None if the ledgers have already taken in the person's edits. `reworded`: List to extend with the rows
+    that both sides reworded, as (base, machine, kept).
     """
     ahead = free is not None
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
     alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    # Who writes into a section of their own that it is empty is believed.
+    # A `- None` line in a section that the machine does not write is a person's.
     machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
     lines = [
         [line for line in owned_lines(text, alike) if line.key and (line.key[0] != "-" or line.section in machines)]
@@ -148,7 +148,7 @@ def _agreed(
             stays_away = False
         place = old[key][0].place
         in_base[place] = new[key][0].row if stays_away else None
-        # What says below an entry of the shared log for whom it is goes with it, or it would stay away from a new one.
+        # Drop the "Shared by" line of a shared-log entry too: else it counts as deleted, also when the entry returns.
         if not stays_away and "".join(base.split("\n")[place + 1 : place + 3]).lstrip().startswith("*Shared by "):
             in_base[place + 2] = None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
@@ -158,12 +158,12 @@ def _agreed(
 
 
 def _with_heading(text: str) -> str:
-    """A plan from before there was work, or one that a person has brought back from then, with today's heading."""
+    """Rename the heading `## Backlog` of a plan from before there were work items, which a person may have restored."""
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
-    """The row that stands for an identity. The ledger has heard the person, unless they are `ahead` of it."""
+    """Return the common row for an identity. `ahead`: Whether the ledgers have not taken in the person's edits yet."""
     untouched = was is not None and _form(mine) == _form(was)
     if _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not untouched):
         return mine.row
@@ -175,17 +175,17 @@ def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ah
 
 
 def _form(line: OwnedLine) -> object:
-    """What is equal for rows that are written alike."""
+    """Return a key that is equal for rows with the same content and state, whatever their formatting."""
     return line.plan or (squeeze(line.row) if line.fact else line.row)
 
 
 def _words(line: OwnedLine) -> object:
-    """What people say in a row."""
+    """Return the part of a row that people reword: a work item's title, a fact, or else the entire row."""
     return line.plan.title if line.plan else line.fact or line.row
 
 
 def _tail(line: OwnedLine) -> str:
-    """The comments behind a row."""
+    """Return the comments at the end of a row."""
     if line.plan:
         return line.plan.tail
     row = line.row.rstrip()
@@ -193,7 +193,7 @@ def _tail(line: OwnedLine) -> str:
 
 
 def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
-    """A text with other rows at some places, or without the row that stood there; line ends stay."""
+    """Replace rows by place, or remove those that map to None; line ends stay."""
     if not changed:
         return text
     rows: list[str] = []
@@ -205,7 +205,7 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
 
 
 def _unmarked(found: Merged) -> Merged:
-    """A merged text without marks; a section of the machine's says that it is empty only where it is."""
+    """Remove the marks from a merged text, and `- None` from sections that are not empty."""
     lines = found.text.split("\n")
     surplus: set[int] = set()
     for block, below in pairwise([*split_blocks(found.text), None]):

@@ -1,4 +1,4 @@
-"""Find what of two texts is the same: lines in order, and lines that moved. Merging and blame build on it."""
+"""Align the lines of two texts: equal lines in order, and moved lines. Merging and blame depend on it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-# Stretches within stretches: texts made to need more of them than this are compared no further.
+# Nesting limit of ranges between matched lines. Only adversarial texts exceed it; deeper lines stay unmatched.
 _MOST_DEPTH = 40
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines without their ends, LF or CR LF."""
+    """Split a text into lines without their ends, LF or CR LF."""
     lines = text.split("\n")
     last = lines.pop()
     if "\r" in text:
@@ -21,16 +21,16 @@ def split_lines(text: str) -> list[str]:
 
 
 def line_ends(text: str) -> list[str]:
-    """How each line ends; the last may not."""
+    """Return the end of each line: LF, CR LF, or empty for a last line without one."""
     lines = text.split("\n")
     last = [""] if lines.pop() else []
     return [*("\r\n" if line.endswith("\r") else "\n" for line in lines), *last]
 
 
 def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
-    """Whether lines were changed into others, and not taken out with others written nearby.
+    """Check whether lines were reworded, rather than removed while unrelated lines were added nearby.
 
-    So it is where as many came, or one that has half of a line's words.
+    True if as many lines came as went, or if two of them share at least half of the words of the longer one.
     """
     words = [set(line.casefold().split()) for line in new]
     return gone.total() == new.total() or any(
@@ -41,10 +41,10 @@ def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
 
 
 def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:
-    """Pairs of places of lines that stay but in another order, given those `kept` in order.
+    """Pair the places of lines that moved, given the lines `kept` in order.
 
-    Those that are left once on either side first, then what stands beside them, then the first with the first. With
-    `kept` as many of each line are matched as there can be; of blank lines those beside lines that moved.
+    First come lines left exactly once on either side, then their equal neighbours, then remaining copies in order.
+    Together with `kept`, this pairs as many copies of each line as possible; blank lines only next to moved lines.
     """
     used = set(kept.values())
     here = _places(old, (place for place, line in enumerate(old) if place not in kept and line.strip()))
@@ -72,11 +72,10 @@ def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int])
 
 
 def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places of the same line in the same order: patience first, so that lines that repeat cost nothing.
+    """Pair the places of equal lines that have the same order in both texts.
 
-    Lines that stand once on either side hold the rest in place (Bram Cohen's patience diff); only what lies between
-    them is compared further. Where all lines repeat, the first of a line goes with the first, the second with the
-    second.
+    This is Bram Cohen's patience diff: lines that occur once on either side are anchors, and only the ranges between
+    anchors are compared further, so repeated lines cost little. Where all lines repeat, copies are paired in order.
     """
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(old), 0, len(new), 0)]
@@ -104,7 +103,7 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _places(lines: Sequence[str], among: Iterable[int]) -> dict[str, list[int]]:
-    """Where each line stands among some places."""
+    """Map each line to its places, out of those in `among`."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place in among:
         places[lines[place]].append(place)
@@ -112,9 +111,9 @@ def _places(lines: Sequence[str], among: Iterable[int]) -> dict[str, list[int]]:
 
 
 def longest_ascending(values: Sequence[float]) -> list[int]:
-    """The positions of a longest strictly ascending part of a sequence.
+    """Return the positions of a longest strictly ascending subsequence.
 
-    Piles as in the card game patience, each card remembering the top of the pile before.
+    Patience sorting: each value remembers the top of the previous pile.
     """
     tops: list[float] = []
     ends: list[int] = []
@@ -133,19 +132,19 @@ def longest_ascending(values: Sequence[float]) -> list[int]:
 
 
 def reordered(ranks: Sequence[float]) -> dict[int, float]:
-    """New ranks for as few items as can be, so that all ascend in the order that they are wanted in.
+    """Assign new ranks to as few items as possible, so that all ranks ascend in the wanted order.
 
     Args:
-        ranks: those that the items have, in the wanted order.
+        ranks: Current ranks of the items, in the wanted order.
 
     Returns:
-        By position in `ranks` the new rank. Where no numbers are left between two that stay, all are given anew.
+        New rank by position in `ranks`. If no float is left between two ranks that stay, all items get new ranks.
     """
     staying = longest_ascending(ranks)
     new: dict[int, float] = {}
     for low, high in pairwise([-1, *staying, len(ranks)]):
         count = high - low
-        # At either end of the row there is room for as many as there are.
+        # Before the first rank that stays and after the last, new ranks are one apart.
         floor = ranks[low] if low >= 0 else (ranks[high] - count if high < len(ranks) else 0.0)
         ceiling = ranks[high] if high < len(ranks) else floor + count
         placed = [floor + (ceiling - floor) * step / count for step in range(1, count)]

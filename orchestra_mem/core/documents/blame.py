@@ -1,7 +1,7 @@
-"""Who wrote each line of a document, and from which operations; carried from text to text.
+"""Author of each line of a document, and the operations it comes from, carried over from text to text.
 
-A line has one origin: who wrote it as it stands now. A line that is changed is a new line. One that was taken out and
-comes back is written by who brought it back, since a text does not tell what stood in it before.
+A line has one origin: the author of its current wording. A changed line is a new line. A line that was removed and
+comes back belongs to the author who restored it, since a text does not show which lines it had before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMES = re.compile(
 
 
 class Writer(StrEnum):
-    """Who wrote a line."""
+    """Author of a line."""
 
     PERSON = "person"
     AGENT = "agent"
@@ -33,7 +33,7 @@ class Writer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a line comes from. `operations` are ranges of operation ids, both ends included, rising and apart."""
+    """Origin of a line. `operations`: Ranges of operation ids, both ends included, ascending and not adjacent."""
 
     writer: Writer
     operations: tuple[tuple[int, int], ...] = ()
@@ -43,13 +43,13 @@ class Origin:
 Blame: TypeAlias = tuple[Origin, ...]
 """The origin of each line of a text."""
 OriginOf: TypeAlias = Callable[[str, str], Origin]
-"""Gives the origin of a new line, from its text and the title of the heading above it."""
+"""Callback that returns the origin of a new line, from its text and the title of the heading above it."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a text names: operations, must-keeps, summaries and items of the catalog by their numbers, rising."""
+    """Numbers of the operations, must-keeps, summaries and catalog items that a text names, each ascending."""
 
     operations: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
@@ -58,7 +58,7 @@ class Names:
 
 
 def names_in(text: str) -> Names:
-    """Find the numbers that the machine's lines bear: `(op 7)`, `(K12)`, `Summary S3`, `(M4)`."""
+    """Find the numbers in the machine's lines: `(op 7)`, `(K12)`, `Summary S3`, `(M4)`."""
     found: dict[str, set[int]] = {"operation": set(), "fact": set(), "summary": set(), "item": set()}
     for match in _NAMES.finditer(text):
         if match.lastgroup:
@@ -67,7 +67,7 @@ def names_in(text: str) -> Names:
 
 
 def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """Operation ids as an origin holds them."""
+    """Group operation ids into ranges; see `Origin.operations`."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(operations)):
         if found and number == found[-1][1] + 1:
@@ -78,12 +78,10 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 def carry(blame: tuple[_T, ...], old_text: str, new_text: str, new_origin: Callable[[str, str], _T]) -> tuple[_T, ...]:
-    """The blame of a new text: lines that stay keep their origin, also where they moved.
-
-    Line ends do not count.
+    """Return the blame of a new text: lines that stay or move keep their origin. Line ends are ignored.
 
     Raises:
-        ValueError: `blame` is not of `old_text`; it has another number of lines.
+        ValueError: `blame` and `old_text` differ in their number of lines.
     """
     old, new = split_lines(old_text), split_lines(new_text)
     if len(blame) != len(old):

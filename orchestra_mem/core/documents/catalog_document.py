@@ -1,7 +1,7 @@
-"""The machine's own text of an agent's catalog document, and what a person's line in it says. Pure.
+"""Render an agent's catalog document, and parse the lines that a person has edited in it. No I/O.
 
-One section a type of item, one line an item, with its number: `- We use Redis for the cache. (M12)`. A person may
-reword a line, delete it, add one, say `priority: 9` behind it, or pin it.
+Each item type has a section, and each item a line with its number: `- We use Redis for the cache. (M12)`. A person may
+reword, delete, add or pin lines, and append `priority: 9` to them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PRIORITY = re.compile(r"[ \t]*[(,]?[ \t]*priority: ?(?P<priority>\d{1,3})\)?[ \
 
 
 class SaidLine(NamedTuple):
-    """What a line says: of the item, of its priority (None where it says none), and whether it is pinned."""
+    """A parsed line: the item's content, its priority (None if not given), and whether it is pinned."""
 
     content: str
     priority: int | None
@@ -35,13 +35,13 @@ class SaidLine(NamedTuple):
 
 
 def render_catalog(agent: str, items: Sequence[MemoryItem], total: int, written: datetime) -> str:
-    """The machine's text of an agent's document.
+    """Render an agent's catalog document.
 
     Args:
-        agent: whose it is.
-        items: those to show, the oldest first.
-        total: how many live ones there are.
-        written: when.
+        agent: Name of the agent.
+        items: Items to show, oldest first.
+        total: Number of live items, including those not shown.
+        written: Time of writing.
     """
     time = written.isoformat(timespec="milliseconds")
     front = front_matter({"format": FORMAT, "document": "catalog", "agent": agent, "written": time, "updated": time})
@@ -57,12 +57,12 @@ def _section(kind: ItemType, items: Sequence[MemoryItem]) -> str:
 
 
 def shown(item: MemoryItem) -> str:
-    """What a line says of an item, without its number; a long one is cut."""
+    """Return an item's line without its number; long content is cut."""
     return f"{brief(squeeze(visible(item.content)), _LINE_CHARS)} (priority: {item.priority})"
 
 
 def read_line(text: str) -> SaidLine:
-    """Read what a line says, without its number; a priority that is too high is the highest."""
+    """Parse a line without its number; a priority above the maximum becomes the maximum."""
     pinned = PIN in text
     bare = text.replace(PIN, "").strip()
     found = _PRIORITY.search(bare)
@@ -72,7 +72,7 @@ def read_line(text: str) -> SaidLine:
 
 
 def changes_of(item: MemoryItem, now: str, permanent_from: int) -> Mapping[str, object]:
-    """What a person's line says anew of an item, as `MemoryCatalog.update` takes it; nothing where it says the same."""
+    """Return the changes that a person's line makes to an item, in the form that `MemoryCatalog.update` takes."""
     said, was = read_line(now), read_line(shown(item))
     changes: dict[str, object] = {}
     if squeeze(said.content) != was.content and said.content.removesuffix(CUT.strip()).rstrip():
@@ -86,7 +86,7 @@ def changes_of(item: MemoryItem, now: str, permanent_from: int) -> Mapping[str, 
 
 
 def document_name(agent: str) -> str:
-    """Name the document of an agent: by its name where that can be a file's, else by a hash beside what can."""
+    """Name an agent's document after the agent if that is a safe file name, else after a safe part of it and a hash."""
     if _PLAIN.fullmatch(agent):
         return f"{_PREFIX}{agent}"
     plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-._")[:40]
@@ -94,11 +94,11 @@ def document_name(agent: str) -> str:
 
 
 def kept_name(document: str) -> str:
-    """Name a document as ledger and versions know it: `catalog-reviewer` for a person's `catalog/reviewer.md`."""
+    """Return a document's name in the ledger and in versions: `catalog-reviewer` for `catalog/reviewer.md`."""
     stem = document.removesuffix(".md")
     return document_name(stem.removeprefix(_FOLDER)) if stem.startswith(_FOLDER) else stem
 
 
 def shown_name(name: str) -> str:
-    """Name a document as people do: `catalog/reviewer` for `catalog-reviewer`."""
+    """Return a document's name for people: `catalog/reviewer` for `catalog-reviewer`."""
     return f"{_FOLDER}{name.removeprefix(_PREFIX)}" if name.startswith(_PREFIX) else name

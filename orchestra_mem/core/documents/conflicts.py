@@ -1,13 +1,13 @@
-"""Conflicts shown in the document: a person's lines stand, the machine's follow in a marked block.
+"""Show merge conflicts inside the document: the person's lines stay, the machine's follow in a marked block.
 
     - the person's line
     <!-- conflict 3f9a1c: the line above is yours and stands; … Delete this block, or: orchestra-mem accept 3f9a1c -->
     > - the machine's line
     <!-- /conflict 3f9a1c: 1 line, 8c1f0e -->
 
-The first marker speaks to people, the last to this module: how many of the lines above are meant, and a digest of them.
-The id is made of both sides' lines, so the same conflict is the same block, and a block that somebody edited inside is
-known: it is that person's own text from then on. Markers that are damaged, halved or nested are text as well.
+The first marker is for people, the last for this module: it holds the number of the person's lines above the block, and
+their digest. The id is a digest of both sides' lines: the same conflict always gives the same block, and an edit inside
+a block is detected, which turns the block into the person's own text. Damaged, unpaired or nested markers are text too.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _NOT_WHOLE = "this marker is of no whole conflict: what stands there is your tex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictBlock:
-    """An intact block in a document: lines `line` to `last_line`, from 1.
+    """An intact block in a document, from `line` to `last_line`, counted from 1.
 
-    `machine` is what the machine would have written, "" where it would take the person's lines out. `person_lines` is
-    how many lines above are the person's; `unchanged` says whether they stand there as they did.
+    `machine`: Text that the machine would have written, "" if it would delete the person's lines. `person_lines`: How
+    many lines above the block are the person's. `unchanged`: Whether these lines are still the same.
     """
 
     id: str
@@ -55,8 +55,8 @@ class ConflictBlock:
 class Resolved:
     """A document after a conflict was accepted or rejected.
 
-    `line` is where the block began. `replaced` says whether the machine's lines took the place of the person's; `note`
-    tells what became of both.
+    `line`: First line of the former block, from 1. `replaced`: Whether the machine's lines replaced the person's.
+    `note`: Message that says which lines were kept.
     """
 
     text: str
@@ -66,12 +66,12 @@ class Resolved:
 
 
 def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = None) -> str:
-    """Write a merge's conflicts into its text, and keep those that stood there before and are not decided.
+    """Write the conflicts of a merge into its text, and keep earlier blocks that are still undecided.
 
     Args:
-        merged: what came of the merge; its person was `without_conflicts(before)`.
-        before: the document as it stood. Its blocks are put back behind the lines that they followed, unless a new
-            conflict concerns these lines.
+        merged: Result of a merge whose `person` was `without_conflicts(before)`.
+        before: Document before the merge. Its blocks are put back, except those on the lines of a new conflict.
+        machines: Names of this machine and the other, if two copies were merged instead of person and machine.
     """
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""
@@ -88,7 +88,7 @@ def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = No
     for place in sorted(places, reverse=True):
         added = [line for block_lines in places[place] for line in block_lines]
         if place == len(lines):
-            # The text has no final line feed; neither has the block, so that taking it out leaves no trace.
+            # The text has no final line feed, so the block gets none either: removing it restores the exact text.
             lines[-1] += cr
             added[-1] = added[-1].removesuffix("\r")
         lines[place:place] = added
@@ -98,7 +98,7 @@ def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = No
 def _block(
     conflict: Conflict, own: Sequence[str], used: set[str], cr: str, machines: tuple[str, str] | None
 ) -> list[str]:
-    """The lines of a block; its id is added to `used`."""
+    """Return the lines of a block, and add its id to `used`."""
     machine = split_lines(conflict.machine)
     digest = _digest(own)
     name = base = _digest([digest, str(len(own)), *machine])
@@ -136,7 +136,7 @@ def _yours(count: int) -> str:
 
 
 def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlock, list[str]]]:
-    """The blocks of an earlier text, each with the place behind the line that it followed, and with its lines."""
+    """Return the blocks of an earlier text, each with its rows and its place in `lines` (below the same line)."""
     blocks = find_conflicts(before)
     if not blocks:
         return []
@@ -150,23 +150,23 @@ def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlo
             above -= 1
         raw = before.split("\n")[block.line - 1 : block.last_line]
         if raw[0].endswith("\r") and not raw[-1].endswith("\r"):
-            raw[-1] += "\r"  # it was the last line of the text
+            raw[-1] += "\r"  # the block ended the text, without a line end
         found.append((now[above] + 1 if above >= 0 else 0, block, raw))
         taken += len(raw)
     return found
 
 
 def _supersedes(conflict: Conflict, own: range, block: ConflictBlock, place: int) -> bool:
-    """Whether a new conflict is about the lines that an earlier block is about."""
+    """Check whether a new conflict concerns the same lines as an earlier block."""
     if own and block.person_lines:
         return own.start < place <= own.stop
-    # Where nothing of the person's stands: about the same if the machine's last text is what the block has.
+    # Neither has lines of the person's: they concern the same if the conflict's base shares a line with the block.
     said = {line for line in split_lines(conflict.base) if line.strip()}
     return not own and not block.person_lines and place == own.start and not said.isdisjoint(split_lines(block.machine))
 
 
 def find_conflicts(text: str) -> tuple[ConflictBlock, ...]:
-    """The intact blocks of a document, in its order; of two with one id the first."""
+    """Return the intact blocks of a document, in order. Of two blocks with the same id, only the first counts."""
     found: dict[str, ConflictBlock] = {}
     lines = split_lines(text) if "<!-- conflict " in text else []
     for match in _BLOCK.finditer(text) if lines else ():
@@ -187,7 +187,7 @@ def find_conflicts(text: str) -> tuple[ConflictBlock, ...]:
 
 
 def faults(text: str) -> tuple[tuple[int, str], ...]:
-    """What is wrong with markers in a document: line (from 1) and problem. All of it is served as text."""
+    """Return the faults of markers in a document: line (from 1) and problem. Faulty markers are served as text."""
     whole = {number for block in find_conflicts(text) for number in (block.line, block.last_line)}
     return tuple(
         (number, _NOT_WHOLE)
@@ -197,9 +197,9 @@ def faults(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def without_conflicts(text: str) -> str:
-    """A document without its blocks: what the model reads, and what the person has said for the next merge.
+    """Remove the blocks from a document, as the model reads it and as the next merge takes it for the person's text.
 
-    A block that a person edited inside is that person's text and stays.
+    A block that a person has edited inside is that person's text and stays.
     """
     blocks = find_conflicts(text)
     lines = text.split("\n") if blocks else []
@@ -209,9 +209,9 @@ def without_conflicts(text: str) -> str:
 
 
 def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
-    """Put the machine's lines in the place of the person's, with `both` behind them, and take the block out.
+    """Remove a block and put the machine's lines in place of the person's, or after them if `both` is set.
 
-    Where the person has changed the lines above meanwhile, these stay and the machine's follow them.
+    If the person has changed the lines above since, these stay and the machine's lines follow them.
     """
     lines, block = text.split("\n"), _found(text, conflict_id)
     cr = "\r" if line_end(text) == "\r\n" else ""
@@ -234,7 +234,7 @@ def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
 
 
 def reject(text: str, conflict_id: str) -> Resolved:
-    """Take a block out; the person's lines stand. See `accept`."""
+    """Remove a block and keep the person's lines."""
     lines, block = text.split("\n"), _found(text, conflict_id)
     del lines[block.line - 1 : block.last_line]
     return Resolved(text="\n".join(lines), line=block.line, replaced=False, note="your lines stand")
@@ -245,6 +245,6 @@ def _found(text: str, conflict_id: str) -> ConflictBlock:
 
 
 def _digest(lines: Sequence[str]) -> str:
-    """Six hexadecimal digits that stand for lines; white space at their ends, which editors take out, left aside."""
+    """Return six hexadecimal digits of a hash over lines, without trailing white space, which editors may strip."""
     text = "\n".join(line.rstrip() for line in lines)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]

@@ -1,7 +1,7 @@
-"""Keep a document's copies on several machines alike. Pure.
+"""Keep the copies of a document on several machines in step. No I/O.
 
-Each copy bears in its front matter the number of the revision that it was brought to: an editor that was opened long
-ago saves a text that tells by that number what it was made of. The number is the copy's own: nobody else sees it.
+The front matter of each copy holds the number of its revision. When an editor that was opened long ago saves, this
+number shows which text the edit started from. It exists only in the file: reading a document removes it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
 
 
 class Copy(NamedTuple):
-    """A document's text as a copy holds it, and the revision in its front matter, None where it bears none."""
+    """Text of one copy of a document. `stamp`: Revision number in its front matter, None if there is none."""
 
     stamp: int | None
     text: str
 
 
 def stamped(text: str, number: int) -> str:
-    """Write a revision's number into a text, above a line like it of a person's; one without front matter stays."""
+    """Insert a revision number at the top of the front matter, if any, above a `revision` field of a person's."""
     front = FRONT.match(text)
     if front is None:
         return text
@@ -38,7 +38,7 @@ def stamped(text: str, number: int) -> str:
 
 
 def unstamped(text: str) -> tuple[str, int | None]:
-    """Take the revision's number out of a text: the text, and the number, None where it has none."""
+    """Return a text without its revision number, and the number, None if there is none."""
     front = FRONT.match(text)
     found = _STAMP.search(front.group()) if front else None
     if found is None:
@@ -47,20 +47,20 @@ def unstamped(text: str) -> tuple[str, int | None]:
 
 
 def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str]) -> str:
-    """Do to another machine's text what somebody has done to a copy here.
+    """Apply an edit that was saved on this machine to the text of another machine.
 
-    Where both changed the same lines, this machine's stand and the other's are shown below them in a conflict.
+    If both changed the same lines, this machine's stay and the other's follow in a conflict block.
 
     Args:
-        held: what the copy here has held, oldest first.
-        theirs: the document as it is by now.
-        mine: what was saved here.
-        machines: the names of this machine and of the other.
+        held: Texts that this machine's copy has had, oldest first.
+        theirs: Current text of the document.
+        mine: Copy that was saved on this machine.
+        machines: Names of this machine and of the other.
     """
     known = [copy.text for copy in held if mine.stamp in (copy.stamp, None)]
     said, *texts = _as_in(theirs, mine.text, *known)
     if not texts:
-        opened = shared(theirs, said)  # of what is older than all that is known nothing is known to be taken out
+        opened = shared(theirs, said)  # older than all known texts: no line counts as deleted
     else:
         opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
     decided = {block.id for block in find_conflicts(opened)} - {block.id for block in find_conflicts(said)}
@@ -73,7 +73,7 @@ def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines:
 
 
 def _as_in(theirs: str, *texts: str) -> Iterator[str]:
-    """Yield texts with what is the machine's in another: when it was written, and the numbers that lines have got."""
+    """Yield texts with the time of writing and the line numbers (`K12`, `M4`, `#5`) of `theirs`."""
     times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
     numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
     for text in texts:

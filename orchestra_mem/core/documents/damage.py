@@ -1,7 +1,7 @@
-"""What is wrong with the text of a document, line by line, and what of a damaged one can still be shown. Pure.
+"""Find faults in the text of a document, line by line, and show the readable part of a damaged one. No I/O.
 
-A person's slip in a front matter or a marker is text like any other: the machine's lines are merged beside it. What is
-no text in UTF-8 at all, or larger than any document, is left as it is until somebody has mended it.
+Faulty front matter or markers are treated as text, and the machine's lines are merged next to them. A file that is in
+UTF-16, contains NUL bytes, or exceeds `MOST_BYTES` is left unchanged until somebody repairs it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from orchestra_mem.core.documents.conflicts import faults
 from orchestra_mem.core.documents.markdown import front_matter_fault, without_front_matter
 from orchestra_mem.core.documents.owned_lines import owned_lines
 
-# Ten times the largest document that a window of a million tokens asks for: somebody has pasted something.
+# Ten times the largest document for a context window of a million tokens; more was probably pasted by mistake.
 MOST_BYTES = 4_000_000
-# So much of a larger one is shown: about 50,000 tokens, more than one document's share of most windows.
+# Part of a larger document that is shown: about 50,000 tokens, more than one document's share of most windows.
 SHOWN_BYTES = 200_000
-# Enough to tell text in UTF-16 from text in UTF-8 with a stray NUL.
+# Enough to distinguish UTF-16 from UTF-8 with a stray NUL.
 _SAMPLE_BYTES = 4_096
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# A front matter in which nothing is left to YAML: most of them, and YAML is slow to load.
+# Front matter that is valid without parsing its YAML. Most is, and the YAML library is slow to load.
 _PLAIN_FRONT = re.compile(
     r"---\r?\n(?:[a-z_]+: (?:[A-Za-z][\w ./-]*|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+|\"[^\"\\\n]*\")\r?\n)+---\r?(?:\n|\Z)"
 )
 _FENCED = re.compile(
     r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ {0,3}(?P=fence)[`~]*[ \t\r]*$", re.DOTALL | re.MULTILINE
 )
-# What this program writes at the top of its documents, standing further below.
+# Front matter as this program writes it, below the top of a document.
 _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[ \t]*\r?$", re.MULTILINE)
 _GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
 _AS_TEXT = "it is served as the text it is"
@@ -37,12 +37,12 @@ _UTF_16_FAULT = (0, "is UTF-16, not UTF-8; save it as UTF-8", f"what it says is 
 
 
 def text_faults(data: bytes) -> list[tuple[int, str, str]]:
-    """Find what is wrong with what a document holds: line (from 1, 0 for all), problem, what happens meanwhile."""
+    """Find the faults of a document: line (from 1; 0 for all lines), problem, and how it is handled until repaired."""
     if not data.strip():
         return [(0, "is empty", "nothing of it is served; what the machine writes next stands there alone")]
     if _utf_16(data):
         return [_UTF_16_FAULT]
-    if b"\0" in data:  # until it is text there is nothing more to be found in it
+    if b"\0" in data:  # not text, so no other check applies
         return [*_nul_faults(data)]
     text = data.decode("utf-8", "surrogateescape")
     found = [*_byte_faults(data)]
@@ -55,7 +55,7 @@ def text_faults(data: bytes) -> list[tuple[int, str, str]]:
 
 
 def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
-    """Find the copies of numbered lines that say something else than the first."""
+    """Find copies of numbered lines whose content differs from the first."""
     firsts: dict[str, tuple[int, str]] = {}
     for line in owned_lines(text):
         if line.fact and line.fact.number:
@@ -67,7 +67,7 @@ def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def unchangeable(data: bytes) -> tuple[int, str] | None:
-    """Say why the machine may write nothing into what a document holds: line and problem; None where it may."""
+    """Return why the machine must not write to a document: line and problem; None if it may."""
     if _utf_16(data):
         return _UTF_16_FAULT[:2]
     for line, problem, _ in _nul_faults(data):
@@ -76,11 +76,11 @@ def unchangeable(data: bytes) -> tuple[int, str] | None:
 
 
 def shown(data: bytes, size_bytes: int) -> str:
-    """What of a document can be shown: in UTF-16 too, without NULs, and where it is too large its beginning, told.
+    """Return the readable text of a document: UTF-16 is decoded, NULs are removed, and a large document is clipped.
 
     Args:
-        data: what it holds, the first `SHOWN_BYTES` at least.
-        size_bytes: how much it holds in all.
+        data: Content of the document, at least its first `SHOWN_BYTES`.
+        size_bytes: Total size; above `MOST_BYTES` only the beginning is returned, with a note.
     """
     clipped = size_bytes > MOST_BYTES
     if clipped:
@@ -92,12 +92,12 @@ def shown(data: bytes, size_bytes: int) -> str:
         return text
     whole = text[: text.rfind("\n") + 1] or text
     told = f"*Of {size_bytes / 1e6:,.1f} MB the first {len(data) / 1e6:,.1f} are shown here.*"
-    # A section of its own, so that it stands whatever of the last one is left out.
+    # A separate section, so that the note survives if the last section is shortened.
     return f"{whole}\n## Clipped\n\n{told}\n"
 
 
 def _utf_16(data: bytes) -> str | None:
-    """The byte order of text in UTF-16, as Python names it; None for anything else."""
+    """Return the Python name of the UTF-16 encoding that the data is in; None for anything else."""
     sample = data[:_SAMPLE_BYTES]
     for start, mark, name in ((1, _UTF_16_MARKS[0], "utf-16-le"), (0, _UTF_16_MARKS[1], "utf-16-be")):
         zeros = 4 * sample[start::2].count(0) > len(sample) > 8 and not sample[1 - start :: 2].count(0)
@@ -125,7 +125,7 @@ def _byte_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
 
 
 def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
-    """A front matter behind the first: right below it any, further below one that this program has written."""
+    """Find further front matter: any right below the first, and anywhere below if this program wrote it."""
     problem = "a second front matter; the first counts, delete the other"
     rest = without_front_matter(text)
     if len(rest) == len(text):
@@ -149,5 +149,5 @@ def _git_markers(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_fenced(text: str) -> str:
-    """A text of the same length and lines, whose fenced code is blank."""
+    """Blank out fenced code, keeping the length of the text and its lines."""
     return _FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)

@@ -1,7 +1,7 @@
-"""How an operation reads: its entry in the session document, its short form, and its plain text for summarising.
+"""Render operations: as entries of the session document, in one line, and as plain text for summarising.
 
-An entry can be found again by the `(op 12)` behind its heading, however people edit the rest. Nothing that an
-operation contains can start a heading of its own: texts of several lines are quoted.
+The `(op 12)` at the end of its heading identifies an entry, however people edit the rest. Multi-line values are quoted,
+so that nothing in an operation can start a heading.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _MAX_FLAT_DEPTH = 8
 _LEAST_CHARS = 80
 _CLIP_NOTE = 60
 _TITLE_CHARS = 100
-# The first of these that an operation has says what it is about, and stands in the heading.
+# The heading shows the first of these fields that an operation has.
 _TITLE_FIELDS = "title subject task_title name intent_type intent speaker role tool command".split()
-# Fields that hold speech: their text needs no label in front to be understood.
+# Fields that hold speech: their text is clear without a label.
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()
 )
-# Fields that only number things: what a person reads them for stands beside them.
+# Fields that only identify things; other fields name the same things readably.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
-# Fields that tell how something was said or done, not what.
+# Fields about how something was said or done, rather than its content.
 _FRAME_FIELDS = frozenset(
     "speaker author role from tool added deleted files_changed tokens agent intent changed spoken_of undone "
     "settled".split()
@@ -41,7 +41,7 @@ _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An operation with its texts: `text` as the session document shows it, `short` in one line."""
+    """An operation with its renderings: `text` for the session document, `short` as one line."""
 
     operation: Operation
     text: str
@@ -52,7 +52,7 @@ def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
     """Render an operation of a session that started on the day `started` (UTC)."""
     title = entry_title(operation.type, operation.data)
     time = operation.timestamp
-    when = f"{time.hour:02}:{time.minute:02}:{time.second:02}"  # a fraction of what `strftime` takes
+    when = f"{time.hour:02}:{time.minute:02}:{time.second:02}"  # much faster than `strftime`
     if time.date() != started:
         when = f"{time:%Y-%m-%d} {when}"
     heading = f"### [{when}] {title} (op {operation.id})\n"
@@ -63,7 +63,7 @@ def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
 
 
 def entry_title(operation_type: str, data: Json) -> str:
-    """The heading of an entry without time and number, as in `NL Command: Create Epic`."""
+    """Return an entry's heading without time and number, such as `NL Command: Create Epic`."""
     kind = label(operation_type)
     if isinstance(data, dict):
         for field in _TITLE_FIELDS:
@@ -74,9 +74,9 @@ def entry_title(operation_type: str, data: Json) -> str:
 
 
 def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars: int, pointer: int) -> str:
-    """The lines below the heading: one field a line, at most about `max_chars` characters.
+    """Render the text below the heading: one line per field, at most about `max_chars` characters.
 
-    `tokens` is what the caller reported, None where it did not; `pointer` the operation's number.
+    `tokens`: Token count to show, None for no such line. `pointer`: Id of the operation, for `expand`.
     """
     fields = data if isinstance(data, dict) else {"data": data}
     limit = max(80, max_chars * 3 // 4)
@@ -99,9 +99,9 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
 
 
 def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
-    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`.
+    """Return an operation's content for a summariser: speech as it is, other fields as `Label: value`.
 
-    Numbers of things, as `task_id`, and who said it are left out; of longer values the middle is.
+    Ids such as `task_id` and fields such as the speaker are left out. Long values lose their middle.
     """
     data = operation.data
     if not isinstance(data, dict):
@@ -121,7 +121,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
 
 
 def _named(value: Json) -> str:
-    """A list of mappings as the names in it: what is said of files is which they are, not how many lines they got."""
+    """Join the names in a list of mappings: of changed files the paths matter, not the numbers of changed lines."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value[:_MAX_ITEMS]):
         return ""
     names = [name for item in value[:_MAX_ITEMS] if isinstance(item, dict) and (name := _name_in(item))]
@@ -138,7 +138,7 @@ def _name_in(item: dict[str, Json]) -> str:
 
 
 def _ends(value: Json, max_chars: int) -> Json:
-    """The beginning and the end of a long text, cut between words, without a note between them: nobody said that."""
+    """Return both ends of a long text, cut between words. No note marks the cut, as it is not part of the speech."""
     if not isinstance(value, str) or len(value) <= max_chars:
         return value
     head, tail = value[: max_chars * 2 // 3], value[len(value) - max_chars // 3 :]
@@ -148,9 +148,9 @@ def _ends(value: Json, max_chars: int) -> Json:
 
 
 def is_critical(operation_type: str, data: Json) -> bool:
-    """Whether an operation matters by its kind: a decision, a failure, a milestone, epic or story completed.
+    """Check whether an operation is critical: a decision, a failure, or a completed milestone, epic or story.
 
-    The rule is the source design's, section 3.6.
+    See section 3.6 of the source design.
     """
     if operation_type == "decision":
         return True
@@ -163,13 +163,13 @@ def is_critical(operation_type: str, data: Json) -> bool:
 
 @lru_cache(maxsize=512)
 def label(name: str) -> str:
-    """A field's or type's name for people: `nl_command` reads `NL Command`."""
+    """Return the name of a field or type as a label: `NL Command` for `nl_command`."""
     words = re.split(r"[\s_]+", visible(name[: 2 * _TITLE_CHARS]).strip())
     return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
 
 
 def clip(text: str, max_chars: int, note: str = "") -> str:
-    """Shorten a long text in the middle, and say by how much; the result is about `max_chars` long."""
+    """Shorten a text to about `max_chars` by replacing its middle with the number of characters left out."""
     if len(text) <= max_chars:
         return text
     head, tail = max_chars * 2 // 3, max_chars // 3
@@ -177,7 +177,7 @@ def clip(text: str, max_chars: int, note: str = "") -> str:
 
 
 def flat(value: Json, max_chars: int = 64_000, depth: int = 0) -> str:
-    """A JSON value as text of few symbols: lists by comma or line, mappings as `key: value`; about `max_chars` long."""
+    """Render a JSON value as plain text of about `max_chars`: lists by comma or line, mappings as `key: value`."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -185,7 +185,7 @@ def flat(value: Json, max_chars: int = 64_000, depth: int = 0) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str):
-        # Cut before escaping, which reads every character, and after, since escapes are longer.
+        # Clip before escaping, which reads every character, and again after it, since escapes are longer.
         return clip(visible(clip(value, max_chars)), max_chars + _CLIP_NOTE)
     if depth >= _MAX_FLAT_DEPTH:
         return "…" if value else ""
@@ -219,7 +219,7 @@ def _field_line(operation_type: str, name: str, value: Json, max_chars: int, poi
 
 
 def _outcome(data: Json) -> str:
-    """What came of it, for the short form: the first field that tells."""
+    """Return the outcome of an operation for its short form: the first field that can describe it."""
     if isinstance(data, dict):
         for name in ("result", "outcome", "status", "decision", "error", "text", "message", "content", "user_input"):
             value = data.get(name)

@@ -1,7 +1,7 @@
-"""The machine's own text of the episodic documents, made from what the ledger knows. Pure.
+"""Render the machine's text of the episodic documents from the facts in the ledger. No I/O.
 
-Each list is bounded: the newest in full, of older ones the number and where they are. So the documents stay small,
-and nothing is gone: every fact bears a number (`K12`) that `expand` follows to the operation it came from.
+Each list is bounded: it shows the most important items, then the number of the others and the command that lists them.
+Documents stay small and nothing is lost: each fact has a number (`K12`), which `expand` follows to its operation.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
-# What an entry ends with where it is too long for its line; the whole of it stands quoted below.
+# Ends a text that was cut to fit its line. A decision's entry quotes the full text below.
 CUT = " …"
-# Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
+# Estimated characters per token for bounding lists. English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 _NONE = "- None\n"
-# How much of the work plan lines of work may take.
+# Shares of the work plan's size for open and for deferred work items.
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-# Editors put times of their own into `updated`; texts of earlier releases have nothing else.
+# `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only that.
 _WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
-# The least by which two dates differ as they are written.
+# Resolution of the dates in documents.
 _MOMENT = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """A line of the plan with the machine's remarks below it."""
+    """A line of the work plan, with the machine's remarks to show below it."""
 
     line: PlanLine
     remarks: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """An item that is told of, and what is told."""
+    """A work item to mention in a list, and the words that follow its title."""
 
     item: WorkItem
     words: str = ""
@@ -55,10 +55,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkView:
-    """What is known of work when the documents are written.
+    """Work items for the documents.
 
-    `active`, `blocked` and `next` come in the order of the backlog, `done` oldest first. `backlog` is the tree of what
-    is to be done, line by line, `future` what is deferred. `counts` are those of all items.
+    `active`, `blocked` and `next` are in backlog order, `done` is oldest first. `backlog`: Tree of the work to do, line
+    by line. `future`: Deferred items. `counts`: Numbers of all items, including those not shown.
     """
 
     counts: Mapping[WorkKind, Mapping[WorkStatus, int]]
@@ -70,19 +70,19 @@ class WorkView:
     future: Sequence[PlanRow] = field(default=())
 
     def count(self, *statuses: WorkStatus) -> int:
-        """How many items have one of these statuses."""
+        """Count the items that have one of these statuses."""
         return sum(by_status.get(status, 0) for by_status in self.counts.values() for status in statuses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectView:
-    """What is known when the documents are written.
+    """Content for the documents.
 
-    `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
-    `standing_counts` how many of those hold now, and `by_hand` how many people have written, whose lines stand anyway.
-    `recent` are the newest operations, one line each. `size_tokens` is what a document may hold. `work` is None where
-    there is none. Where the decision log is the only document, it has the rules as well, and `origins` says of facts by
-    their numbers who has shared them.
+    `facts`: Heaviest must-keeps by kind, oldest first, without those that people wrote: these have their own lines.
+    `counts`, `standing_counts`, `by_hand`: Numbers of all must-keeps by kind, of the active ones, and of those that
+    people wrote. `recent`: Newest operations, one line each. `size_tokens`: Size limit of a document. `work`: None if
+    there is no work. `only_decisions`: Whether the decision log is the only document and so contains the rules too.
+    `origins`: Line that says who shared a fact, by fact number.
     """
 
     project: str
@@ -104,12 +104,12 @@ class ProjectView:
     origins: Mapping[int, str] = field(default_factory=dict)
 
     def standing(self, kind: MustKeepKind) -> list[MustKeep]:
-        """The facts of a kind that hold now, oldest first."""
+        """Return the active facts of a kind, oldest first."""
         return [fact for fact in self.facts.get(kind, ()) if fact.status is MustKeepStatus.STANDING]
 
 
 def render_document(name: DocumentName, view: ProjectView) -> str:
-    """The machine's text of a document."""
+    """Render the machine's text of a document."""
     body = {
         DocumentName.PROJECT_STATE: _project_state,
         DocumentName.WORK_PLAN: _work_plan,
@@ -122,32 +122,32 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a document's bytes."""
+    """Return the SHA-256 of a document's bytes in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def written_at(text: str) -> str:
-    """When the machine wrote a document, as its front matter says; empty where it does not."""
+    """Return the time of writing from a document's front matter; empty if there is none."""
     found = _WRITTEN.search(text, 0, _HEAD_CHARS)
     return found["time"] if found else ""
 
 
 def timeless(text: str) -> list[str]:
-    """The lines that say something: not when the document was last written."""
+    """Return the lines of a text without those that state when it was written."""
     return [line for line in text.splitlines() if not line.startswith(("written: ", "updated: ", "**Last Updated**: "))]
 
 
 def with_later_time(text: str, before: str) -> str:
-    """A text that the machine is about to write, dated later than the one before: by the date it is known again.
+    """Date a new text of the machine later than the text `before`, as the machine recognises its texts by date.
 
-    Where the clock stood still or was put back, it is dated a moment after that one.
+    If the clock stood still or was set back, the new date is one millisecond after the old.
     """
     now = written_at(text)
     try:
         earliest = datetime.fromisoformat(written_at(before)) + _MOMENT
         if datetime.fromisoformat(now) >= earliest:
             return text
-    except (ValueError, OverflowError):  # one of them bears no date
+    except (ValueError, OverflowError):  # one of the texts has no valid date
         return text
     later = earliest.isoformat(timespec="milliseconds")
     head, _, body = text.partition(f"updated: {now}")
@@ -188,7 +188,7 @@ def _project_state(view: ProjectView) -> str:
 
 
 def _kind(title: str, kind: MustKeepKind, view: ProjectView, share: float) -> str:
-    """A section with the facts of a kind, and how many more of it the machine has found."""
+    """Render a section with the facts of a kind, and the number of those that the machine found and omits."""
     found = view.standing_counts.get(kind, 0) - view.by_hand.get(kind, 0)
     return _section(title, view.standing(kind), view, share, found)
 
@@ -219,7 +219,7 @@ def _work_plan(view: ProjectView) -> str:
         if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
     ]
     work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
-    # Where there is work its items stand first, and what was found in operations below them.
+    # Work items come first and need most of the room; open items found in operations follow them.
     next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
     upcoming = _mentions(work.next) if work else ""
     backlog = _rows(work.backlog, int(room * _WORK_SHARE), work.count(*_TO_DO)) if work else ""
@@ -267,14 +267,14 @@ def _decision_line(fact: MustKeep) -> str:
 
 
 def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
-    """Cut a text that is too long for its line between words."""
+    """Cut a text between words if it is too long for its line."""
     return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 
 def _section(
     title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
 ) -> str:
-    """A section with the weightiest facts of a list, as many as its share of the document holds, below other lines."""
+    """Render a section: the lines in `above`, the number of facts omitted, and the heaviest facts that fit in."""
     shown = _best(facts, _fact_line, len(facts), view, share)
     more = max(total, len(facts)) - len(shown)
     kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
@@ -289,10 +289,10 @@ def _fact_line(fact: MustKeep) -> str:
 def _best(
     facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
 ) -> list[MustKeep]:
-    """The facts that a person has reworded, then the weightiest, of equal ones the newest; as many as fit into a share.
+    """Choose up to `most` facts that fit into a share of the document, and return them oldest first.
 
-    Those of the result stand oldest first. What the machine finds takes no place from a person's words, whatever it
-    weighs.
+    Facts in a person's words come first, so that the machine's facts never displace them, whatever their weight. Then
+    come the heaviest facts, and the newest among those of equal weight.
     """
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
@@ -305,7 +305,7 @@ def _best(
 
 
 def _mentions(told: Iterable[Mention]) -> str:
-    """Items in a list, without a box."""
+    """Render mentions as list items without boxes."""
     return "".join(
         f'- {each.item.kind.capitalize()} #{each.item.id} "{shown_title(each.item.title)}"'
         f"{f': {each.words}' if each.words else ''}\n"
@@ -314,7 +314,7 @@ def _mentions(told: Iterable[Mention]) -> str:
 
 
 def _rows(rows: Sequence[PlanRow], room: int, total: int) -> str:
-    """The first of some lines of work, in so many characters, and how many more there are of a total that is open."""
+    """Render the first rows that fit into `room` characters, and how many of the `total` open items are omitted."""
     shown: list[str] = []
     for row in rows:
         lines = [render_line(row.line), *(remark_row(text, row.line.indent + 2) for text in row.remarks)]

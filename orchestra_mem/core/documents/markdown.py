@@ -1,13 +1,13 @@
-"""A markdown document as a row of blocks that join to the same text again, byte for byte.
+"""Split a markdown document into blocks that join to the same text again, byte for byte.
 
-A block is a heading with what follows it, up to the next heading of any level; what stands before the first heading
-(front matter, then text) makes blocks of its own.
+A block is a heading and its content, up to the next heading of any level. The front matter, and the text before the
+first heading, are separate blocks.
 
-Headings are those that CommonMark sees in the document itself, `#` or underlined; what looks like one in fenced code,
-HTML, a quotation or a list is text. One search finds nearly all; where a line suggests more than `#` and fences (an
-underline, HTML, something indented), markdown-it-py reads the text. Two things differ from CommonMark on purpose: a
-fence or an HTML comment that nothing closes is text, as one slip must not hide the rest; and only a line feed ends a
-line.
+Headings are those that CommonMark finds at the top level of the document, with `#` or an underline; look-alikes in
+fenced code, HTML, block quotes and lists are text. One regular expression handles nearly all documents. Where a line
+suggests more than `#` and fences (an underline, HTML, an indented mark), markdown-it-py parses the text. Two deviations
+from CommonMark are deliberate: an unclosed fence or HTML block is text, as one typo must not hide the rest of the
+document, and only a line feed ends a line.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 PIN = "<!-- pin -->"
 
 FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# What needs no quotes: neither a number's look-alike nor one of YAML's words for true, false and nothing.
+# Values without quotes: whole numbers, times, and words that YAML does not take for true, false or null.
 _PLAIN = re.compile(
     r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"
 )
 _FIELD = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*\r?$")
-# Lines that may matter. The look ahead makes it four times as fast on a text in which few do.
+# Lines that may affect headings. The lookahead makes the search four times as fast on a text with few of them.
 _MARK = re.compile(
     r"\n(?= {0,3}[-#`~=<])(?P<indent> {0,3})"
     r"(?:(?P<hashes>#{1,6})(?:[ \t]+(?P<title>[^\n]*))?|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
@@ -48,9 +48,9 @@ _RULE = re.compile(r" {0,3}-{3,}[ \t\r]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A stretch of a document. `level` is 1 to 6 for a heading's block, 0 for text before any heading.
+    """A part of a document. `level`: 1 to 6 for a block with a heading, 0 for text before any heading.
 
-    `line` counts from 1. `front` marks the front matter.
+    `line`: Number of the first line, from 1. `front`: Whether the block is the front matter.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Block:
 
     @property
     def rows(self) -> range:
-        """The places of its lines, counted from 0."""
+        """Line indexes of the block, from 0."""
         return range(self.line - 1, self.line + self.text.count("\n") - self.text.endswith("\n"))
 
     @property
@@ -71,7 +71,7 @@ class Block:
 
     @property
     def heading(self) -> str:
-        """The heading's own lines with their ends, an underline included; empty where there is none."""
+        """Lines of the heading with their line ends, including an underline; empty if there is no heading."""
         if not self.level:
             return ""
         end = self.text.find("\n") + 1 or len(self.text)
@@ -81,10 +81,10 @@ class Block:
         return self.text[:end]
 
 
-# The same few texts are looked at from several sides while a document is read and written.
+# Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=8)
 def split_blocks(text: str) -> tuple[Block, ...]:
-    """Cut a document into blocks; `join_blocks` of the result is `text` again, whatever it holds."""
+    """Split any text into blocks; `join_blocks` returns the exact text again."""
     blocks: list[Block] = []
     front = FRONT.match(text)
     if front is None and text.startswith("\ufeff"):
@@ -108,25 +108,25 @@ def split_blocks(text: str) -> tuple[Block, ...]:
 
 
 def join_blocks(blocks: Iterable[Block]) -> str:
-    """The document again."""
+    """Join blocks to the document's text."""
     return "".join(block.text for block in blocks)
 
 
 def front_matter(fields: Mapping[str, str]) -> str:
-    """Write a front matter. Values are quoted where YAML would read them as something other than this text."""
+    """Render front matter. Values are quoted unless they are plain words, whole numbers or times."""
     return "---\n" + "".join(f"{key}: {_scalar(value)}\n" for key, value in fields.items()) + "---\n"
 
 
 def _scalar(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
-    import yaml  # here, as its import costs a tenth of ours
+    import yaml  # imported here: it takes a tenth of the package's import time
 
     return yaml.dump(value, default_style='"', width=math.inf).rstrip("\n")
 
 
 def front_matter_fault(text: str) -> tuple[int, str] | None:
-    """Say what is wrong with a document's front matter: line (from 1) and problem; None where all is well."""
+    """Return the first fault in a document's front matter: line (from 1) and problem; None if it is valid."""
     if not text.lstrip("\ufeff").startswith("---"):
         return 1, "the front matter is missing; it begins with a line of three dashes"
     front = FRONT.match(text)
@@ -135,7 +135,7 @@ def front_matter_fault(text: str) -> tuple[int, str] | None:
     for number, line in enumerate(front["body"].split("\n"), start=2):
         if line.strip() and not line.lstrip().startswith(("#", "- ")) and not _FIELD.match(line.lstrip()):
             return number, f"{line.strip()[:60]!r} is no `key: value`"
-    import yaml  # here, as few documents are ever looked at so closely, and its import costs a tenth of ours
+    import yaml  # imported here: slow to import, and needed for few documents
 
     try:
         yaml.safe_load(front["body"])
@@ -148,18 +148,18 @@ def front_matter_fault(text: str) -> tuple[int, str] | None:
 
 
 def without_front_matter(text: str) -> str:
-    """The text that people and models read."""
+    """Return a document without its front matter, as people and models read it."""
     front = FRONT.match(text)
     return text[front.end() :].lstrip("\r\n") if front else text
 
 
 def line_end(text: str) -> str:
-    """How most lines of a document end: CR LF or LF."""
+    """Return the line end of most lines in a document: CR LF or LF."""
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
-    """List place, level and title of each heading from `start` on."""
+    """Return offset, level and title of each heading from `start` on."""
     found: list[tuple[int, int, str]] = []
     mark = _FIRST_MARK.match(text, start) or _MARK.search(text, start)
     while mark:
@@ -180,7 +180,7 @@ def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
 
 
 def _underlines(text: str, start: int, at: int) -> bool:
-    """Whether what stands above a line of dashes may be text: it is neither blank nor such a line itself."""
+    """Check whether the line above a possible underline may be text: neither blank nor a row of dashes itself."""
     above = text[max(start, text.rfind("\n", start, max(start, at - 1)) + 1) : at]
     return bool(above.strip()) and not _RULE.match(above)
 
@@ -195,7 +195,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the same as `_headings`, as CommonMark's own reader finds it."""
+    """Yield the same as `_headings`, found by a complete CommonMark parser."""
     lines = text[start:].split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=start))
     tokens = _parser().parse("\n".join(line.removesuffix("\r").replace("\r", " ") for line in lines))
@@ -207,7 +207,7 @@ def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # here, as few documents need it
+    from markdown_it import MarkdownIt  # imported here: few documents need it
     from markdown_it.rules_block import fence, html_block
 
     reader = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
@@ -218,7 +218,7 @@ def _parser() -> MarkdownIt:
 
 
 def _closed_or_text(rule: _Rule, state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """Read a fence or HTML in the document itself, but where nothing closes it take its first line for text."""
+    """Parse a top-level fence or HTML block, but treat its first line as text if nothing closes the block."""
     if silent or state.level or not rule(state, line, end_line, True):
         return rule(state, line, end_line, silent)
     from markdown_it.rules_block.html_block import HTML_SEQUENCES
@@ -230,7 +230,7 @@ def _closed_or_text(rule: _Rule, state: StateBlock, line: int, end_line: int, si
     else:
         begin, closing = end, _compiled(_closing_fence(said[: len(said) - len(said.lstrip(said[0]))]))
     unclosed = state.env.setdefault("unclosed", set())
-    # What ends with a blank line ends with the document as well.
+    # A block that a blank line ends may also end with the document.
     if closing not in unclosed and (closing.search("") or closing.search(state.src, begin)):
         return rule(state, line, end_line, silent)
     unclosed.add(closing)
@@ -239,7 +239,7 @@ def _closed_or_text(rule: _Rule, state: StateBlock, line: int, end_line: int, si
 
 
 def _clean_title(title: str | None) -> str:
-    """A heading's text without the closing row of #, where one stands apart."""
+    """Return a heading's text without a closing row of `#`, unless the row directly follows a word."""
     text = (title or "").strip()
     bare = text.rstrip("#")
     return bare.rstrip() if bare == "" or bare[-1] in " \t" else text

@@ -1,12 +1,11 @@
-"""Three-way merge: what the machine last wrote, what it writes now, what a person made of it meanwhile.
+"""Three-way merge of the machine's last text (the base), its new text, and a person's edit of the last one.
 
-The person's text is the ground. Each line is followed from text to text, in order or moved. What the machine took out
-goes from the person's text, what it added is put behind the line that it follows at the machine's, wherever a person
-has moved that; a line that the machine moved and the person did not goes with the machine. Where both changed the very
-same lines the person's stand alone, and the machine's are returned beside them. Lines are compared without their ends;
-those of the result are the person's.
+The machine's changes are applied to the person's text. Each line is traced from text to text, even if it moved. Lines
+that the machine removed are removed; lines that it added follow the same line as in its text, wherever the person moved
+that. A line that only the machine moved moves along. If both changed the same lines, the person's stay and the
+machine's are returned as a conflict. Line ends are ignored in comparisons; the result has the person's.
 
-The library merge3 does diff3. It is licensed under GPL-2.0-or-later and this project under MIT: the merge is our own.
+The library merge3 (diff3) is under GPL-2.0-or-later and this project under MIT, so the merge is implemented here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from orchestra_mem.core.documents.owned_lines import is_machines
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Lines that both sides changed. `line` counts from 1 in the merged text, where the person's lines stand."""
+    """Lines that both sides changed. `line`: First of the person's lines in the merged text, from 1."""
 
     line: int
     base: str
@@ -40,7 +39,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The merged text, and what could not be merged."""
+    """The merged text, and the conflicts that it leaves open."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -49,16 +48,15 @@ class Merged:
 def merge(
     base: str, machine: str, person: str, *, both: bool = False, peers: bool = False, follow: Container[str] = ()
 ) -> Merged:
-    """Merge two texts that both come from `base`. A side that did not change takes the other's text whole.
+    """Merge two texts that were derived from `base`. If one side made no change, the other's text is returned as is.
 
     Args:
-        base: the text that both come from.
-        machine: what the machine has made of it.
-        person: what the person has made of it.
-        both: whether nothing collides: where both changed the same lines, what the machine wrote follows the person's.
-        peers: whether the machine's text is another person's: nothing collides, and each one's lines count alike:
-            an entry that one took out is gone, and what the other wrote below it stands.
-        follow: lines that stand in the machine's order, whoever moved them.
+        base: Common ancestor of the other texts.
+        machine, person: Texts of the two sides.
+        both: Whether to return no conflicts: if both changed the same lines, the machine's follow the person's.
+        peers: Whether `machine` is another person's text. Implies `both`, and treats both sides alike: an entry that
+            one side removed is gone, and text that the other wrote below it stays.
+        follow: Lines that take the machine's order, even if the person moved them.
     """
     if machine in (base, person):
         return Merged(text=person)
@@ -69,7 +67,7 @@ def merge(
 
 @dataclass(frozen=True, slots=True)
 class _Collision:
-    """Lines of the person's that stand, from `start` to before `stop`, and what base and machine have there."""
+    """The person's lines from `start` to before `stop`, which stay, and what base and machine have in their place."""
 
     start: int
     stop: int
@@ -78,7 +76,7 @@ class _Collision:
 
 
 class _Merge:
-    """One merge. Places count lines from 0; -1 is before the first."""
+    """State of a merge. Places are line indexes from 0; -1 is before the first line."""
 
     def __init__(
         self, base: str, machine: str, person: str, *, both: bool, peers: bool, follow: Container[str]
@@ -87,15 +85,15 @@ class _Merge:
         self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
         self._both, self._peers, self._follow = both, peers, follow
         self._sections = split_blocks(base)
-        # The headings at the person's, each with the end of its section.
+        # Places of headings in the person's text, each with the end of its section.
         self._heads = {block.rows[0]: block.rows.stop for block in split_blocks(person) if block.level}
         in_machine = dict(matched_lines(self._base, self._machine))
         in_person = dict(matched_lines(self._base, self._person))
         moved = moved_lines(self._base, self._machine, in_machine)
-        # From each line of base to its place at the person's, and back.
+        # For lines of base, their place in the person's text, and the reverse.
         self._where = in_person | moved_lines(self._base, self._person, in_person)
         self._came_from = {place: line for line, place in self._where.items()}
-        # Lines that go with the machine: their places there and at the person's.
+        # Lines that move as they did in the machine's text: their place there, and in the person's text.
         self._goes = {
             place: in_person[line]
             for line, place in moved.items()
@@ -113,17 +111,17 @@ class _Merge:
         self._extra = Counter(self._person[place] for place in own)
         self._went: set[int] = set()
         self._gone: set[int] = set()
-        # What follows a line of the person's.
+        # Lines to insert after a line of the person's text.
         self._behind: defaultdict[int, list[str]] = defaultdict(list)
         self._collisions: list[_Collision] = []
         self._left_out: dict[int, _Collision] = {}
 
     def _section(self, line: int) -> Block:
-        """The section of base that a line stands in."""
+        """Return the section of base that contains a line."""
         return self._sections[bisect_right(self._sections, line, key=lambda block: block.line - 1) - 1]
 
     def _out_of_order(self, follow: Container[str]) -> Iterator[tuple[int, int]]:
-        """Lines to follow the machine that both have and that stand in another order: places at both."""
+        """Yield lines of `follow` whose order differs, as places in the machine's text and in the person's."""
         first = {line: place for place, line in reversed([*enumerate(self._person)]) if line in follow}
         new = [place for place, line in enumerate(self._machine) if line in first]
         own = [self._person[place] for place in sorted(first.values())]
@@ -131,7 +129,7 @@ class _Merge:
         yield from ((place, first[self._machine[place]]) for place in new if place not in in_order)
 
     def merged(self) -> Merged:
-        """Merge hunk by hunk, then write down what came of it."""
+        """Merge hunk by hunk, then assemble the result."""
         border = len(self._base), len(self._machine)
         for (line, place), (next_line, next_place) in pairwise([(-1, -1), *self._in_order, border]):
             if next_line - line > 1 or next_place - place > 1:
@@ -140,11 +138,11 @@ class _Merge:
         return self._finished()
 
     def _merge_hunk(self, old: range, new: range) -> None:
-        """Put what the machine made of some lines of base into the person's text."""
+        """Apply one hunk to the person's text: the lines `old` of base, which the machine replaced with `new`."""
         added = [line for place in new if place in self._added and (line := self._machine[place]).strip()]
         gone = [line for line in old if line in self._taken and self._base[line].strip()]
         opens = next((self._machine[place] for place in new if self._machine[place].strip()), "").startswith("#")
-        if gone:  # else the machine has at most another blank line
+        if gone:  # else the machine removed at most blank lines
             self._gone.update(self._where[line] for line in old if line in self._taken and line in self._where)
         at, changed = self._anchor(old, opens=opens)
         if at is None:
@@ -169,9 +167,9 @@ class _Merge:
         self._insert(new, last, places, opens=opens, whole=not (own or lost or changed))
 
     def _anchor(self, old: range, *, opens: bool) -> tuple[int | None, bool]:
-        """The last of the person's lines that stands before a hunk in base, and whether some behind it were changed.
+        """Find the person's last line before a hunk, and whether the person changed lines between it and the hunk.
 
-        None where the section in which the hunk stands is there no more.
+        The place is None if the person removed the section that contains the hunk.
         """
         section = self._section(max(old.start - 1, 0)) if self._base else None
         start = section.rows[0] if section and not opens else 0
@@ -186,27 +184,27 @@ class _Merge:
             return min(below) - 1, False
         place = self._above(start, 0) + 1
         while place < len(self._person) and (self._is_own(place) or not self._person[place].strip()):
-            if place in self._heads:  # the heading was given another name
+            if place in self._heads:  # the person renamed the heading
                 return place, True
             place += 1
         return None, True
 
     def _below_blank(self, at: int, line: int) -> int:
-        """The last of the blank lines that follow a line of the person's as they do in base before another line."""
+        """Return the last blank line that base has between the person's line `at` and `line`; `at` if there is none."""
         blank = range(self._came_from.get(at, -1) + 1, line)
         below = max((self._where[each] for each in blank if each in self._where), default=at)
         return below if below > at and not any(place in self._heads for place in range(at + 1, below + 1)) else at
 
     def _stands(self, line: int) -> bool:
-        """Whether the person has a line of base that says something."""
+        """Check whether a line of base is in the person's text and not blank."""
         return line in self._where and bool(self._base[line].strip())
 
     def _above(self, line: int, start: int) -> int:
-        """The place at the person's of the nearest line above one of base, not before `start`; -1 for none."""
+        """Return the person's place of the nearest kept, non-blank base line above `line`, from `start`; -1 if none."""
         return next((self._where[each] for each in range(line - 1, start - 1, -1) if self._stands(each)), -1)
 
     def _own_stop(self, at: int, old: range) -> int:
-        """Where what the person has in the place of a hunk ends."""
+        """Return the end of the lines that the person has in place of a hunk."""
         stop = place = at + 1
         while place < len(self._person) and place not in self._heads:
             if self._person[place].strip():
@@ -217,24 +215,24 @@ class _Merge:
         return stop
 
     def _is_own(self, place: int) -> bool:
-        """Whether the person wrote a line: it says something and was not in base."""
+        """Check whether the person wrote a line: it is not blank and not in base."""
         return place not in self._came_from and bool(self._person[place].strip())
 
     def _collide(self, places: range, old: range, new: range) -> None:
-        """Let the person's lines stand where the machine has changed them as well."""
+        """Keep the person's lines although the machine changed them too, and record the conflict."""
         while places and not self._person[places[0]].strip():
             places = places[1:]
         self._gone.difference_update(place for place in places if place not in self._went)
         lines = [self._base[line] for line in old], [self._machine[place] for place in new]
-        if [self._person[place] for place in places] != lines[1]:  # else both have made the same of it
+        if [self._person[place] for place in places] != lines[1]:  # else both made the same change
             self._collisions.append(_Collision(places.start, places.stop, *lines))
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
-        """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
+        """Record all additions to a removed section as one conflict; with `both`, insert them below its heading."""
         rows = self._section(line).rows
         added = [line for line in added if line.strip()]
         is_entry = self._base[rows.start].startswith("###")
-        if is_entry and self._peers:  # what the machine explains an entry with goes with it
+        if is_entry and self._peers:  # the machine's explanation of an entry is removed with it
             added = [line for line in added if not (line.startswith(">") or is_machines(line))]
         elif is_entry and self._both:
             return
@@ -255,13 +253,13 @@ class _Merge:
             self._behind[found.start - 1] += added
 
     def _section_end(self, at: int) -> int:
-        """The last line of the section that a line of the person's stands in."""
+        """Return the last line of the section that contains a line of the person's."""
         while at + 1 < len(self._person) and at + 1 not in self._heads:
             at += 1
         return at
 
     def _insert(self, new: range, at: int, around: range, *, opens: bool, whole: bool = False) -> None:
-        """Put what the machine added or moved there behind a line of the person's; `whole` with its blank lines."""
+        """Insert what the machine added or moved to `new` after line `at`; `whole` keeps blank lines at both ends."""
         run: list[str] = []
         for place in new:
             line = self._machine[place]
@@ -270,7 +268,7 @@ class _Merge:
             elif not line.strip():
                 run += [""] if place in self._added or not whole else []
             elif place in self._added and self._extra[line] > 0:
-                self._extra[line] -= 1  # both wrote it
+                self._extra[line] -= 1  # the person added the same line
                 mine = next((mine for mine in around if mine > at and self._person[mine] == line), None)
                 if mine is not None:
                     self._put(run, at, opens=opens, whole=whole)
@@ -280,7 +278,7 @@ class _Merge:
         self._put(run, at, opens=opens, whole=whole)
 
     def _with_notes(self, place: int) -> list[str]:
-        """A line that goes elsewhere, with what the person wrote below it."""
+        """Take a line that moves out of the person's text, with the person's notes below it."""
         stop = place + 1
         while self._is_note(stop):
             stop += 1
@@ -289,7 +287,7 @@ class _Merge:
         return self._person[place:stop]
 
     def _is_note(self, place: int) -> bool:
-        """Whether a line is the person's and indented, so that it belongs to the one above."""
+        """Check whether a line is the person's and indented, so that it belongs to the line above."""
         if place >= len(self._person) or not self._is_own(place) or self._person[place] in self._follow:
             return False
         return self._person[place][0] in (" ", "\t")
@@ -298,7 +296,7 @@ class _Merge:
         said = [number for number, line in enumerate(run) if line != ""]
         if not said:
             return
-        if opens:
+        if opens:  # the run begins with a heading, which starts a new section
             at = self._section_end(at)
             while at >= 0 and not self._person[at].strip():
                 at -= 1
@@ -307,7 +305,7 @@ class _Merge:
         self._behind[at] += run if whole and not opens else run[said[0] : said[-1] + 1]
 
     def _keep_headings(self) -> None:
-        """Keep headings that the machine took out above what a person wrote below them."""
+        """Keep headings that the machine removed but below which the person wrote something."""
         for start, stop in self._heads.items():
             if self._peers and self._person[start].startswith("###"):
                 continue
@@ -317,7 +315,7 @@ class _Merge:
                 self._gone.difference_update([start, *around])
 
     def _finished(self) -> Merged:
-        """The person's text without what is gone and with what came, and the collisions with their lines."""
+        """Apply removals and insertions to the person's text, and compute the line numbers of conflicts."""
         texts: list[str] = []
         lines: list[int] = []
         for place in range(-1, len(self._person)):
@@ -339,7 +337,7 @@ class _Merge:
         return Merged(text="".join(texts), conflicts=conflicts)
 
     def _write(self, run: Sequence[str], texts: list[str], below: int) -> None:
-        """Add lines to the text; those with a heading stand apart from other text."""
+        """Append lines to the result; blank lines separate a run with a heading from other text."""
         apart = any(line.startswith("#") for line in run)
         if texts and not texts[-1].endswith("\n"):
             texts[-1] += self._end

@@ -1,4 +1,4 @@
-"""Find the text that an editor had open when it saved another: of texts that a document has had. Pure."""
+"""Find, among a document's earlier texts, the one that an editor had open when it saved another. No I/O."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import pairwise
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.owned_lines import shared, undone
 
-# So many lines, changed and saved, may be changed back in the same editor before it saves again.
+# Largest saved change, in lines, that an editor may have undone before its next save.
 _MOST_TAKEN_BACK = 4
 
 
 def ancestor(known: Sequence[str], text: str) -> str:
-    """Return the newest of texts, saved one after the other, that another can come from, else the oldest.
+    """Return the newest of the texts `known`, in the order of saving, that `text` can come from; else the oldest.
 
-    It comes from one of which it shows a trace: a line that came with that, or one that went. A change of few lines may
-    also have been taken back; who saves without one of many has never had them. Lines that it has and the newest text
-    has not were brought back.
+    It can come from a save of which it shows a trace: an added line that it has, or a removed line that it lacks. A
+    small change may have been undone without a trace; without a trace of a large one, the editor never had that save.
+    Lines of `text` that the newest text lacks count as restored; see `undone`.
     """
     lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
     for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
@@ -29,9 +29,9 @@ def ancestor(known: Sequence[str], text: str) -> str:
 
 
 def nearest(known: Sequence[str], text: str) -> str:
-    """Return the text most alike to another, by the lines that only one has, of texts in the order of their writing.
+    """Return the text in `known`, in the order of writing, that differs from `text` in the fewest lines.
 
-    Where that is the first of several the text may be older than all: then nothing is known to be taken out of it.
+    If that is the first of several, `text` may be older than all of them, so no line counts as deleted from it.
     """
     lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
     distances = [((lines - count) + (count - lines)).total() for count in counts]

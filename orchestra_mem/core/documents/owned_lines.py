@@ -1,9 +1,9 @@
-"""Tell the machine's own lines of a document from a person's, and what became of them from text to text. Pure text.
+"""Distinguish the machine's lines of a document from a person's, and compare them between two texts. No I/O.
 
-A line is owned when it bears an identity: the number of a fact (`K12`), of a work item (`#5`), of the item that a next
-step names (`@5`), what it counts (`=`), or which section it calls empty (`-`). A few texts that the machine writes
-around these are its own as well. All else is free: a person's. `difference` tells of two texts what was taken out, says
-something else, or is new; for facts `fact_edits` says what that means, for work `plan_edits`.
+The machine owns lines with an identity: the number of a fact (`K12`) or work item (`#5`), the item that a next step
+names (`@5`), the label of a counter (`=`), or the section that a line marks as empty (`-`). It also owns a few texts
+around these. All other lines are free: a person's. `difference` finds lines that were removed, changed or added;
+`fact_edits` interprets them for facts, `plan_edits` for work items.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from orchestra_mem.types import DocumentName, MustKeepKind
 
 T = TypeVar("T")
 Told: TypeAlias = tuple[str | None, str, bool]
-"""Of a fact without a number its kind, None outside of the sections; what it says; and whether it is told to stand."""
+"""A fact in a document: its kind (None if numbered or outside known sections), its text, and whether it is active."""
 
-# The sections that the machine keeps, and of which kind a fact is that a person writes there.
+# Sections that the machine maintains, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
     DocumentName.PROJECT_STATE: {
         "rules": MustKeepKind.CONSTRAINT,
@@ -69,19 +69,19 @@ _NUMBER = re.compile(
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
-"""The last line of an entry of the shared log, or what is meant to be one."""
+"""The last line of an entry of the shared log, or a malformed one."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
-# The machine's own lines that are no facts.
+# The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
-# The titles and the rows that only the machine writes.
+# Titles and rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
-# Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
-# says something else there is a person's. By `written` the machine knows its own texts again.
+# Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
+# line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
     r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
@@ -90,9 +90,9 @@ _COUNTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """What a list item or an entry's heading says, without bullet, stamp and pin.
+    """Content of a list item or an entry's heading, without bullet, time stamp and pin.
 
-    `number` is that of a fact (`K12`) or of an item of the catalog (`M12`), "" where it bears none.
+    `number`: Number of a fact (`K12`) or a catalog item (`M12`), "" if there is none.
     """
 
     number: str
@@ -102,10 +102,10 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedLine:
-    """A line with an identity, its `key`; or without one (""), where it may be a new fact.
+    """A line with an identity (`key`), or a possible new fact, whose `key` is "".
 
-    `place` counts lines from 0. `section` is the title above, in lower case. A box is a fact where no work is known,
-    and work where it is: such a line is told as both.
+    `place`: Line index from 0. `section`: Title of the section, in lower case. A line with a box has both `fact` and
+    `plan`: it is a work item if the memory has work items, else a fact.
     """
 
     place: int
@@ -118,9 +118,9 @@ class OwnedLine:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Generic[T]):
-    """Lines by their identities: those that are gone, those that say something else (before and now), and new ones.
+    """Changes between two texts. `gone`: Removed lines by identity. `added`: New lines without identity.
 
-    What did not stand there before is told with None before.
+    `said`: Changed lines by identity, as (before, now); before is None if the identity is new.
     """
 
     gone: Mapping[str, T]
@@ -128,13 +128,13 @@ class Difference(Generic[T]):
     added: tuple[T, ...]
 
 
-# The same few texts are looked at from several sides while a document is read and written.
+# Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=16)
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
-    """The lines of a document that bear an identity or may be facts, in order; in the rows of `but` only work.
+    """Return the lines of a document that have an identity or may be facts, in order.
 
-    What is indented, quoted or stands below an entry belongs to the line above it, unless it bears a number. An entry
-    of the shared log ends with the line that says who shared it.
+    Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
+    line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
     """
     work = has_work(text)
     plans = {line.place: line for line in plan_lines(text)}
@@ -170,7 +170,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
 
 
 def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow | None:
-    """What a row of a block says of a fact, if it may be one."""
+    """Parse a row of a block as a fact; None if it cannot be one."""
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
@@ -179,7 +179,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
 
 
 def _said(text: str, entry: str) -> FactRow:
-    """What a row says without stamp, number and pin, the whole of it where its `entry` quotes that; and its number."""
+    """Split a row into number, content and state. If the content was cut, the full text is quoted in its `entry`."""
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
     found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
@@ -191,7 +191,7 @@ def _said(text: str, entry: str) -> FactRow:
 
 
 def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) -> Difference[T]:
-    """Compare lines, each with its identity ("" for none). Of copies one says something that none said before."""
+    """Compare lines, each paired with its identity ("" for none). Of several copies, the first new wording counts."""
     old, new = by_identity(before), by_identity(now)
     known = Counter(old.pop("", ()))
     added: list[T] = []
@@ -208,7 +208,7 @@ def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) ->
 
 
 def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """Group lines by what comes before each."""
+    """Group lines by their identities."""
     found: defaultdict[str, list[T]] = defaultdict(list)
     for key, line in lines:
         found[key].append(line)
@@ -216,12 +216,12 @@ def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
 
 
 def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K") -> Difference[Told]:
-    """Compare what documents said of facts when they were last read with what they say, by the facts' numbers.
+    """Compare the facts in documents, when last read and now, by the facts' numbers.
 
     Args:
-        texts: of each document both. A fact that a person moved to another document is still there.
-        work: whether boxes in the work plan are work, and no facts.
-        letter: of the numbers: `K` for facts, `M` for items of the catalog; lines with others are passed over.
+        texts: Text before and text now, by document. A fact moved to another document counts as present.
+        work: Whether boxes in the work plan are work items rather than facts.
+        letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
     """
     before, now = (
         [each for name in texts for each in _facts(name, texts[name][side], work) if each[0][:1] in ("", letter)]
@@ -229,7 +229,7 @@ def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, lett
     )
     found = difference(before, now)
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
-    # A line that a person has copied says the old and the new.
+    # If a person copied a line and reworded the copy, the fact keeps its text: the document states both.
     said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
     return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
 
@@ -243,7 +243,7 @@ def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
 
 
 def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
-    """The lines that say a fact and are not ticked; with `work` those of a plan that tell of work are passed over."""
+    """Yield lines that state a fact and are not ticked; with `work`, skip lines about work items in the work plan."""
     work = work and name == DocumentName.WORK_PLAN
     for line in owned_lines(text):
         if line.fact and not (_TICKED.match(line.row) or (work and (line.plan or is_reference(line.row)))):
@@ -251,7 +251,7 @@ def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, F
 
 
 def reworded(text: str, before: str, now: str) -> str:
-    """A fact's new text, where a document showed `before` of it and shows `now`: what was cut off stays behind it."""
+    """Return the new text of a fact that a document showed as `before` and now shows as `now`, with its cut-off end."""
     cut = CUT.strip()
     if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
         return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
@@ -259,7 +259,7 @@ def reworded(text: str, before: str, now: str) -> str:
 
 
 def shows(shown: str, text: str) -> bool:
-    """Whether what a document shows of a fact is this text, the whole of it or as far as its line goes."""
+    """Check whether a document's line shows this text, in full or cut to fit the line."""
     cut = CUT.strip()
     if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
         return True
@@ -267,7 +267,7 @@ def shows(shown: str, text: str) -> bool:
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
-    """A document in which lines bear the numbers that their texts have, as `K12`; all else stays byte for byte."""
+    """Append its number, such as `K12`, to each unnumbered line whose text has one; all else stays byte for byte."""
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
         if not fact.number and (number := number_of(fact.text)):
@@ -278,12 +278,12 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
 
 
 def owned_keys(text: str) -> dict[int, str]:
-    """The identities of a text's rows by their places."""
+    """Return the identities of a text's rows by place."""
     return {line.place: line.key for line in owned_lines(text) if line.key}
 
 
 def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
-    """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
+    """Yield rows that are neither blank nor the machine's, without line ends; facts in `own` are a person's."""
     lines = {line.place: line for line in owned_lines(text) if line.key}
     seen: set[str] = set()
     for block in split_blocks(text):
@@ -305,14 +305,14 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
 
 
 def is_machines(row: str) -> bool:
-    """Whether a row without a number of its own is as the machine writes it."""
+    """Check whether an unnumbered row has a form that only the machine writes."""
     return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
 
 
 def shared(text: str, said: str) -> str:
-    """The text that a person's is a change of, where it is not known and the machine has this `text` by now.
+    """Reconstruct the unknown text that a person's text `said` is an edit of, given the machine's current `text`.
 
-    It has what both have: nothing was taken out. Work is as the machine has it, facts are as the person says them.
+    It has the rows of `said` that `text` has too, so nothing counts as deleted, and all rows of `said` about work.
     """
     rows, keys = {*split_lines(text)}, owned_keys(said)
     return "\n".join(
@@ -323,10 +323,10 @@ def shared(text: str, said: str) -> str:
 
 
 def undone(opened: str, later: str, said: str) -> str:
-    """The text that a person's is a change of, where they had `opened` one, saved a `later` and go on from either.
+    """Reconstruct the text that `said` is an edit of, in an editor that had `opened` a text and saved a `later` one.
 
-    It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
-    in it and stands in `said` was brought back, as by an undo, and counts as new.
+    It is the later text without lines that were new in it and that `said` lacks: the editor may never have had them.
+    Lines of `said` that the later text had lost were restored, for example by an undo, and count as new.
     """
     there = {*split_lines(opened), *split_lines(said)}
     if there.issuperset(split_lines(later)):
@@ -340,9 +340,9 @@ def undone(opened: str, later: str, said: str) -> str:
 
 
 def with_taken_out(before: str, opened: str, person: str) -> str:
-    """A text with the facts and work items below it that a person took out of one they had `opened`, by sections.
+    """Append to `before` the facts and work items that a person removed from the text they had `opened`, by sections.
 
-    Those that the text shows itself are left out: that they went is seen from it.
+    Items that `before` contains are not appended: comparing it with `person` already shows their removal.
     """
     keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
     gone = {place for place, key in keys.items() if key[0] in "KM#" and key not in known}

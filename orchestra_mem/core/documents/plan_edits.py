@@ -1,8 +1,7 @@
-"""What a person says of work by editing `work_plan.md`: the difference of two texts of it. Pure text.
+"""Find the changes of work items in a person's edit of `work_plan.md`, by comparing two texts of it. No I/O.
 
-Each line is compared with itself by its number. What a line lacks says something only where it has brackets as the
-machine writes them. A line that is gone was taken out only where its number stands nowhere else and its section is
-still there.
+Lines are matched by number. A missing field is a change only if the brackets of the line name a kind, as the machine's
+do. A missing line is a removal only if its number is nowhere else and its section is still there.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
-# A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
-# written in a way that is not read.
+# A row that begins with a number after any marks: a line of work in the wrong place, or in a form that is not parsed.
 _MARKS = r"[^\w#＃]{0,8}"
 _ELSEWHERE = re.compile(
     rf"{_MARKS}(?:\d{{1,9}}[.)]{_MARKS})?(?:\[[^\]]?\])?(?:{_MARKS}<\w{{1,9}}>)?{_MARKS}[#＃](\d{{1,18}})(?![\w-])"
@@ -28,9 +26,9 @@ _ELSEWHERE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineEdit:
-    """What a person changed of an item; None for what stayed as it was. `was` is the line before.
+    """A person's changes of a work item; None for unchanged fields.
 
-    `waits_for` are the numbers that were added and those that were taken out.
+    `was`: The line before. `waits_for`: Numbers that were added, and numbers that were removed.
     """
 
     number: int
@@ -46,9 +44,9 @@ class LineEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reordered:
-    """Siblings in the order that a person gave them, and which of them moved; by place where they bear no number yet.
+    """Siblings in the order that a person gave them, and those of them that moved, by number.
 
-    A place in the document (from 0) stands for a new line as its negative, less one: -1 is the first row.
+    A new line without a number is identified by `-1 - place`, so -1 is the first row of the document.
     """
 
     order: tuple[int, ...]
@@ -57,9 +55,9 @@ class Reordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEdits:
-    """All that was said: lines changed, lines added (top down), items taken out, and new orders.
+    """All edits of a plan: changed lines, added lines (top down), removed lines, and new orders of siblings.
 
-    `unread` are the items whose lines are gone while their numbers stand before something that is no line of work.
+    `unread`: Items whose lines are gone, but whose numbers begin a row that is not parsed as a line of work.
     """
 
     changed: tuple[LineEdit, ...] = ()
@@ -70,17 +68,17 @@ class PlanEdits:
 
 
 def key_of(line: PlanLine) -> int:
-    """The line's number, or what stands for it in an order; see `Reordered`."""
+    """Return the line's number, or the negative id of a new line; see `Reordered`."""
     return line.number or -1 - line.place
 
 
 def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = lambda number: None) -> PlanEdits:
-    """Compare a plan as it was with what a person has made of it.
+    """Compare a plan with a person's edit of it.
 
     Args:
-        before: the text that the person's is a change of.
-        now: the text that stands there.
-        known: gives by its number the line, as the machine would write it, of an item that only `now` has.
+        before: Text that the person edited.
+        now: Text after the edit.
+        known: Returns the machine's line for the number of an item that only `now` has; None if there is no such item.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
     found = difference(_numbered(old_lines), _numbered(new_lines))
@@ -94,7 +92,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     gone = {line.number: line for line, _ in found.gone.values()}
     rows, stood = now.split("\n"), {*before.split("\n")}
     named = {_named(row) for row in rows} if gone else set()
-    # A line that begins with a number in a way that is not read is none of a new item.
+    # A line that begins with a number in a form that is not parsed is not a new item.
     added = [line for line in new_lines if not (line.number or line.struck)]
     numbered = {line.place: _named(rows[line.place]) for line in added}
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
@@ -109,12 +107,12 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
 
 
 def _numbered(lines: Sequence[PlanLine]) -> list[tuple[str, tuple[PlanLine, str]]]:
-    """The lines that bear a number, each with that and its section: where it stands says something."""
+    """Return the numbered lines by number, each with its section, as a move to another section is a change."""
     return [(str(line.number), (line, line.section)) for line in lines if line.number]
 
 
 def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[LineEdit]:
-    """Take a new title in a next step for the item's, unless its line says another."""
+    """Add the titles that a person changed in next steps, unless the item's own line has a new title."""
     found = difference(_steps(before), _steps(now)).said
     renamed = {int(key): (was, title) for key, (was, title) in found.items() if was and title}
     for edit in edits:
@@ -128,14 +126,14 @@ def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[
 
 
 def _steps(text: str) -> list[tuple[str, str]]:
-    """The titles by which the next steps of a plan call items, each with the item's number."""
+    """Return the item number and title of each next step in a plan."""
     return [(str(step[0]), step[1]) for row in text.split("\n") if (step := next_step(row))[0]]
 
 
 def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
     gained = tuple(number for number in line.waits_for if number not in was.waits_for)
     lost = tuple(number for number in was.waits_for if number not in line.waits_for) if line.told else ()
-    # Under whom a line stands says something where it was put there, not where the line above was taken out.
+    # A new parent counts if the line was moved there, not if the line of the old parent was removed.
     moved = line.parent not in (None, was.parent) and (not was.parent or was.parent in standing)
     return LineEdit(
         number=was.number,
@@ -151,9 +149,9 @@ def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
 
 
 def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
-    """The status that a line now tells of, where it tells another than before."""
+    """Return the status that a line expresses, None if it is the same as before."""
     if (line.ticked, line.struck) != (was.ticked, was.struck):
-        # The words in the brackets are those of before.
+        # The status in the brackets is outdated: only the box or the strike was edited.
         return WorkStatus.CANCELLED if line.struck else WorkStatus.DONE if line.ticked else WorkStatus.PENDING
     if line.section != was.section and FUTURE in (line.section, was.section):
         return WorkStatus.DEFERRED if line.section == FUTURE else WorkStatus.PENDING
@@ -163,13 +161,13 @@ def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
 
 
 def _named(row: str) -> int:
-    """The number that a row begins with; 0 where there is none."""
+    """Return the number that a row begins with, 0 if there is none."""
     found = _ELSEWHERE.match(row.lstrip())
     return int(found[1]) if found else 0
 
 
 def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reordered]:
-    """The siblings of which some have another place among the others than before, or are new among them."""
+    """Yield groups of siblings in which some changed their order, or new ones were added before the last place."""
     place = {line.number: (line.section, line.parent, position) for position, line in enumerate(old) if line.number}
     groups: defaultdict[tuple[str, int | None, int], list[PlanLine]] = defaultdict(list)
     for line in new:
@@ -185,7 +183,7 @@ def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reorde
 
 
 def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
-    """A line as it was left, with what a person changed of it."""
+    """Apply a person's changes of a line to the line that the machine has `left`."""
     changed = {
         name: getattr(person, name)
         for name in ("title", "assignee", "priority", "status", "waits_for")
@@ -199,11 +197,11 @@ def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
 
 
 def with_item_numbers(text: str, number_of: Callable[[PlanLine], int]) -> str:
-    """A plan in which new lines bear their numbers; all else stays byte for byte.
+    """Insert the numbers of items into new lines of a plan; all else stays byte for byte.
 
     Args:
-        text: the plan.
-        number_of: gives a line's number, 0 where it has none.
+        text: The plan.
+        number_of: Returns a line's number, 0 if it has none.
     """
     rows = text.split("\n")
     for line in plan_lines(text):

@@ -1,11 +1,11 @@
-"""Work items as lines of `work_plan.md`, and such lines read back from what people make of them. Pure text.
+"""Render work items as lines of `work_plan.md`, and parse these lines after people have edited them. No I/O.
 
     - [ ] #5 User authentication (epic, high, 1 of 3 done)
       - [x] #10 Login form (story)
       - [ ] #11 Signup form (story, blocked by #10)
       - [ ] ~~#12 MFA~~ (story, cancelled)
 
-What stands in the last brackets says something where all of it is known; else it belongs to the title.
+The last brackets hold fields if all words in them are known, or if one is a kind; other words belong to the title.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 NEXT, BACKLOG, FUTURE = "immediate next steps", "prioritized backlog", "future work"
-# The sections in which a box is work, as they are called here.
+# Sections in which a box is a work item, by title, with their names in this module.
 _SECTIONS = {NEXT: NEXT, BACKLOG: BACKLOG, "backlog": BACKLOG, FUTURE: FUTURE}
 NORMAL_PRIORITY = 3
 _PRIORITIES = {1: "urgent", 2: "high", 4: "low", 5: "lowest"}
@@ -36,9 +36,9 @@ _STATUS_WORDS = {status.value: status for status in WorkStatus} | {
     "started": WorkStatus.IN_PROGRESS,
     "canceled": WorkStatus.CANCELLED,
 }
-# What the box, the strike or the section says already.
+# Statuses that the box expresses, so the brackets do not repeat them.
 _UNSPOKEN = frozenset({WorkStatus.PENDING, WorkStatus.DONE})
-# A space too few before the box, within it or behind it is a slip of the hand.
+# Missing spaces before, in or after the box are accepted as typos.
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=\[[ \txX✓✔]{0,3}\]))")
 _BOX = re.compile(r"\[(?P<mark>[ \t]?[ \txX✓✔]?[ \t]?)\](?:[ \t]+|$|(?=[~*_]{0,5}#\d))")
 _EMPHASIS = re.compile(r"(?P<marks>[*_]{1,3})(?P<said>#\d(?:(?!(?P=marks)).)*)(?P=marks)")
@@ -51,7 +51,7 @@ _WAITING = re.compile(
     r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
 )
 _ASSIGNEE = re.compile(r"@[^(),@]*[^(),@\s]")
-# A strike around all that a line says, but for what stands before the title and for the brackets.
+# A strike around the title; bullet, box, number and brackets may be outside of it.
 _STRUCK = re.compile(
     rf"(?P<before>(?:{_BULLET.pattern})?(?:{_BOX.pattern})?(?:{_NUMBER.pattern})?)~~(?P<said>(?:(?!~~[^~]).)+)~~"
     r"(?P<behind>(?:[ \t]+\([^()]*\))?)"
@@ -62,7 +62,7 @@ _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
 _MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
 _STEP = re.compile(r"(?:in progress|can be started)(?:, under #\d{1,18})?")
-# How a mention says how its item stands; any other words tell of one in progress.
+# Status of an item by the words that begin its mention; other words mean that it is in progress.
 _MENTIONED = {
     "can be started": WorkStatus.PENDING,
     "done ": WorkStatus.DONE,
@@ -75,16 +75,15 @@ _TAB = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLine:
-    """What a line says of a work item.
+    """A work item as a line describes it.
 
-    `number` is 0 where it bears none; `title` is empty where only the number stands there. `told` says whether its
-    brackets name a kind, as the machine's do: then what they lack is said as well. `status` is what the words in them
-    say, None for nothing. `parent` is the number of the item that it stands under, 0 for none; None where that cannot
-    be told: under a line without a number (see `under`) or under something else. `progress` is what the machine
-    counted.
+    `number`: 0 if the line has none. `title`: Empty if the line has only a number. `told`: Whether the brackets name a
+    kind, as the machine's do; then a missing field means that the item lacks it. `status`: Status in the brackets, None
+    if there is none. `parent`: Number of the item that the line is indented under, 0 for none; None if the line above
+    has no number (see `under`) or is not a work item. `progress`: Count of finished items, as the machine wrote it.
 
-    `place` and `under` count rows of the document from 0, `under` is -1 for none. `section` is the section's name,
-    `indent` its white space in columns, `tail` the comments behind it. These do not make lines differ.
+    Comparisons ignore the other fields. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
+    none. `section`: Name of the section. `indent`: Width of the indentation in columns. `tail`: Comments at the end.
     """
 
     number: int
@@ -107,7 +106,7 @@ class PlanLine:
 
     @property
     def says(self) -> WorkStatus | None:
-        """The status that the line tells of; None where it leaves open which of several."""
+        """Status that the line expresses, None if it may be any of several."""
         if self.struck:
             return WorkStatus.CANCELLED
         if self.ticked:
@@ -118,7 +117,7 @@ class PlanLine:
 
 
 def item_line(item: WorkItem, *, waits_for: tuple[int, ...] = (), progress: str = "", depth: int = 0) -> PlanLine:
-    """The machine's line of an item: `waits_for` are the open ones among those that it depends on."""
+    """Return the machine's line for an item. `waits_for`: Open items that it depends on."""
     spoken = None if item.status in _UNSPOKEN or (item.status is WorkStatus.BLOCKED and waits_for) else item.status
     assignee = squeeze(visible(item.assignee or ""))
     return PlanLine(
@@ -139,12 +138,12 @@ def item_line(item: WorkItem, *, waits_for: tuple[int, ...] = (), progress: str 
 
 
 def shown_title(title: str) -> str:
-    """A title as it stands in a line: it can neither begin nor end a comment or a strike."""
+    """Escape a title for a line, so that it can neither begin nor end a comment or a strike."""
     return _STRIKE.sub("~\\\\", _uncommented(title))
 
 
 def said_title(shown: str) -> str:
-    """The title that is shown so."""
+    """Return the title that `shown_title` has escaped."""
     return _SHOWN_STRIKE.sub("~", shown).replace("--\\>", "-->").replace("<\\!--", "<!--")
 
 
@@ -153,7 +152,7 @@ def _uncommented(text: str) -> str:
 
 
 def render_line(line: PlanLine) -> str:
-    """The line as the machine writes it, without its end."""
+    """Render a line as the machine writes it, without a line end."""
     said = f"#{line.number} {line.title}" if line.number else line.title
     said = f"~~{said}~~" if line.struck else said
     words = ", ".join(_words(line))
@@ -176,34 +175,34 @@ def _words(line: PlanLine) -> Iterator[str]:
 
 
 def remark_row(text: str, indent: int) -> str:
-    """A remark of the machine's that stands below an item's line; `text` begins with the item's name."""
+    """Render a remark of the machine's to put below an item's line; `text` begins with the item's name."""
     return f"{' ' * indent}<!-- {_uncommented(text)} -->"
 
 
 def remark_number(row: str) -> int:
-    """The number of the item that a remark of the machine's is about; 0 where a row is none."""
+    """Return the number of the item that a remark of the machine's is about; 0 if the row is no remark."""
     found = _REMARK.fullmatch(row.removesuffix("\r")) if "<!-- " in row else None
     return int(found["number"]) if found else 0
 
 
 def is_reference(row: str) -> bool:
-    """Whether a row is a list item of the machine's that names a work item, and no line of it."""
+    """Check whether a row is a list item of the machine's that names a work item, other than the item's own line."""
     return _REFERENCE.match(row) is not None
 
 
 def is_mention(row: str) -> bool:
-    """Whether a row names a work item as the machine does, with nothing of a person's in it."""
+    """Check whether a row names a work item as the machine does, without a person's additions."""
     found = _MENTION.fullmatch(row)
     words = (found["words"] or "") if found else ""
     return bool(found) and (not words.startswith(("in progress", "can be started")) or bool(_STEP.fullmatch(words)))
 
 
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
-    """A list item that names a work item, as far as it still tells how that stands; None where it does not.
+    """Bring a row that names a work item up to date; None if it describes a status that the item no longer has.
 
     Args:
-        row: any row; one that names no item stays as it is.
-        status_of: gives an item's status by its number, None where there is none.
+        row: Any row; rows that name no item are returned unchanged.
+        status_of: Returns an item's status by its number, None if there is no such item.
     """
     found = _MENTION.fullmatch(row)
     if found is None:
@@ -216,27 +215,27 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
 
 
 def next_step(row: str) -> tuple[int, str]:
-    """The number and title by which a next step names an item as the machine does; 0 where somebody has added to it."""
+    """Return number and title of the item that a row names as a next step of the machine's does, else 0 and ""."""
     found = _MENTION.fullmatch(row) if row.startswith("- ") else None
     is_step = found and _STEP.fullmatch(found["words"] or "")
     return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
 
 
 def has_work(text: str) -> bool:
-    """Whether a work plan shows work items: then a box is work, else a fact like any other list item."""
-    # The plain search first: a pattern would try each line of every document.
+    """Check whether a work plan shows work items. If not, a line with a box is a fact like any other list item."""
+    # Substring search first: the pattern would be tried at each line of every document.
     return "## Prioritized Backlog" in text and _WORK_HEADING.search(text) is not None
 
 
 def work_section(block: Block) -> str:
-    """The name of the section that a block begins if a box is work there, else nothing."""
+    """Return the name of the section that a block begins, if boxes in it are work items, else ""."""
     return _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else ""
 
 
-# The same few texts are looked at many times while a plan is read and written.
+# Reading and writing a plan parses the same few texts many times.
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
-    """The lines of a plan that are work, in order; none that bears the number of a fact."""
+    """Return the lines of a plan that are work items, in order; lines with the number of a fact are not."""
     found: list[PlanLine] = []
     name = ""
     above: list[tuple[int, PlanLine | None]] = []
@@ -263,7 +262,7 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
 
 @lru_cache(maxsize=1_024)
 def parse_row(row: str) -> PlanLine | None:
-    """What a row without its indentation says of a work item; None where it has neither a box nor, struck, a number."""
+    """Parse an unindented row as a work item; None unless it has a box, or is struck out and has a number."""
     if row[:1] not in "-*+~0123456789" or not row:
         return None
     row = row.replace("\xa0", " ")
@@ -295,13 +294,13 @@ def parse_row(row: str) -> PlanLine | None:
 
 
 def _plain(text: str) -> str:
-    """A text that begins with a number without the emphasis on all of it."""
+    """Remove emphasis that surrounds an entire text, if the text begins with a number."""
     found = _EMPHASIS.fullmatch(text)
     return found["said"] if found else text
 
 
 def _without_brackets(text: str) -> tuple[str, dict[str, object]]:
-    """A line without the brackets at its end, as far as what they say is known, and that."""
+    """Split a line into its text and the fields in the brackets at its end."""
     nothing: dict[str, object] = {"told": False}
     found = _BRACKETS.search(text)
     if found is None:
@@ -316,7 +315,7 @@ def _without_brackets(text: str) -> tuple[str, dict[str, object]]:
 
 
 def _take(said: str, known: dict[str, object]) -> bool:
-    """Take in a word of the brackets; whether it is a known one."""
+    """Add a word of the brackets to `known`, and return whether it was recognised."""
     word = said.casefold()
     if word in _KIND_WORDS:
         known |= {"kind": _KIND_WORDS[word], "told": True}

@@ -1,10 +1,10 @@
-"""The session document's shape: header, summaries of what is older, the log of operations, and at the end the totals.
+"""Parse and update the session document: header, summaries of older operations, operations log, and closing totals.
 
-A person may edit all of it. The machine knows its own blocks by the frame of their headings and leaves every other
-byte alone: `[10:15:00] … (op 12)` is an operation's entry, `Summary S3: … (level 1)` a summary, whatever a person
-writes between, behind, or in place of the time. A heading without the frame is a person's own, whatever number it
-names, also where a person took the frame away. Blocks with one number are taken for one, so that what a person says in
-a copy counts as an edit.
+A person may edit all of it. The machine recognises its own blocks by the pattern of their headings and leaves every
+other byte unchanged: `[10:15:00] … (op 12)` is the entry of an operation, `Summary S3: … (level 1)` a summary. People
+may change the time, or the text inside or after the pattern. A heading without the pattern is a person's own, whatever
+number it names, even if it was the machine's before. Blocks with the same number are joined, so that an edit of a copy
+counts as an edit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from orchestra_mem.types import Session, Summary
 FORMAT = "1"
 EARLIER = "Earlier Operations (Summarized)"
 LOG = "Operations Log"
-# The last number counts, as the title of an operation may name others. Where something is written behind it, the time
-# must stand as the machine writes it: a person's own "[10:15] Call about (op 3): ..." is no entry.
+# The last number counts, as the title of an operation may name others. If text follows the number, the time must be in
+# the machine's format: a person's own "[10:15] Call about (op 3): ..." is not an entry.
 _ENTRY = re.compile(
     r"\[(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\] .*\(op (\d{1,18})\)(?!.*\(op \d)"
     r"|\[[\d -]*\d:\d[\d:]*\] .*\(op (\d{1,18})\)$"
 )
 _SUMMARY = re.compile(r"Summary S(\d{1,18}): .*\(level \d+\)")
-# The same in a document's lines.
+# The same patterns for lines of a document.
 _OWN_ENTRY = re.compile(r"(### \[[\d :-]+\] [^\n]*\(op \d+)(\)\s*)")
 _OWN_SUMMARY = re.compile(r"### (Summary S\d+)(: )")
 UNKNOWN = "not in the database"
@@ -37,7 +37,7 @@ UNKNOWN = "not in the database"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A block, and the number of the operation or summary that it shows (0 where it shows none)."""
+    """A block, with the number of the operation or summary that it shows (0 if none)."""
 
     block: Block
     operation: int = 0
@@ -46,26 +46,26 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SessionDocument:
-    """A parsed session document; `text()` gives it back unchanged."""
+    """A parsed session document; `text()` returns the original text."""
 
     parts: tuple[Part, ...]
 
     @staticmethod
-    @lru_cache(maxsize=2)  # a refresh looks at the same text from several sides
+    @lru_cache(maxsize=2)  # a refresh parses the same text several times
     def parse(text: str) -> SessionDocument:
-        """Find the operations and summaries in a document. Any text is one, if need be without either."""
+        """Find the operations and summaries in a document. Any text is valid, even without either."""
         return SessionDocument(tuple(map(_part, split_blocks(text))))
 
     def text(self) -> str:
-        """The document as a text."""
+        """Return the text of the document."""
         return join_blocks(part.block for part in self.parts)
 
     def entries(self) -> dict[int, Block]:
-        """The blocks of operations by operation id, in the document's order; several of one id as one."""
+        """Return the blocks of operations by operation id, in document order; blocks with the same id are joined."""
         return _by_number((part.operation, part.block) for part in self.parts)
 
     def summaries(self) -> dict[int, Block]:
-        """The blocks of summaries by summary id, in the document's order; several of one id as one."""
+        """Return the blocks of summaries by summary id, in document order; blocks with the same id are joined."""
         return _by_number((part.summary, part.block) for part in self.parts)
 
 
@@ -88,9 +88,9 @@ def _part(block: Block) -> Part:
 
 
 def with_unknown_told(text: str, last_operation: int, last_summary: int) -> str:
-    """A document in which entries and summaries behind these numbers say in their headings that they are not known.
+    """Mark entries and summaries with higher numbers than these as unknown, in their headings.
 
-    They come from a database that was newer. As text like any other they stay, when others get their numbers.
+    They come from a newer database. The mark makes them ordinary text, which stays when their numbers are reused.
     """
     told: list[str] = []
     for part in SessionDocument.parse(text).parts:
@@ -104,7 +104,7 @@ def with_unknown_told(text: str, last_operation: int, last_summary: int) -> str:
 
 
 def standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
-    """The last operation that stands in a document: entries count by their own heading, in order, without a gap."""
+    """Return the last operation in a document, counting `unspilled` entries up to the first with a missing heading."""
     headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
     through = spilled_through
     for entry in unspilled:
@@ -115,9 +115,9 @@ def standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]
 
 
 def new_document(session: Session, project: str) -> str:
-    """The text of a session document before its first operation."""
+    """Render a session document without operations."""
     started = session.started.strftime("%Y-%m-%d %H:%M:%S")
-    # The name of a folder may be anything: no UTF-8, several lines.
+    # A project is named after its folder, whose name may contain anything: invalid UTF-8, line feeds.
     shown = squeeze(visible(project))
     front = front_matter(
         {
@@ -135,7 +135,7 @@ def new_document(session: Session, project: str) -> str:
 
 
 def summary_block(summary: Summary) -> str:
-    """A summary as the document shows it."""
+    """Render a summary as a block of the document."""
     first, last = summary.since, summary.until
     until = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
     count = f"{summary.operation_count:,} operation{'s' if summary.operation_count != 1 else ''}"
@@ -144,15 +144,15 @@ def summary_block(summary: Summary) -> str:
 
 
 def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int, int]) -> str:
-    """Let the summaries that stand take the place of what they cover.
+    """Replace entries and summaries by the summaries in `standing` that cover them. Idempotent.
 
-    Applying the same again changes nothing: a summary is put in only where something that it covers goes out, so one
-    that a person deleted does not come back. Pinned blocks stay.
+    A summary is inserted only if it replaces something, so one that a person deleted does not come back. Pinned blocks
+    stay.
 
     Args:
-        text: the document.
-        standing: the session's summaries that no other covers, in the order of what they cover.
-        owners: for summaries that others cover, the one of `standing` that they went into.
+        text: The document.
+        standing: Summaries of the session that no other covers, in the order of their operations.
+        owners: For each covered summary, the id of the summary in `standing` that covers it.
     """
     document = SessionDocument.parse(text)
     kept: list[Part] = []
@@ -175,7 +175,7 @@ def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int,
 
 
 def _owner(part: Part, standing: Sequence[Summary], owners: Mapping[int, int]) -> int:
-    """The summary that covers what a part shows, 0 where none does or the part is pinned."""
+    """Return the summary that covers a part, 0 if there is none or the part is pinned."""
     if part.block.pinned:
         return 0
     if part.summary:
@@ -186,7 +186,7 @@ def _owner(part: Part, standing: Sequence[Summary], owners: Mapping[int, int]) -
 
 
 def _with_section(parts: list[Part]) -> list[Part]:
-    """The parts with a section for summaries in front of the log."""
+    """Return the parts with a section for summaries before the log, added if missing."""
     if any(part.block.title == EARLIER for part in parts):
         return parts
     at = next((i for i, part in enumerate(parts) if part.block.title == LOG or part.operation), len(parts))
@@ -195,13 +195,13 @@ def _with_section(parts: list[Part]) -> list[Part]:
 
 
 def _line_end(parts: Sequence[Part], at: int) -> str:
-    """What ends the line before a place, where a person has left it without an end."""
+    """Return the line ends to insert at a place, if a person left the text before it without one."""
     before = next((part.block.text for part in reversed(parts[:at]) if part.block.text), "\n")
     return "" if before.endswith("\n") else "\n\n"
 
 
 def _place(parts: list[Part], new: Summary, firsts: Mapping[int, int]) -> None:
-    """Insert a summary in the order of what the summaries cover."""
+    """Insert a summary in the order of the operations that the summaries cover."""
     at = next(i for i, part in enumerate(parts) if part.block.title == EARLIER) + 1
     for i, part in enumerate(parts):
         if part.summary and firsts.get(part.summary, 0) < firsts[new.id]:
@@ -211,7 +211,7 @@ def _place(parts: list[Part], new: Summary, firsts: Mapping[int, int]) -> None:
 
 
 def finished(text: str, closing: str) -> str:
-    """The document of an ended session: its status told, and the closing sections at the end, once."""
+    """Return the document of an ended session, with its status updated and the closing sections appended once."""
     if closing.strip() in text:
         return text
     body = ""

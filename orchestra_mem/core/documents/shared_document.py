@@ -1,13 +1,13 @@
-"""The shared log's document as projects read it: decisions and rules with where each comes from. Pure.
+"""Parse the document of the shared log: decisions and rules that projects share, with their origins. No I/O.
 
     ## Rules
     ### [2025-01-15 10:00:00] Never log card numbers. (K3)
 
     *Shared by shop (ID: 7), K12; for payments, web.*
 
-The last line is the machine's, and a person may change it: what stands behind "for" are the tags of those projects that
-it is meant for; without that it is for all. Where that can no longer be read, or the line is gone from an entry which
-the machine has written, it is for nobody.
+The machine writes the last line, and a person may change it. After "for" are the tags of the projects that the entry is
+for; without tags it is for all projects. If the line cannot be parsed, or is missing from an entry that the machine
+wrote, the entry is for no project.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
-# Of who shared it, where no number could be read: it may have swallowed for whom it is.
+# In the name of the sharing project, if no number was parsed: the name may have swallowed the number or the tags.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
-# An entry that the machine has written; a person's bears no time.
+# Heading of an entry that the machine wrote; a person's has no time.
 _WRITTEN = re.compile(r"#+[^\w\[]*\[\d{4}-\d\d-\d\d")
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 
@@ -34,10 +34,10 @@ _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 class SharedDecision:
     """A decision or rule in the shared log.
 
-    `number` is the one that it has there (`K3`), empty for a line of a person's that has not got one yet. `project` is
-    who shared it and `origin` its number there; both are empty where a person wrote it into the log. `tags` name the
-    projects that it is for, none all of them. `unclear` is the line that should say so and cannot be read, or the entry
-    that has lost this line; then it is for nobody. `line` counts from 1.
+    `number`: Number in the log (`K3`), empty for a person's line that has none yet. `project`, `origin`: Project that
+    shared it, and its number there; empty if a person wrote it into the log. `tags`: Tags of the projects that it is
+    for; empty for all projects. `unclear`: The faulty "Shared by" line, or the heading of an entry that lost this line;
+    then it is for no project. `line`: Counted from 1.
     """
 
     number: str
@@ -51,19 +51,19 @@ class SharedDecision:
     line: int = 0
 
     def is_for(self, tags: Collection[str]) -> bool:
-        """Tell whether it is meant for a project with these tags."""
+        """Check whether it is for a project with these tags; case is ignored."""
         if self.unclear:
             return False
         return not self.tags or not {tag.casefold() for tag in self.tags}.isdisjoint(map(str.casefold, tags))
 
 
 def told_name(project: str) -> str:
-    """Write a project's name as it can be read again."""
+    """Return a project's name without the characters that would prevent parsing its "Shared by" line."""
     return re.sub(r"[;*]", ",", project)
 
 
 def told_origin(data: Json) -> str:
-    """Say below an entry who shared it, and for whom, by the data of the operation that did; "" where these lack it."""
+    """Render the "Shared by" line of an entry from its operation's data; "" if the data does not name a project."""
     known = data.get("from") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(known, dict):
         return ""
@@ -73,7 +73,7 @@ def told_origin(data: Json) -> str:
 
 
 def read_shared(text: str) -> tuple[SharedDecision, ...]:
-    """Read the decisions and rules that hold, in the order of the document, whoever wrote them."""
+    """Parse the active decisions and rules, the machine's and people's, in document order."""
     text = without_conflicts(text)
     rows, kinds = text.split("\n"), SECTIONS[DocumentName.DECISION_LOG]
     said = [line for line in owned_lines(text) if line.fact]
@@ -91,7 +91,7 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
             section, above = line.section, ("", ())
         if line.row.startswith("#"):
             above = meant
-        elif not any(meant):  # below an entry a line is for those whom that is for
+        elif not any(meant):  # a list item below an entry is for the same projects
             meant = above
         gone = line.fact and line.fact.state.startswith(" (superseded")
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
@@ -111,7 +111,7 @@ def _tags(said: str | None) -> tuple[str, ...]:
 
 
 def _is_unclear(row: str) -> bool:
-    """Whether a row is meant to say who shared a decision, and cannot be read or names no tag after "for"."""
+    """Check whether a row is a "Shared by" line that cannot be parsed, or that names no tag after "for"."""
     if not SHARED_LINE.fullmatch(row):
         return False
     told = _LINE.fullmatch(row)

@@ -1,1 +1,1 @@
-"""Facts in text: found, weighed, compared, and which of them still hold."""
+"""Facts (must-keeps): find them in operations and text, classify them, and supersede them by later facts."""

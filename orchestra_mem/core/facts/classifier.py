@@ -1,12 +1,10 @@
-"""Which kind of fact a sentence tells: a trained linear model over hashed n-grams. `tools/train_facts.py` made it.
+"""Classify sentences by kind of fact, with linear models over hashed n-grams, trained by `tools/train_facts.py`.
 
-The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `scales` and `bias` (float32, one a column
-of `weights`), and `classes` (the kinds, `none` first). Column 0 tells whether a sentence is no fact, the columns of the
-kinds which kind it is if it is one; the two behind the classes tell whether it takes something back, and whether it
-says that something is mended. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias`
-weigh two facts, see `superseding`.
-
-Other linear models share the n-grams: which columns of the weights each sentence adds up.
+The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `scales` and `bias` (float32, one per column
+of `weights`), and `classes` (`none`, then the kinds). Column 0 scores that a sentence is not a fact, the columns of the
+kinds score which kind of fact it is if it is one. The last two columns score that it takes something back, and that it
+reports a repair. `rarity` (float16, shape (COLUMNS,)) is the logarithm of the inverse document frequency of each word
+stem; `pairs` and `pair_bias` weigh the features of two facts, see `superseding`.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
 _BLANKS = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
-_MASKED = re.compile("x{2,}")  # a code span or a quotation, whatever its length
+_MASKED = re.compile("x{2,}")  # a masked code span or quotation (see `prose.masked`), whatever its length
 
-# Odd, so that it has an inverse modulo 2**64: the hash of a word does not depend on where it stands.
+# Odd, so that it has an inverse modulo 2**64, which makes the hash of a word independent of its position.
 _BASE = 0x9E3779B97F4A7C15
 _BASE_INVERSE = pow(_BASE, -1, 1 << 64)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
@@ -41,10 +39,9 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence to be classified.
+    """A sentence to classify.
 
-    `circumstances` are what is known beside its words, as short labels (`voice=commit`); `heading` is the heading that
-    it stands under, "" where there is none.
+    `circumstances`: Short labels for its context, such as `voice=commit`. `heading`: Heading above it, empty if none.
     """
 
     text: str
@@ -54,7 +51,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Sparse rows: `values` float32 in `columns` of `rows`, all of one length, rows ascending within each family."""
+    """Sparse matrix of `count` rows; the arrays have equal lengths.
+
+    Entry `i` is `values[i]`, at row `rows[i]` and column `columns[i]`. `rows` ascend within each family of features.
+    """
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -64,12 +64,12 @@ class Features:
 
 @lru_cache(maxsize=8_192)
 def column_of(word: str) -> int:
-    """Return the column of a word taken by itself, as the rarity of words is stored."""
+    """Return the index of a word stem in `rarity`."""
     return crc32(word.encode("utf-8", "replace")) & (COLUMNS - 1)
 
 
 def features_of(sentences: Sequence[Sentence]) -> Features:
-    """Hash sentences into columns from 0 to `COLUMNS` - 1; each family of n-grams of a row has the Euclidean norm 1."""
+    """Hash sentences into columns 0 to `COLUMNS` - 1. The entries of a family in one row have Euclidean norm 1."""
     texts = [_plain(sentence.text) for sentence in sentences]
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), dtype="<u4").astype(np.uint64)
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
@@ -90,7 +90,7 @@ def _plain(text: str) -> str:
 
 
 def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """N-grams of characters that do not reach beyond their text."""
+    """Return the row and hash of each character n-gram; none spans two texts."""
     rows, hashes = [], []
     base = np.uint64(_BASE)
     for size in _CHARACTERS:
@@ -107,7 +107,7 @@ def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[N
 
 
 def _words(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Words and pairs of neighbouring words; what begins and ends a text counts as a word."""
+    """Return the row and hash of each word and pair of adjacent words; a text's begin and end marks count as words."""
     alone = _stands_alone(codes)
     letters = _is_letter(codes) & ~alone
     edges = np.flatnonzero(np.diff(np.concatenate(([0], letters.view(np.int8), [0]))))
@@ -136,7 +136,7 @@ def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], ND
 
 
 def _stands_alone(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Find the characters that count as a word each: those of scripts that put no blanks between words."""
+    """Mark the characters that count as one word each: those of scripts without spaces between words."""
     return ((codes >= 0x3040) & (codes < 0xA000)) | ((codes >= 0xF900) & (codes < 0xFB00))
 
 
@@ -144,7 +144,7 @@ def _is_letter(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     table = np.zeros(0xC0, dtype=bool)
     for letter in "abcdefghijklmnopqrstuvwxyz0123456789'_":
         table[ord(letter)] = True
-    # above are letters of all scripts, but for general and CJK punctuation
+    # From U+00C0 on, everything is a letter except general, CJK and full-width punctuation (and full-width digits).
     high = (codes >= 0xC0) & ~((codes >= 0x2000) & (codes < 0x2070)) & ~((codes >= 0x3000) & (codes < 0x3040))
     high &= ~((codes >= 0xFF00) & (codes < 0xFF21))
     return table[np.minimum(codes, 0xBF).astype(np.int64)] & (codes < 0xC0) | high
@@ -156,11 +156,11 @@ def _powers(base: int, count: int) -> NDArray[np.uint64]:
     return np.multiply.accumulate(powers)
 
 
-_BATCH = 256  # sentences; a few hundred bytes for each of their n-grams are in memory at once
+_BATCH = 256  # sentences; limits memory, as each of their n-grams takes a few hundred bytes
 
 
 class Table(NamedTuple):
-    """The weights of a linear model; see the module."""
+    """Weights of the linear models; see the module docstring."""
 
     weights: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -172,7 +172,7 @@ class Table(NamedTuple):
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-    """Estimate of what kind each sentence is: float32, shape (n, 1 + kinds), rows sum to 1, column 0 no fact."""
+    """Estimate the kind of each sentence: float32, shape (n, 1 + kinds), rows sum to 1, column 0 is no fact."""
     table = load_table()
     rows = np.empty((len(sentences), len(table.bias) - 2), dtype=np.float32)
     for first in range(0, len(sentences), _BATCH):
@@ -185,9 +185,9 @@ def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
 
 
 def signs_of(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Weigh for each text whether it takes something back, and whether it says that something is mended.
+    """Score how likely each text takes something back, and how likely it reports a repair.
 
-    Returns: float32, shape (n, 2), the higher the likelier.
+    Returns: Logits, float32, shape (n, 2).
     """
     if not texts:
         return np.empty((0, 2), dtype=np.float32)
@@ -195,10 +195,10 @@ def signs_of(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def logits_of(features: Features, table: Table, classes: slice = slice(None)) -> NDArray[np.float32]:
-    """Add up the weights of each row's columns, for some classes or all: float32, shape (rows, classes)."""
+    """Sum the weights of each row's features for the selected classes: float32, shape (rows, classes)."""
     scales, bias = table.scales[classes], table.bias[classes]
     added = np.empty((features.count, len(bias)), dtype=np.float32)
-    # Class by class in one piece, as they are added up.
+    # Contiguous per class, because `bincount` sums one class at a time.
     weighted = np.ascontiguousarray(table.weights.take(features.columns, axis=0)[:, classes].T) * features.values
     for number, of_class in enumerate(weighted):
         added[:, number] = np.bincount(features.rows, weights=of_class, minlength=features.count)
@@ -207,7 +207,7 @@ def logits_of(features: Features, table: Table, classes: slice = slice(None)) ->
 
 @lru_cache(maxsize=1)
 def load_table() -> Table:
-    """Load the trained table once."""
+    """Load the trained table, once per process."""
     with as_file(files(__package__) / "facts.npz") as path, np.load(path) as stored:
         return Table(
             weights=stored["weights"],

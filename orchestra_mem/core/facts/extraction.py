@@ -1,4 +1,4 @@
-"""Finding what a summary may not lose, in operations and in text: decisions, rules, failures, roles, open items."""
+"""Find the facts that a summary must keep, in operations and in text: decisions, rules, failures, roles, open items."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
 THRESHOLD = 0.34
-"""From this probability of being any fact a sentence of notes, tickets and records is one."""
-# The same where most is none; chosen, as those below, by leaving out one hand after the other.
+"""Least probability of being a fact at which a sentence of notes, tickets or records counts as one."""
+# The same for conversation, where facts are rare. This and the next values were cross-validated by writer.
 _TALK_THRESHOLD = 0.43
 _THRESHOLDS = {Voice.COMMIT: 0.61, Voice.MODEL: 0.77}  # models mostly narrate
-# Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
+# Prior for the share of facts in a text: the share among the training sentences, and its weight in sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
-_LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
+_LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however many other sentences state none
 _STEPS = 8
-# Where a plain word of a rule or a field's name speaks for one: a missed rule is worse than an extra one.
+# Thresholds if a safety word or the field's name indicates a fact: a missed rule is worse than an extra one.
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
-_SURE = 0.55  # from here on the classifier knows the kind better than such a word
-_QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
+_SURE = 0.55  # from this probability on, the classifier's kind is more reliable than a safety word's
+_QUOTED_THRESHOLD = 0.2  # threshold if a model quoted the sentence as a fact
 _MIN_QUOTE_CHARS = 8
-_MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
-_POINTING_CHARS = 60  # a sentence longer than this says enough by itself
-_SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share, the likeliest
+_MAX_CHARS = 240  # a longer sentence is cut, at the end of a clause if possible
+_POINTING_CHARS = 60  # a longer sentence is clear without the previous one
+_SHORT_CHARS = 1_000  # most characters of facts from one text, or `_SHARE` of the text if that is more
 _SHARE = 0.12
 _MAX_FINDS = 24
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
@@ -43,7 +43,7 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|m
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A passage that tells a fact: its kind, how likely it is one (0 to 1), and which sentence of its text it is."""
+    """A passage that states a fact: its kind, how likely it is one (0 to 1), and the index of its sentence."""
 
     kind: MustKeepKind
     text: str
@@ -52,23 +52,23 @@ class Find:
 
 
 class _Text(NamedTuple):
-    """A text whose sentences wait to be classified together with those of others."""
+    """A text whose sentences are to be classified in one batch with those of other texts."""
 
     candidates: tuple[Candidate, ...]
     field: Field
 
 
 def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
-    """Find what a summary of this operation may not lose, in the order of its fields; see `find_in_operations`."""
+    """Find the facts that a summary of an operation must keep, in the order of its fields; see `find_in_operations`."""
     return find_in_operations([operation])[0]
 
 
 def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
-    """Find what summaries of operations may not lose; many at once cost less than one by one.
+    """Find the facts that summaries of these operations must keep. One call for many is faster than one each.
 
-    Prose is classified sentence by sentence, in tool output only failures are looked for. The text of a fact is a
-    passage of a field, word for word, with two additions: a short value comes with its field's name and what it is
-    about (`status: failed (Password hashing)`), and `Speaker: ` stands before a role told in the first person.
+    Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
+    passage of a field, with two additions: a short value comes with its field's name and its subject
+    (`status: failed (Password hashing)`), and a role in the first person is preceded by `Speaker: `.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
@@ -80,19 +80,19 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
 
 
 def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str = "") -> tuple[MustKeep, ...]:
-    """Find what a summary may not lose in prose, in the order of the text; `speaker` said it.
+    """Find the facts that a summary of prose must keep, in the order of the text. `speaker` is who said it.
 
-    Of a long text the likeliest facts are kept, up to an eighth of its size.
+    Returns the likeliest facts: at most 24, with at most 1,000 characters or 12% of the text, whichever is more.
     """
     field = Field(source=Source.SPEECH, name="text", text=text, speaker=speaker, spoken=bool(speaker))
     return _must_keeps(_classify([_text_of(field)])[0], operation, timestamp)
 
 
 def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> tuple[MustKeep, ...]:
-    """Find what a model has quoted of an operation as facts, each with the kind that it names.
+    """Find the facts that a model quoted from an operation, each with the kind that the model named.
 
-    A quote counts where it stands in prose of the operation word for word, white space apart, and the classifier does
-    not rule the sentence out; the fact is the sentence around it.
+    A fact is a sentence of the operation's prose that contains a quote, or is contained in one, verbatim except for
+    white space. Short quotes and sentences that the classifier rules out are ignored.
     """
     wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
     finds: list[Find] = []
@@ -107,7 +107,7 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
 
 
 def speech_of(operation: Operation) -> str:
-    """Give the prose of an operation in which facts are looked for, without code."""
+    """Return the prose of an operation that is searched for facts, without code."""
     return "\n".join(without_code(text.field.text).strip() for text in _speech(operation))
 
 
@@ -116,7 +116,7 @@ def _speech(operation: Operation) -> list[_Text]:
 
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
-    """Give what an operation's fields say by themselves, and the texts that must be classified."""
+    """Yield the facts that need no classifier, and the texts to be classified."""
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
             yield _text_of(field)
@@ -162,9 +162,9 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
 
 
 def _among(likely: Sequence[float]) -> Sequence[float]:
-    """Correct each sentence's likelihood by how many of its text are facts; where few are, each is less likely one.
+    """Adjust each sentence's probability to the share of facts in its text: the lower the share, the less likely.
 
-    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002). In plain numbers, as
+    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002). Without NumPy, because
     most texts have few sentences.
     """
     share, corrected = _TAUGHT_SHARE, likely
@@ -177,12 +177,12 @@ def _among(likely: Sequence[float]) -> Sequence[float]:
 
 
 def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:
-    """Tell the kind of fact that a sentence tells, with its likelihood; `among` others of its text. None for none."""
+    """Return the kind and score of the fact in a sentence, None if it states none. `among` is from `_among`."""
     likely = 1.0 - row[0]
     kind = load_table().kinds[max(range(1, len(row)), key=row.__getitem__) - 1]
     if is_loop_outcome(candidate.text):
         return None
-    if failure_lines(candidate.text):  # a program said it
+    if failure_lines(candidate.text):  # program output among prose
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
     threshold = _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
     named = kind_of_field(field.name) if field.source is Source.STATE else None
@@ -199,7 +199,7 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
-    """Give the words of a fact: a sentence that points back with the one before, a long one cut at a border."""
+    """Return the text of a fact: a long sentence is cut, one with hardly any content follows its previous sentence."""
     text = _clip(candidate.text)
     points = candidate.listed is None and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
@@ -231,13 +231,13 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
-    """Weigh the finds of one operation against each other: what is done is open no more, one outcome is told once."""
+    """Reconcile the finds of one operation: report its outcome once, and adjust them to its type."""
     if outcome := next(filter(_is_outcome, finds), None):
         about = " (" in outcome.text
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
     if is_commit(operation):
         finds = _told_once(finds)
-    if operation.type == "rules":  # whatever a rule file states is one
+    if operation.type == "rules":  # every fact in a rule file is a rule
         finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
         finds[:0] = _of_decision(operation)
@@ -249,7 +249,7 @@ def _is_outcome(find: Find) -> bool:
 
 
 def _told_once(finds: Sequence[Find]) -> list[Find]:
-    """Leave out what another find of the same kind says with all its words, as a commit's subject and its body do."""
+    """Drop finds whose words are all in another find of the same kind, as in a commit's subject and body."""
     told = [(find, frozenset(content_stems(find.text))) for find in finds]
     return [
         find
@@ -262,7 +262,7 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
-    """Take the first prose of an operation of type `decision` as what was decided, unless a loop decided its turn."""
+    """Yield the first prose of an operation of type `decision` as a decision, unless a loop decided its next turn."""
     fields = list(fields_of(operation))
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return
@@ -273,7 +273,7 @@ def _of_decision(operation: Operation) -> Iterator[Find]:
 
 
 def _must_keeps(finds: Sequence[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
-    """Make facts of finds, each once, in the order in which they were found."""
+    """Convert finds into facts without duplicates, in the order of their last occurrence."""
     distinct = {(find.kind, find.text): find for find in reversed(finds)}
     return tuple(
         MustKeep(

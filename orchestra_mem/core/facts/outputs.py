@@ -1,4 +1,4 @@
-"""What a tool printed: the lines that tell of a failure. Programs print these in few forms, whatever people speak."""
+"""Find the lines of tool output that report failures. Programs print them in few forms, whatever the language."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 _EXIT = re.compile(
     r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? (?:[1-9]\d{0,2})\b", re.IGNORECASE | re.MULTILINE
 )
-# A compiler puts one blank behind the place; a search puts the line as it stands there, indented.
+# A compiler prints one space after `file:line:`. A search result, which must not match, keeps its indentation.
 _FAILURE_LINE = re.compile(
     r"^(?:[^\s:]{1,80}:\d+(?::\d+)?: ?|\s*)"
     r"(?:E\s{2,}|(?:fatal|error|panic|FAILED|FAIL|ERROR|Error|Fatal)\b(?:\[\w+\])?[: ]\s?\S|"
     r"(?:[\w.]*[a-z](?:Error|Exception)|Traceback \(most recent call last\))(?::|$)).*(?<![\"'],)$",
     re.MULTILINE,
 )
-# One of these stands in each such line.
+# Every match of `_FAILURE_LINE` contains one of these: testing for them first is faster.
 _FAILURE_MARKS = ("rror", "RROR", "FAIL", "atal", "anic", "xception", "raceback", "E  ", "E\t")
-# What a failing command says of it, where no line begins with a word of failure.
+# Line that explains a nonzero exit status if no line matches `_FAILURE_LINE`.
 _TELLING_LINE = re.compile(
     r"^(?!\s*(?:=== |--- PASS|ok\b|PASS|[#*+<>|{}/]|-\s|\d+[-:→|\t]|\S+:\d+:\s\s)).*(?:\b(?:errors?|fail(?:ed|s|ure)?|"
     r"fatal|cannot|"
@@ -33,7 +33,7 @@ _LISTING = re.compile(r"\s*\d+[→|:\t-]")
 
 
 def failure_lines(text: str) -> list[str]:
-    """Find the lines that tell of failures in what a tool printed, at most two; the exit status where none does."""
+    """Return up to two lines of tool output that report failures; if none does, one about a nonzero exit status."""
     exits = None
     if "exit" in text or "Exit" in text or "EXIT" in text:
         exits = _EXIT.search(text, 0, _HEAD_CHARS) or _EXIT.search(text, max(0, len(text) - _TAIL_CHARS))

@@ -1,4 +1,4 @@
-"""What in an operation was said by people or models, what is tool output, and what is state. No judging of content."""
+"""Split operations into fields: speech of people or models, tool output, and state. No judgement of their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_ITEMS = 200
 
 
 class Source(StrEnum):
-    """Where a text comes from."""
+    """Kind of a field: text that somebody said or wrote, tool output, or a state value."""
 
     SPEECH = "speech"
     OUTPUT = "output"
@@ -23,7 +23,7 @@ class Source(StrEnum):
 
 
 class Voice(StrEnum):
-    """Who speaks in a text: what somebody may have decided, and what only tells of it."""
+    """Author of a text. People make decisions; models and commit messages mostly describe them."""
 
     PERSON = "person"
     MODEL = "model"
@@ -33,9 +33,9 @@ class Voice(StrEnum):
 class Field(NamedTuple):
     """A text or value of an operation.
 
-    `name` is the field's name in lower case with blanks for underscores, `text` its value; `about` is what the mapping
-    around it is about (a title, or a task and its number), `speaker` who speaks in it, `voice` what kind of speaker.
-    `spoken` is whether somebody is known to have said it to others, and not merely noted it.
+    `name`: Field name in lower case, with spaces for underscores. `text`: Its value. `about`: Subject of the enclosing
+    mapping, a title or a label with number (`task 12`). `speaker`, `voice`: Its author, and what kind of author that
+    is. `spoken`: Whether it is known to have been said in a conversation.
     """
 
     source: Source
@@ -53,7 +53,7 @@ _SPEECH = frozenset(
     "plan intent observation thought thoughts remark transcript said explanation justification objective insight "
     "lesson utterance turn statement".split()
 )
-# What people write into the record of a tool call, too.
+# Fields that people write, even in the record of a tool call.
 _SPEECH_OF_TOOLS = frozenset("reason note notes comment comments rationale justification decision feedback".split())
 _OUTPUT = frozenset(
     "output stdout stderr diff patch code source file_content contents file_contents log logs trace html xml json raw "
@@ -67,14 +67,14 @@ _STATE = frozenset(
 ).union(NAMES_OF_KINDS)
 _TOOL_KEYS = frozenset("tool tool_name tool_type tool_call_id tool_use_id toolname function_call".split())
 _TOOL_ROLES = frozenset("tool function ipython environment computer".split())
-# Beside one of these, `result` is what the command printed.
+# If the mapping also has one of these keys, its `result` is the output of a command.
 _COMMANDS = frozenset("command cmd".split())
 _RESULTS = frozenset("result results response".split())
 _MODELS = frozenset("assistant agent model ai llm bot subagent".split())
 _PEOPLE = frozenset("user human person developer system".split())
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
-# What a model says where the mapping holds what it was asked, too.
+# If the mapping also has one of these keys, its reply is from a model.
 _PROMPTS = frozenset("prompt messages user_input user_prompt".split())
 _REPLIES = frozenset("response reply answer completion output_text".split())
 _THOUGHTS = frozenset("thought thoughts thinking".split())
@@ -87,7 +87,7 @@ _READING = re.compile(
     r"(?:read|view|cat|grep|glob|search|ls|list|find|edit|write|multiedit|apply_patch|web\w*|fetch|open)", re.IGNORECASE
 )
 _TITLES = ("task_title", "title", "subject", "name", "task", "task_name", "story", "epic", "milestone", "item", "goal")
-# A title names a piece of work; it says neither that it is to be done nor that it is.
+# A title names a piece of work, but does not say whether it is open or done.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 _ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
@@ -97,17 +97,17 @@ _COMMIT_KEYS = frozenset({"hash", "sha", "commit", "files", "files_changed"})
 
 
 def is_commit(operation: Operation) -> bool:
-    """Tell whether an operation records a commit, whose message says in the imperative what was done."""
+    """Check whether an operation records a commit, whose message says in the imperative what was done."""
     data = operation.data
     return isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data)
 
 
-# Of a longer text the beginning and the end are read: nobody states a rule in the middle of a megabyte.
+# From a longer text, half of this is read at each end: nobody states a rule in the middle of a megabyte.
 _MAX_TEXT_CHARS = 100_000
 
 
 def fields_of(operation: Operation) -> Iterator[Field]:
-    """Walk the data of an operation, in order; what a harness put into a text comes behind it, as its own field."""
+    """Yield the fields of an operation in order. Text that a harness inserted in tags follows as separate fields."""
     kind = operation.type.lower()
     tool = bool(_TOOL_TYPES.search(kind))
     voice = Voice.COMMIT if is_commit(operation) else Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
@@ -119,14 +119,14 @@ def fields_of(operation: Operation) -> Iterator[Field]:
 
 
 def reads_only(operation: Operation) -> bool:
-    """Tell whether a tool call reads or writes files, so that its output is their content."""
+    """Check whether a tool call reads, searches or writes files or pages, so that its output is their content."""
     data = operation.data
     tools = ("tool", "tool_name")
     return isinstance(data, dict) and any(_READING.match(str(data.get(key) or "")) for key in tools)
 
 
 class _Around(NamedTuple):
-    """What the mappings around a value say of it; all but the first in the order of `Field`."""
+    """Context of a value from its enclosing mappings. The fields after `tool` are the last of `Field`, in order."""
 
     tool: bool = False
     about: str = ""
@@ -161,7 +161,7 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
 
 
 def _beside(around: _Around, name: str, value: dict[str, Json]) -> _Around:
-    """Tell by the keys beside it what a result or an answer is: what a command printed, or what a model said."""
+    """Mark a result next to a command as tool output, and a thought or a reply to a prompt as a model's."""
     if name in _RESULTS and not _COMMANDS.isdisjoint(value):
         return around._replace(tool=True)
     if name in _THOUGHTS or (name in _REPLIES and not _PROMPTS.isdisjoint(value)):
@@ -187,7 +187,7 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
 
 
 def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
-    """Tell what was said from what a harness wrapped in tags and put beside it."""
+    """Separate a person's or model's text from the content that a harness inserted in tags."""
     wrapped = []
     if "<" in text:
         text = _TYPED_TAG.sub("\n\n", text)
@@ -205,8 +205,8 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
 
 
 _TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")
-# A harness names its tags in several words: what they hold was printed, read or written by a machine. What a person
-# typed comes in such tags, too: their names say so.
+# A harness encloses program output, file content and text of agents in tags with names of several words. Tags around
+# input that a person typed have one of the words in `_TYPED`.
 _MACHINE_TAGS = frozenset(
     "system reminder reminders command local stdout stderr output tool function functions result results notification "
     "hook caveat environment env context ide file files diff log logs selection persisted search task tasks agent "
@@ -219,9 +219,9 @@ _REPORTERS = frozenset("task tasks agent agents subagent teammate assistant".spl
 
 
 def _wrapped(text: str) -> Iterator[tuple[int, int, frozenset[str], str]]:
-    """Find what a harness wrapped in tags: from where to where, the words of the tag's name, and what stands inside.
+    """Yield the spans that a harness wrapped in tags: start, end, the words of the tag's name, and the content.
 
-    A tag that opens the text and is not closed holds all of it: the text was cut.
+    An unclosed tag at the beginning of a text encloses all of it, because the text was truncated.
     """
     begin = 0
     unclosed: set[str] = set()
@@ -307,7 +307,7 @@ _PATCH_HEADER = re.compile(
 
 
 def without_code(text: str) -> str:
-    """Take fenced code and patches out of a text; the rest stays word for word, in its order."""
+    """Remove fenced code and patches from a text; the rest stays verbatim and in order."""
     text = _FENCED.sub("\n\n", text)
     return _without_patches(text) if "@@ -" in text else text
 
@@ -323,7 +323,7 @@ def _without_patches(text: str) -> str:
 
 
 def _end_of_hunk(text: str, begin: int, old: int, new: int) -> int:
-    """Find where a hunk ends: its head says how many lines it has of either file."""
+    """Return where a hunk ends. `old` and `new` are its line counts in either file, from its header."""
     while (old > 0 or new > 0) and begin < len(text):
         mark = text[begin]
         if mark not in " +-\\\t\n":
@@ -341,9 +341,9 @@ _PLAIN_SPAN = re.compile(r"[\d.,:%$€£ -]+\w{0,3}|(?:[\w'-]+ ){3,}[\w'-]+[.!]?
 
 
 def masked(sentence: str, *, quotes: bool) -> str:
-    """Put the letter x over code spans, and over quotations where wanted: they are spoken of and say nothing here.
+    """Overwrite code spans, and quotations if `quotes`, with the letter x: they are mentioned and state nothing.
 
-    The length stays. Spans of numbers alone, and of four words or more without a symbol, stand.
+    The length stays the same. Code spans of a number, or of at least four words without symbols, are not masked.
     """
     if "`" in sentence:
         sentence = _CODE_SPAN.sub(lambda m: m[0] if _PLAIN_SPAN.fullmatch(m[1]) else "x" * len(m[0]), sentence)
@@ -353,7 +353,7 @@ def masked(sentence: str, *, quotes: bool) -> str:
 
 
 def reads_as_prose(sentence: str) -> bool:
-    """Tell whether a sentence was said, and is no code, markup, log line, table row or quotation of a document."""
+    """Check whether a sentence is prose, not code, markup, a log line, a table row or a quoted or numbered line."""
     if _CODE_START.match(sentence) or _LINE_NUMBERED.match(sentence):
         return False
     if "    " in sentence and _COLUMNS.search(sentence):

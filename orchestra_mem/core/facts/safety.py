@@ -1,6 +1,6 @@
-"""Words that must never be missed, whatever the classifier thinks: a lost rule is worse than an extra one. Keep short.
+"""Safety words: plain words of rules and open work that count as facts even if the classifier misses them.
 
-How people put things is learnt (`classifier`); here stand only plain words of rules and of work left to do.
+A lost rule is worse than an extra one. Keep the lists short: the classifier learns all other phrasings.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _RULES = (
     r"(?:最多|至多|不超过|至少|上限)\s*\d",
 )
 
-# Where a sentence begins so, nothing else can be meant.
+# A sentence that begins like this is certainly of that kind.
 _CERTAIN = (
     (
         MustKeepKind.CONSTRAINT,
@@ -65,7 +65,7 @@ _CERTAIN = (
 )
 _TICK = re.compile(r"\[([ x✓✔]?)\]\s")
 
-# What stands below such a heading is of its kind; the words are looked for anywhere in it.
+# List items below such a heading are of its kind. The words may occur anywhere in the heading.
 _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     (
         MustKeepKind.DECISION,
@@ -108,14 +108,14 @@ _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
 
 @lru_cache(maxsize=256)
 def heading_kind(heading: str) -> MustKeepKind | None:
-    """Name the kind of what stands below a heading; None where its words tell none."""
+    """Return the kind of facts that a heading announces, None if it announces none."""
     low = heading.lower()
     return next((kind for kind, pattern in _HEADINGS if re.search(pattern, low)), None)
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
-    """Compile on first use: importing the package must stay quick."""
+    """Return kind, certainty and pattern of each set of safety words, compiled on first use to keep imports fast."""
     return (
         *((kind, True, re.compile(pattern)) for kind, pattern in _CERTAIN),
         (MustKeepKind.CONSTRAINT, False, _any_of(_RULES)),
@@ -123,7 +123,7 @@ def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """Join patterns; those that begin at a word's border share one look for it, which makes them many times quicker."""
+    """Join patterns into one; those that begin at a word boundary share one test for it, which is many times faster."""
     border = r"\b"
     words = [pattern.removeprefix(border) for pattern in patterns if pattern.startswith(border)]
     others = [pattern for pattern in patterns if not pattern.startswith(border)]
@@ -131,7 +131,7 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
 
 
 def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
-    """Name the kind of fact that a plain word of a sentence stands for, and whether that is certain; None without."""
+    """Return the kind of fact that a sentence's safety words indicate, and whether it is certain; None without one."""
     low = sentence.lower().replace("’", "'")
     if tick := _TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True

@@ -1,4 +1,4 @@
-"""The sentences of a field, each with what its place says of it: heading, bullet, tick box, what stands before."""
+"""Split a field into sentences with their context: heading, bullet, tick box, and previous sentence."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ _BOLD = re.compile(r"(?:\*\*|__).+(?:\*\*|__):?")
 _TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
 _BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+\S")
-_PLACE = re.compile(r"^line \d+$")  # the name of a section of a file says only where it stands
+_PLACE = re.compile(r"^line \d+$")  # fields of imported files: the name is only a position
 _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 
 
 class Candidate(NamedTuple):
-    """A sentence that may tell a fact.
+    """A sentence that may state a fact.
 
-    `text` stands in the field word for word; `before` is the sentence right before it, "" where none is; `place` counts
-    the sentences of the field; `listed` is the kind that its heading lends it as an item of a list, None where none
-    does.
+    `text`: Verbatim passage of the field. `before`: Sentence directly before it, empty if none. `place`: Index among
+    the field's sentences. `listed`: For a list item, the kind of fact that its heading announces, else None.
     """
 
     text: str
@@ -39,9 +38,9 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(field: Field) -> Iterator[Candidate]:
-    """Give the sentences somebody said or wrote that read as prose, each once in the same surroundings.
+    """Yield the sentences of a field that read as prose, each once per context.
 
-    Headings lend theirs to what follows.
+    Headings are not yielded; they are part of the context of the sentences below them.
     """
     said = without_code(field.text)
     name = _PLACE.sub("text", field.name)
@@ -78,7 +77,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
 
 
 def is_heading(text: str, said: str, start: int) -> bool:
-    """Tell whether a sentence is a heading: marked as one, or a short line of its own, bold or ending in a colon."""
+    """Check whether a sentence is a heading: marked as one, or a short separate line, bold or ending in a colon."""
     if _HEADING.match(text):
         return True
     short = len(text) <= _MAX_LABEL_CHARS and len(text.split()) <= _MAX_LABEL_WORDS

@@ -1,4 +1,4 @@
-"""What the fields of a record say by their names and values: an outcome, an error, a next step. No sentences here."""
+"""Read facts from field names and short values: outcomes, errors, next steps. Sentences are not read here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
 )
 _KIND_OF = {name.replace("_", " "): kind for kind, names in _FIELDS for name in names.split()}
 NAMES_OF_KINDS = [name for kind, names in _FIELDS if kind is not MustKeepKind.INSIGHT for name in names.split()]
-"""The names of fields that hold facts of a kind; what was found out is told in sentences, whatever holds it."""
+"""Names of fields that hold facts of one kind. Insights are excluded: they are sentences, whatever the field."""
 _FAILED = "failed failure fail error errored crashed timeout timed_out aborted broken rejected denied"
 _DONE = (
     "completed complete done success succeeded finished passed merged closed shipped deployed released resolved fixed"
@@ -34,13 +34,13 @@ _OUTCOMES = {
     **dict.fromkeys(_DONE.split(), MustKeepKind.COMPLETION),
     **dict.fromkeys("pending blocked waiting on_hold todo open deferred paused".split(), MustKeepKind.OPEN_ITEM),
 }
-# What a loop decides of its next turn is over with that turn.
+# Decisions of an agent loop about its next turn, which are obsolete after that turn.
 _LOOP_OUTCOMES = frozenset(
     "proceed clarify continue retry stop skip abort wait replan escalate approved approve accept accepted reject go "
     "next yes no ok done complete completed finish finished".split()
 )
 _GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
-_GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure
+_GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, not a failure
 _EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
 _NOTHING = re.compile(
     r"(?:none|null|nil|false|no|nothing|n/a|na|0|ok|-+|\[\]|\{\}|not applicable)"
@@ -50,19 +50,19 @@ _NOTHING = re.compile(
 
 
 def kind_of_field(name: str) -> MustKeepKind | None:
-    """Name the kind of what a field of this name holds; None where its name says nothing."""
+    """Return the kind of facts that a field of this name holds, None if the name says nothing."""
     return _KIND_OF.get(name)
 
 
 def is_loop_outcome(text: str, name: str = "") -> bool:
-    """Tell whether a text under a name, or behind it as in `Decision: PROCEED`, says nothing but how a loop goes on."""
+    """Check whether a decision field's value, or a text such as `Decision: PROCEED`, only says how a loop goes on."""
     label, _, outcome = text.rpartition(":")
     named = _KIND_OF.get(label.strip(" #*").lower() or name)
     return named is MustKeepKind.DECISION and outcome.strip(" .!*").lower() in _LOOP_OUTCOMES
 
 
 def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
-    """Judge a short value by itself: an outcome, a flag, an exit status; None where it tells no fact."""
+    """Return the kind of fact that a short value states: an outcome, a flag, an exit status. None if it states none."""
     low = value.lower()
     if name in _EXIT_FIELDS:
         return MustKeepKind.FAILURE if low not in ("0", "none", "") else None
@@ -80,7 +80,7 @@ def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
 
 
 def says_nothing(value: str) -> bool:
-    """Tell whether a value is empty, or a word for nothing."""
+    """Check whether a value is empty or a word for nothing, such as `n/a`."""
     return not value.strip() or _NOTHING.fullmatch(value.strip().lower()) is not None
 
 

@@ -1,9 +1,9 @@
-"""Which facts still hold: what a later one supersedes, completes or answers.
+"""Decide which facts still hold: later facts supersede, complete or answer earlier ones.
 
-A fact is compared with those alone that share a telling word with it. A trained linear model weighs each pair by what
-both are about, by the values that differ, by their kinds, and by how much the later one sounds like taking something
-back or like mending it; see `tools/train_facts.py`. Careful on purpose: of those that share a word hardly one in
-twenty-five ends another, a fact wrongly struck out is lost knowledge, and one wrongly kept costs a line.
+Only facts that share a content word are compared. A linear model, trained by `tools/train_facts.py`, scores each pair
+by topic, differing values, kinds, and how much the later fact sounds like taking something back or reporting a repair.
+The thresholds are cautious: in hardly one of twenty-five such pairs does the later fact end the earlier. A fact
+wrongly superseded is lost knowledge, a fact wrongly kept costs a line.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED = 0.42, 0.35
-"""From this likelihood a fact is superseded or done; the second where the later one reports that something is done."""
+"""Least likelihood at which a fact is marked superseded or done. `REPORTED` applies if the later is a completion."""
 PERHAPS = 0.012
-"""From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
+"""Least likelihood at which an active fact is marked as perhaps superseded: `superseded_by` is set."""
 AGAINST = 0.25
-"""From this likelihood, in the mean of both ways, two projects' decisions cannot both hold."""
+"""Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
-# Under names of their own: to ask an enumeration for a member takes as long as a feature.
+# Module-level names, because looking up a member of an enum takes as long as computing a feature.
 _COMPLETION, _FAILURE, _OPEN, _ROLE = (
     MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
 )  # fmt: skip
 _CHANGED = (*HOLDING, *UNFINISHED)
 _KINDS = (*_CHANGED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
-_NEAR_OPERATIONS = 3  # how far back `scrap that` may point
-_POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
-_FEW = 3.0  # a topic of less weight names nothing
-_COMMON = 40  # a word that this many standing facts have finds none
+_NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
+_POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
+_FEW = 3.0  # a topic up to this weight names nothing
+_COMMON = 40  # words of more facts than this are used only if rarer words find no candidate
 _MAX_CANDIDATES = 24
 _MAX_CHARS = 400
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
-# `room 12`, `part 3`: one of several of a kind; `under 200 ms` is a value
+# `room 12`, `part 3`: one of several of a kind. A value such as `under 200 ms` has no label: `under` is a stop word.
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d+|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _WORD = re.compile(r"\w+")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
-_MOST_OF_FORM = 2.0  # that two facts have one form adds hardly more to the logit
-_ONE_FORM = 0.5  # from this share of words in common, in one order, two texts have one form
+_MOST_OF_FORM = 2.0  # a common form of two facts adds hardly more than this to the logit
+_ONE_FORM = 0.5  # least share of words in common, in the same order, for two texts of one form
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a fact is about: its telling words with their rarity, its numbers, its names, and what is told by number.
+    """Topic of a fact: its content words with their rarity, its numbers, names and labels (`room 12`).
 
-    `said` are all of its words in order, `known` the same without order, and `form` with each stop word as "".
+    `said`: All words in order. `known`: The same as a set. `form`: The same as `said`, with "" for each stop word.
     """
 
     said: tuple[str, ...]
@@ -70,7 +70,7 @@ class Topic:
 
 @lru_cache(maxsize=2_048)
 def topic_of(text: str) -> Topic:
-    """Read what a text is about."""
+    """Return the topic of a text; a long text is truncated."""
     text = text[:_MAX_CHARS]
     rarity = load_table().rarity
     words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
@@ -88,9 +88,9 @@ def topic_of(text: str) -> Topic:
 
 
 def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
-    """Whether two facts have their first words in common, as `The team decided to`, and of the others none.
+    """Check whether two facts share only an opening phrase, such as `The team decided to`.
 
-    Where no more than one telling word follows, it may be another value of what the first words name.
+    False if at most one content word follows in either: it may be a new value of what the phrase names.
     """
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     alike = next((at for at, pair in enumerate(zip(mine.said, theirs.said, strict=False)) if pair[0] != pair[1]), 0)
@@ -99,20 +99,20 @@ def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
 
 
 def differing_places(newer: MustKeep, older: MustKeep) -> int:
-    """In how many places two facts that hold differ where they have one form, -1 where they have none in common.
+    """Count the places in which two facts of one form differ; -1 if their forms differ or a kind is not in `HOLDING`.
 
-    What differs in one place alone may give the same thing another value; what differs in two or more, as in what is
-    done and for which thing, tells of another.
+    Facts that differ in one place may state a new value for the same thing. Facts that differ in more places, such as
+    in the action and its object, are about different things.
     """
     if newer.kind not in HOLDING or older.kind not in HOLDING:
         return -1
     mine, theirs = topic_of(newer.text), topic_of(older.text)
-    if len(mine.said) == len(theirs.said):  # word by word, which is quick
+    if len(mine.said) == len(theirs.said):  # fast path: compare word by word
         differs = bytes(map(ne, mine.form, theirs.form))
         if differs.count(0) >= _ONE_FORM * len(differs):
             return (b"\0" + differs).count(b"\0\1")
     least = _ONE_FORM * (len(mine.said) + len(theirs.said)) / 2
-    if sum(map(theirs.known.__contains__, mine.said)) < least:  # as with most, whatever their order
+    if sum(map(theirs.known.__contains__, mine.said)) < least:  # true of most pairs, whatever the word order
         return -1
     same = differing = start = there = 0
     for here, word in enumerate(mine.said):
@@ -127,9 +127,9 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
 def pair_features(
     newer: MustKeep, older: MustKeep, signs: Sequence[float], *, places: int | None = None
 ) -> list[float]:
-    """Give what two facts are weighed by; `signs` are those of the newer one, see `signs_of`.
+    """Return the features of a pair of facts. `signs` are those of the newer fact, see `signs_of`.
 
-    To find out in how many places they differ takes as long as all else: give `places` if they are known.
+    Pass `places` if it is known: `differing_places` takes as long as everything else.
     """
     if places is None:
         places = differing_places(newer, older)
@@ -146,8 +146,8 @@ def pair_features(
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
     holds, distance = older_kind in HOLDING, max(0, newer.operation - older.operation)
-    replaced = places == 1 and not other_label  # by another value, not by another of several of a kind
-    # What is settled is not taken back, and another value need not sound like taking back.
+    replaced = places == 1 and not other_label  # a new value for the same thing, not another thing of its kind
+    # Only facts of a kind in `HOLDING` can be taken back; a fact that states a new value need not sound like it.
     back = max(-4.0, min(4.0, taking_back)) if holds and not replaced else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
@@ -183,7 +183,7 @@ def pair_features(
 
 
 def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
-    """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
+    """Estimate how likely it is that a later fact has superseded or settled an earlier one, 0 to 1."""
     weights, bias = _pair_weights()
     logit = sum(map(mul, pair_features(newer, older, signs, places=-1), weights), bias)
     if logit > _DOUBTED - _MOST_OF_FORM and newer.kind in HOLDING and older.kind in HOLDING:
@@ -196,22 +196,22 @@ def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> floa
 
 @lru_cache(maxsize=1)
 def _pair_weights() -> tuple[tuple[float, ...], float]:
-    """The weights of a pair as plain numbers: for one pair at a time NumPy takes longer to begin than to end."""
+    """Return the weights of pairs as floats: for one pair, NumPy's overhead per call exceeds the computation."""
     table = load_table()
     return tuple(table.pairs.tolist()), table.pair_bias
 
 
 def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep, ...]:
-    """Mark what later facts replaced (superseded) or completed, answered and repaired (done).
+    """Mark the facts that later facts replaced (superseded), or completed, answered or repaired (done).
 
-    Facts are read in order of time, whatever their order here, and come back in the order given; what was superseded
-    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet; a fact that stands
-    bears it if that one has perhaps taken its place. Takes time about linear in the number of facts.
+    Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
+    `superseded_by` of a superseded fact is the id of the later fact, 0 if that has no id yet; an active fact has it if
+    the later fact has perhaps replaced it. Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
-        known: How many of the first of them have been settled among each other before. They may be marked, but mark
-            nothing themselves any more.
+        known: Number of leading facts that an earlier call has already compared with each other. They can still be
+            superseded by the remaining facts, but are not compared again.
     """
     order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
     settled = list(must_keeps)
@@ -239,10 +239,10 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
 
 
 def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
-    """Find for each fact the one of others that it cannot hold beside; None where there is none.
+    """Return for each fact the fact in `by` that most likely contradicts it, None if there is none.
 
-    Which of a pair came first is not asked: both ways are weighed, and their mean counts. Who says the same says no
-    other thing.
+    The order of a pair in time does not matter: its likelihood is the mean of both directions. Facts with the same text
+    do not contradict each other.
     """
     standing = _Standing()
     for number, fact in enumerate(by):
@@ -257,7 +257,7 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
 
 @lru_cache(maxsize=16_384)
 def _both_ways(fact: MustKeep, other: MustKeep) -> float:
-    """The mean likelihood that either of two facts supersedes the other, 0 to 1."""
+    """Return the mean of the likelihoods that either fact supersedes the other, 0 to 1."""
     if fact.text == other.text:
         return 0.0
     return sum(likelihood(a, b, _signs(a.text)) for a, b in ((fact, other), (other, fact))) / 2
@@ -269,14 +269,14 @@ def _signs(text: str) -> tuple[float, ...]:
 
 
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
-    """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
+    """Check whether kinds and times allow `newer` to change `older`; pinned texts and insights never change."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
     return older.kind in UNFINISHED if newer.kind is _COMPLETION else newer.kind in HOLDING and older.kind in _CHANGED
 
 
 class _Standing:
-    """The facts that hold so far, found by their telling words."""
+    """Index of the active facts by their content words."""
 
     def __init__(self) -> None:
         self._facts: dict[int, Topic] = {}
@@ -294,10 +294,10 @@ class _Standing:
             self._by_word[word].pop(number, None)
 
     def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
-        """The facts that a later one changes, or perhaps does, with whether it is sure to.
+        """Return the numbers of the facts that a later fact changes, each with whether that is certain.
 
-        It may repeat any number of them, but takes the place of one alone: the likeliest. Of those that it perhaps
-        changes the likeliest is named.
+        A fact may repeat any number of facts, but replaces only the likeliest. Of the facts that it perhaps replaces,
+        only the likeliest is returned.
         """
         topic = topic_of(fact.text)
         repeated: list[tuple[int, bool]] = []
@@ -305,7 +305,7 @@ class _Standing:
         for number in self.near(topic):
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
-                repeated.append((number, True))  # once said again, it stands once
+                repeated.append((number, True))  # a repeated fact stays active once
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
         if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
@@ -316,7 +316,7 @@ class _Standing:
         return [*repeated, *sure, *((number, False) for number in likeliest[len(sure) :][:1])]
 
     def near(self, topic: Topic) -> Iterable[int]:
-        """The facts that share a word, those with rare ones first, newest first."""
+        """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""
         known = sorted((self._by_word[word] for word in topic.words if word in self._by_word), key=len)
         near: dict[int, None] = {}
         for numbers in known:
@@ -329,7 +329,7 @@ class _Standing:
         return near
 
     def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, bool]]:
-        """The decision right before, for one that takes back and names nothing, as `Scrap that.`"""
+        """Return the last decision or rule, if near: `Scrap that.` takes it back without naming it."""
         for number in reversed(self._facts):
             older = facts[number]
             if older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT) and may_change(fact, older):

@@ -1,4 +1,4 @@
-"""Search an index by words and by meaning, and rank the candidates with what stands around them."""
+"""Search an index by keywords and by vectors, and rank the candidates together with their neighbours."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ from orchestra_mem.search_types import (
 )
 
 _RARITY_POWER = 0.7
-"""How much a rare word weighs more in the query's vector; measured, as good from 0.5 to 1."""
+"""Exponent of a word's rarity as its weight in the query's vector; measured: 0.5 to 1 are equally good."""
 
 _PERIOD_TAIL = timedelta(days=30)
-"""How long after a time named it may still be told of."""
+"""Time after a named period in which its events may still be recorded."""
 
-# How far a search looks: so many are taken from each search, so many ranked, and so many of them with neighbours. Where
-# more hits are wanted, so many are found and ranked. Twice as many gain 0.002 of recall at 10 for twice the time.
+# Number of chunks taken from each search, of candidates ranked, and of candidates whose neighbours are ranked as well.
+# The first two grow with the requested limit. Doubling them gains 0.002 recall at 10 for twice the time.
 _FOUND, _RANKED, _AROUND = 150, 60, 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searcher:
-    """Searches an index. Safe to share between threads if its parts are.
+    """Searches an index. Safe to share between threads if its attributes are.
 
     Attributes:
-        index: what is searched.
-        embedder: embeds queries; None leaves dense search out.
-        words: compares words by their vectors; None compares them by their stems.
-        weights: how much each part counts.
+        index: The index to search.
+        embedder: Embeds queries; None turns dense search off.
+        words: Compares words by their vectors; None compares their stems.
+        weights: Weights of the parts of a score.
     """
 
     index: SearchIndex
@@ -81,9 +81,9 @@ class Searcher:
         mode: SearchMode = SearchMode.HYBRID,
         limit: int = 10,
     ) -> list[Hit]:
-        """Find the chunks that answer a query best, best first; any string is a query.
+        """Return the chunks that answer a query best, best first; any string is a query.
 
-        Chunks that hold an exact name of the query (`#12`, a path, `snake_case`) come first, `perhaps` ones last.
+        Chunks with an exact name from the query (`#12`, a path, `snake_case`) come first, hits marked `perhaps` last.
         """
         question = read_question(query, situation.now)
         rarities = self._rarities(question.words)
@@ -96,17 +96,17 @@ class Searcher:
         return self._hits(candidates, pool, question, limit)
 
     def _rarities(self, words: Sequence[str]) -> Floats:
-        """How rare each word is, over 0 (the inverse document frequency of BM25)."""
+        """Return each word's inverse document frequency as in BM25, positive."""
         if not words:
             return np.zeros(0, np.float32)
         frequencies = self.index.document_frequency([stem(word) for word in words])
-        # Among fewer than 100 chunks, what none of them has would outweigh what some have.
+        # With the true count of a small index, a word that no chunk has would outweigh the words that some have.
         count = max(self.index.count(), int(frequencies.max(initial=0)), 100)
         rarities: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         return rarities
 
     def _query_vector(self, embedder: Embedder, question: Question, rarities: Floats) -> Vector:
-        """Embed a query; where the model is a table of words, with rare words weighing more."""
+        """Embed a query; if the model is a table of word vectors, give rare words more weight."""
         if self.words is None or self.words.model != embedder.model or not question.words:
             return embedder.embed_query(question.text)
         vector: Vector = np.power(rarities, _RARITY_POWER) @ self.words.embed_words(question.words)
@@ -115,7 +115,7 @@ class Searcher:
     def _find(
         self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
     ) -> _Found:
-        """Ask the index, and once more for the times that the question names."""
+        """Query the index, and once more for each period that the question names."""
         names = question.terms.identifiers if mode is not SearchMode.DENSE else ()
         exact = self.index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
         filters = [where, *(_narrowed(where, period) for period in question.periods)]
@@ -127,7 +127,7 @@ class Searcher:
     def _ask(
         self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
     ) -> tuple[Ranking, Ranking]:
-        """Ask by words and by meaning, as far as either is wanted."""
+        """Return the keyword and the dense ranking; one that `mode` or a missing vector excludes is empty."""
         keyword = dense = _NOTHING
         if mode is not SearchMode.DENSE:
             keyword = self.index.keyword(question.terms, where, limit)
@@ -136,7 +136,7 @@ class Searcher:
         return keyword, dense
 
     def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, most: int) -> _Candidates:
-        """Keep the best of what was found, and fetch what stands around the best of those."""
+        """Keep the best chunks found, and fetch the neighbours of the first `_AROUND` of them."""
         ids = np.unique(np.concatenate([found.keyword.ids, found.dense.ids, found.exact]))
         promise = to_one(_looked_up(ids, found.keyword)[0]) + to_one(_looked_up(ids, found.dense)[0])
         promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
@@ -195,11 +195,11 @@ class Searcher:
         counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
         likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self.index.count()))
         passing = np.flatnonzero(candidates.outlines.passing)
-        # More exact names go before fewer, what is likely before what is not; the score orders the rest.
+        # More exact names rank before fewer, likely hits before unlikely ones; then the score decides.
         levels = counts + (likely >= LEAST_LIKELY)
         order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -levels[passing]))]
         order = order[: _DIVERSIFIED * limit]
-        # Each level lifts by more than any malus lowers, which is at most the best score.
+        # A level adds more than the largest penalty, which is at most the best score.
         best = float(np.abs(scores).max(initial=0))
         lifted = scores[order] + levels[order] * (1 + 2 * best)
         chosen = order[diversify(lifted, candidates.vectors[order], limit, self.weights.diversity * best)]
@@ -226,7 +226,7 @@ class Searcher:
         ]
 
     def _held(self, candidates: _Candidates, question: Question) -> dict[int, tuple[str, ...]]:
-        """Of the candidates found by an exact name, by row, the names that they hold."""
+        """Return, by row, the query's exact names that each candidate found by such a name holds."""
         rows = np.flatnonzero(candidates.exact)
         if not len(rows):
             return {}
@@ -240,12 +240,12 @@ class Searcher:
 
 _NOTHING = Ranking(ids=np.zeros(0, np.int64), scores=np.zeros(0, np.float32))
 _DIVERSIFIED = 4
-"""Of so many times what is wanted the diverse are chosen: near-duplicates of the best seldom are more."""
+"""Candidates for `diversify` per requested hit: the best hits seldom have more near-duplicates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What the index answered; `exact` hold an exact name, `dated` were found for a time that the question names."""
+    """Results of the index; `exact` hold an exact name of the query, `dated` were found for a period that it names."""
 
     keyword: Ranking
     dense: Ranking
@@ -255,7 +255,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidates:
-    """What is ranked, a row each; ranks are 0 where a search did not find it."""
+    """Candidates to rank, one row each; a rank is 0 if that search did not find the candidate."""
 
     ids: Ids
     outlines: Outlines
@@ -270,7 +270,7 @@ class _Candidates:
 
 
 def _merged(rankings: Sequence[Ranking]) -> Ranking:
-    """Join answers to the same question under several filters, best first."""
+    """Merge rankings of the same query under several filters, best first, without duplicates."""
     if len(rankings) == 1:
         return rankings[0]
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
@@ -280,7 +280,7 @@ def _merged(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
-    """The scores and the ranks, from 1, that a ranking gives to ids; 0 where it does not have one."""
+    """Return the scores and the ranks, from 1, of ids in a ranking; 0 for ids that it lacks."""
     scores, ranks = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.int64)
     _, rows, places = np.intersect1d(ids, ranking.ids, assume_unique=True, return_indices=True)
     scores[rows], ranks[rows] = ranking.scores[places], places + 1
@@ -288,7 +288,7 @@ def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
 
 
 def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
-    """The rows of the ones before and behind, -1 where those are no candidates; chains are rows of neighbours."""
+    """Return the rows of the previous and the next chunk, -1 for non-candidates; each row of `chains` is a run."""
     before, behind = np.full(len(ids), -1), np.full(len(ids), -1)
     first, second = chains[:, :-1].ravel(), chains[:, 1:].ravel()
     both = np.isin(first, ids) & np.isin(second, ids)
@@ -299,7 +299,7 @@ def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
 
 
 def _narrowed(where: SearchFilter, period: Period) -> SearchFilter:
-    """Let pass what was told in a period, or not long after it."""
+    """Restrict a filter to chunks recorded in a period or within `_PERIOD_TAIL` after it."""
     since, until = period.start, period.end + _PERIOD_TAIL
     return replace(where, since=max(where.since or since, since), until=min(where.until or until, until))
 

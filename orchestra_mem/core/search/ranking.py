@@ -1,9 +1,7 @@
-"""Rank candidates: fuse their scores, add shares of their surroundings and traits, apply priors, diversify.
+"""Rank candidates: fuse their scores, add shares for neighbours and traits, apply priors, diversify.
 
-All of it is arithmetic over arrays with a row for each candidate, which `hybrid.py` makes. Every part is a named share
-or a named prior, so that a hit can explain its rank.
-
-How each part was chosen and what it is worth is measured by `benchmarks/retrieval.py`.
+All functions are arithmetic over arrays with one row per candidate, which `hybrid.py` builds. A score consists of named
+shares and named priors, so that a hit can explain its rank. `benchmarks/retrieval.py` measures what each one gains.
 """
 
 from __future__ import annotations
@@ -18,23 +16,24 @@ from numpy.typing import NDArray
 
 from orchestra_mem.core.search.question import Period
 
-LEAST_LIKELY = 0.04  # what is less likely to answer is a `perhaps`
+LEAST_LIKELY = 0.04  # a hit with a lower likelihood is marked `perhaps`
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How much each part counts. Zero takes a part away.
+    """Weights of the parts of a score; 0 turns a part off.
 
-    `keyword`, `dense` and `late` mix a candidate's own score. The shares that follow are of values from 0
-    to 1: its own score; the question's words in it or, worth less, around it (`coverage`; where no words are compared
-    its own score again); the own scores of the one before, the second before, and the best in its group; and the
-    traits. Priors multiply by at most 1 plus their weight; `half_life_days` is after what time the recency prior is
-    halved. `diversity` is what the same again is lowered by, in best scores, 0 to 1.
+    `keyword`, `dense` and `late` mix a candidate's own score. The next weights, up to `period`, multiply values from 0
+    to 1: the candidate's own score; how well it and, with less weight, its neighbours cover the query's words
+    (`coverage`; its own score again if no words are compared); the own scores of the previous chunk, of the second
+    before, and of the best in its group; and the traits. A prior multiplies the sum by at most 1 plus its weight;
+    `half_life_days` is the half-life of the recency prior. `diversity` is the penalty for near-duplicate hits, as a
+    share of the best score, 0 to 1.
 
-    The shares' defaults lie where fits that leave one talk after the other out gather: a plateau, on which a change by
-    a third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any of them.
+    The defaults of the shares come from leave-one-conversation-out fits: on a plateau where changing a weight by a
+    third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any share.
     """
 
     keyword: float = 0.3
@@ -59,18 +58,18 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Candidates to rank, a row each.
+    """Candidates to rank, one row each.
 
     Attributes:
-        keyword: BM25, shape (n,); 0 where keyword search did not find it.
-        dense: cosine, shape (n,); 0 where there is no vector.
-        matches: how well each of the question's words is met, shape (words, n), 0 to 1.
-        rarities: of the question's words, shape (words,), over 0.
-        before: the row of the one before in its group, shape (n,); -1 where that is no candidate.
-        behind: the row of the one behind, likewise.
-        groups: numbers that are equal where the groups are, shape (n,).
-        traits: by the name of their weight, shape (n,), 0 to 1.
-        priors: by the name of their weight, shape (n,), -1 to 1.
+        keyword: BM25 score, float32, shape (n,); 0 if keyword search did not find the candidate.
+        dense: Cosine, float32, shape (n,); 0 if there is no vector.
+        matches: How well each query word is matched, float32, shape (words, n), 0 to 1.
+        rarities: Rarity of each query word, float32, shape (words,), positive.
+        before: Row of the previous chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
+        behind: Row of the next chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
+        groups: Number of the group, int64, shape (n,).
+        traits: By the name of their weight, float32, shape (n,), 0 to 1.
+        priors: By the name of their weight, float32, shape (n,), -1 to 1.
     """
 
     keyword: Floats
@@ -84,27 +83,28 @@ class Pool:
     priors: Mapping[str, Floats]
 
 
-# What a word counts that is not in the candidate but in the one before, the one behind, two off, or in its group.
+# Weight of a query word found only in a neighbour: the previous chunk, the next, two away, or any in the group.
 _WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
-_STATEMENT_KEEPS = 0.5  # of its words, which a question lends to its answer: a statement may be the answer itself
+# Share of its matches that a statement, unlike a question, withholds from neighbours: it may be the answer itself.
+_STATEMENT_KEEPS = 0.5
 
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
-"""How fast a time beside a period named counts less: what happened is told later more often than before."""
+"""Half-lives of `nearness` after and before a named period: events are recorded afterwards more often than before."""
 
 _OUTSIDE = 0.8
 _SECONDS_A_DAY = 86_400.0
 _NEAR_DUPLICATE = 0.9
-_FULL_TEXT_WORDS = 30  # what says so many different things says enough
+_FULL_TEXT_WORDS = 30  # with this many distinct words a text has full `substance`
 
 
 def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
-    """Give each candidate's shares by name, in the order of `Weights`; what weighs nothing is left out."""
+    """Return each candidate's shares by name; shares with weight 0 are left out."""
     late = _weighted_mean(pool.matches, pool.rarities)
     parts = ((weights.keyword, pool.keyword), (weights.dense, pool.dense), (weights.late, late))
     own: Floats = sum((np.float32(weight) * to_one(values) for weight, values in parts), np.zeros_like(late))
     if len(pool.matches):
         coverage = _weighted_mean(_with_surroundings(pool), pool.rarities)
-    else:  # no words to compare, as where meaning alone is asked for: what is left has to outweigh the traits
+    else:  # no words are compared, as in dense mode: scale the own score up against the traits
         own = coverage = to_one(own)
     values = {
         "own": own,
@@ -118,16 +118,16 @@ def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
 
 
 def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
-    """Give the factors by which each candidate's sum of shares is multiplied, by name."""
+    """Return the factors, by name, that multiply each candidate's sum of shares."""
     return {name: 1 + value * weight for name, value in pool.priors.items() if (weight := getattr(weights, name))}
 
 
 def likelihoods(pool: Pool, shares: Mapping[str, Floats], scores: Floats, count: int) -> Floats:
-    """Say how likely each candidate is to answer the question, 0 to 1: unlike scores, comparable between answers.
+    """Return the probability that each candidate answers the query; unlike a score, it compares between queries.
 
-    A logistic regression, fitted to hits of LoCoMo's questions in memories of 3 to 700 turns, with an answer there and
-    without. The larger a memory, the more of it matches by chance; `count` is how many chunks there are. Cosines, whose
-    scale is the model's, count only where there is nothing else.
+    A logistic regression, fitted on hits for LoCoMo questions in memories of 3 to 700 turns, with and without the
+    answer. `count` is the number of chunks: the larger a memory, the more of it matches by chance. Cosines are used
+    only if no words are compared, as their scale depends on the model.
     """
     size = math.log(min(max(count, 1), 1_000))
     by_all = 2.79 * scores + 6.48 * shares.get("coverage", 0) - 0.31 * size - 7.07
@@ -137,11 +137,11 @@ def likelihoods(pool: Pool, shares: Mapping[str, Floats], scores: Floats, count:
 
 
 def nearness(seconds: NDArray[np.float64], periods: Sequence[Period]) -> Floats:
-    """Return how near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 for NaN.
+    """Return how near each time is to the nearest period: 1 inside, at most 0.8 outside, 0 for NaN.
 
     Args:
-        seconds: since the epoch, NaN for no time.
-        periods: at least one.
+        seconds: Seconds since the epoch, NaN for no time.
+        periods: At least one.
     """
     best = np.zeros(len(seconds), np.float32)
     for period in periods:
@@ -153,19 +153,19 @@ def nearness(seconds: NDArray[np.float64], periods: Sequence[Period]) -> Floats:
 
 
 def recency(seconds: NDArray[np.float64], now: datetime, half_life_days: float) -> Floats:
-    """How recent each time (seconds since the epoch) is: 1 now and later, halved with each half-life; 0 for NaN."""
+    """Return how recent times (seconds since the epoch) are: 1 at `now` or later, halved per half-life, 0 for NaN."""
     ages = np.nan_to_num((now.timestamp() - seconds) / _SECONDS_A_DAY, nan=np.inf)
     recent: Floats = np.exp2(-np.maximum(0, ages) / half_life_days).astype(np.float32)
     return recent
 
 
 def substance(word_counts: Rows) -> Floats:
-    """Return how much texts say, 0 to 1, by how many different words they have: greetings and thanks answer nothing."""
+    """Rate texts 0 to 1 by their number of distinct words: short ones, such as greetings and thanks, answer nothing."""
     return np.minimum(1.0, np.log1p(word_counts) / math.log1p(_FULL_TEXT_WORDS)).astype(np.float32)
 
 
 def to_one(values: Floats) -> Floats:
-    """Scale so that the best is 1; what is negative counts as 0."""
+    """Scale values so that the greatest is 1; negative values become 0."""
     scaled: Floats = np.maximum(values, np.float32(0))
     best = scaled.max(initial=0.0)
     if best > 0:
@@ -174,16 +174,16 @@ def to_one(values: Floats) -> Floats:
 
 
 def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) -> list[int]:
-    """Choose rows one after the other, the best first, each with a malus for the likeness to one chosen before it.
+    """Choose rows one by one, best first, with a penalty for similarity to rows already chosen.
 
-    Maximal marginal relevance (Carbonell and Goldstein, 1998), with likeness counted from a cosine of 0.9 up: turns of
-    one talk are alike without repeating each other.
+    Maximal marginal relevance (Carbonell and Goldstein, 1998). Similarity counts from a cosine of 0.9 up, because turns
+    of one conversation are similar without repeating each other.
 
     Args:
-        scores: shape (n,).
-        vectors: shape (n, dimensions), unit length; zeros are like nothing.
-        limit: how many rows to choose.
-        full_malus: what the same again is lowered by.
+        scores: float32, shape (n,).
+        vectors: float32, shape (n, dimensions), unit length; a row of zeros is similar to nothing.
+        limit: Maximum number of rows to choose.
+        full_malus: Penalty for an exact duplicate.
     """
     left = scores.astype(np.float64)
     malus = np.zeros(len(scores))
@@ -198,7 +198,7 @@ def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) ->
 
 
 def _with_surroundings(pool: Pool) -> Floats:
-    """Count a word that is not met in a candidate, or less well, where it is met around it."""
+    """Return the word matches, raised for words that a neighbour matches better, by the weights for neighbours."""
     best: Floats = np.maximum(pool.matches, _WORD_IN_GROUP * _best_of_group(pool.matches, pool.groups))
     lent = pool.matches * (1 - _STATEMENT_KEEPS * pool.traits.get("statement", np.float32(0)))
     for near, rows in ((_WORD_BEFORE, pool.before), (_WORD_BEHIND, pool.behind)):
@@ -214,14 +214,14 @@ def _weighted_mean(matches: Floats, rarities: Floats) -> Floats:
 
 
 def _taken(values: Floats, rows: Rows) -> Floats:
-    """The values at other rows, 0 at row -1."""
+    """Return the values at the given rows, 0 for row -1."""
     padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1), np.float32)], axis=-1)
     taken: Floats = padded[..., rows]
     return taken
 
 
 def _chained(rows: Rows) -> Rows:
-    """The row of the row, -1 where the way breaks off."""
+    """Follow the row numbers twice; -1 if either step is -1."""
     chained: Rows = np.append(rows, -1)[rows]
     return chained
 

@@ -1,1 +1,1 @@
-"""Summaries: segments and levels, choosing and shortening sentences, the check, what is kept verbatim."""
+"""Summaries: segments and levels, selection of sentences, the check, and must-keeps kept verbatim."""

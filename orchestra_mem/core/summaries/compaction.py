@@ -1,9 +1,8 @@
-"""Compaction: which operations become a summary, and when summaries of one level become one of the next.
+"""Decide which operations become a summary, and when summaries of one level become one summary of the next.
 
-Operations older than the verbatim window are cut into segments, and each segment becomes a summary of level 1. Levels
-grow as in a log-structured merge tree: when one holds more than its share, its oldest summaries become one of the next.
-So a document grows with the logarithm of the work. Pure: what is read and written, others decide; what a summary says
-is made in `drafts.py`.
+Operations older than the verbatim window are cut into segments, and each segment becomes a level-1 summary. Levels grow
+as in a log-structured merge tree: when a level exceeds its share, its oldest summaries become one of the next level. So
+a document grows with the logarithm of the work. Pure functions without I/O; `drafts.py` writes the text.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MIN_SUMMARY_TOKENS = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Sizes in tokens that steer the compaction of one document."""
+    """Sizes in tokens, and the most summaries to merge at once (`fan_in`), that control a document's compaction."""
 
     threshold: int
     target: int
@@ -56,15 +55,15 @@ class Limits:
 def due(
     entries: Sequence[tuple[int, int, datetime]], *, document_tokens: int, window: timedelta, limits: Limits
 ) -> int:
-    """Return how many of the oldest entries (id, tokens, time) are to be compacted now.
+    """Return how many of the oldest entries (id, tokens, time) to compact now.
 
-    Those older than `window`, counted back from the newest time; and when the document is over its threshold, as many
-    younger ones as bring it down to its target. The newest `floor` tokens always stay word for word. What is too
-    little to be worth a summary waits, unless the document is over its threshold.
+    Entries older than `window`, counted back from the newest time, are due. If the document is over its threshold, so
+    are as many younger entries as bring it down to its target. The newest `floor` tokens always stay verbatim. Less
+    than a segment waits, unless the document is over its threshold.
     """
     if not entries:
         return 0
-    # Clocks jump: an entry is as old as the oldest time at or behind it.
+    # Clocks may jump back: the time of an entry is the earliest of its own and all later times.
     times = list(accumulate((time for _, _, time in reversed(entries)), min))[::-1]
     newest = entries[-1][2]
     movable, behind = 0, sum(tokens for _, tokens, _ in entries)
@@ -82,9 +81,9 @@ def due(
 
 
 def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source, ...]]:
-    """Cut operations into runs of about `segment_tokens`, at natural borders: task, request, pause, speaker.
+    """Cut operations into segments of about `segment_tokens`, at natural borders: a new task, request or type, a pause.
 
-    A task is cut only where it alone is over twice the size.
+    A task is cut only if it alone is over twice the size.
     """
     pieces = _pieces(sources, segment_tokens)
     segments: list[tuple[Source, ...]] = []
@@ -93,7 +92,7 @@ def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[S
         end = _segment_end(pieces, start, segment_tokens)
         segments.append(tuple(source for piece in pieces[start:end] for source in piece))
         start = end
-    # A remainder that is too small for a summary of its own joins the run before it.
+    # A remainder that is too small for a separate summary joins the previous segment.
     if len(segments) > 1 and sum(s.tokens for s in segments[-1]) < segment_tokens // 3:
         last = segments.pop()
         segments[-1] += last
@@ -101,7 +100,7 @@ def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[S
 
 
 def _pieces(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source, ...]]:
-    """What stays together: the operations of one task in a row; each by itself where they are none or too many."""
+    """Group consecutive operations of one task; operations without a task, or of too large a task, stay single."""
     pieces: list[tuple[Source, ...]] = []
     for task, group in groupby(sources, key=lambda source: source.task):
         run = tuple(group)
@@ -113,7 +112,7 @@ def _pieces(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source
 
 
 def _segment_end(pieces: Sequence[tuple[Source, ...]], start: int, segment_tokens: int) -> int:
-    """The best border from three quarters of the size on, up to half as much again."""
+    """Return the end of the segment at `start`: the best border between 0.75 and 1.5 times the size."""
     tokens, best, best_score = 0, 0, 0.0
     for i in range(start, len(pieces)):
         tokens += sum(source.tokens for source in pieces[i])
@@ -129,7 +128,7 @@ def _segment_end(pieces: Sequence[tuple[Source, ...]], start: int, segment_token
 
 
 def _border(before: Source, after: Source) -> float:
-    """How natural a border is, 0 to 4."""
+    """Score how natural a border between two operations is, 0 to 4."""
     pause = (after.time - before.time) / timedelta(minutes=30)
     return (
         (1.5 if before.task != after.task else 0.0)
@@ -140,7 +139,7 @@ def _border(before: Source, after: Source) -> float:
 
 
 def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
-    """The summaries that are to become one of the next level, oldest first; None where every level is in its share."""
+    """Return the summaries to merge into one of the next level, oldest first; None if there is nothing to merge."""
     levels: dict[int, list[Summary]] = {}
     for summary in standing:
         levels.setdefault(summary.level, []).append(summary)
@@ -156,7 +155,7 @@ def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
 
 
 def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
-    """Neighbours without a gap: what stands word for word between two summaries is not covered by merging them."""
+    """Group adjacent summaries: a merged summary must not cover operations that stay verbatim between its parts."""
     runs: list[list[Summary]] = []
     for member in members:
         if runs and runs[-1][-1].last_operation + 1 == member.first_operation:
@@ -167,7 +166,7 @@ def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
 
 
 def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summary]:
-    """As many of the oldest as bring a level down to half of its share, two at least."""
+    """Return as many of the oldest summaries as bring the level down to half its share, from two to `most`."""
     taken: list[Summary] = []
     for member in run:
         if len(taken) == most or (len(taken) >= 2 and excess_tokens <= 0):
@@ -180,7 +179,7 @@ def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summa
 def summary_of(
     draft: Draft, segment: Sequence[Source], *, session: str, number: int, first: int, created: datetime
 ) -> Summary:
-    """Return a draft of a segment as a summary of level 1, of all operations from `first` on."""
+    """Return a segment's draft as a level-1 summary, which covers all operations from `first` on."""
     last, times = segment[-1].operation, [source.time for source in segment]
     return draft.summary(
         number=number, session=session, level=1, operations=(first, last, last - first + 1),
@@ -189,7 +188,7 @@ def summary_of(
 
 
 def merged_summary(draft: Draft, children: Sequence[Summary], *, number: int, created: datetime) -> Summary:
-    """Return a draft of several summaries as one of the next level."""
+    """Return the draft of several summaries as a summary of the next level."""
     first, last = children[0], children[-1]
     count = sum(child.operation_count for child in children)
     return draft.summary(

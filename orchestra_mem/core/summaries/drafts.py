@@ -1,6 +1,6 @@
-"""Make the text of a summary by extraction, and check it, whoever made it.
+"""Draft the text of a summary by extraction, and check the text of any summary, extracted or from a model.
 
-It is the best of what its material says, then every must-keep word for word.
+The text is the best sentences of its material, followed by every must-keep verbatim.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 
 _SAMPLE_CHARS = 400
-# However much may not be lost, this share of a summary's size tells what happened: where many facts are found, others
-# are not, and stand there. At 0.5 the summaries of recorded talk take 0.247 of its tokens, at 0.65 0.262; of 215 facts
-# of dialogues none is lost after five compactions at either.
+# Share of a summary's size reserved for its body, however many must-keeps there are: where many facts are found, some
+# are missed, and only the body can mention them. With 0.5, summaries of recorded conversations take 0.247 of the
+# tokens, with 0.65 0.262. With either, five compactions lose none of 215 facts of dialogues.
 _LEAST_BODY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An operation as compaction sees it.
+    """An operation as input of a compaction.
 
-    `tokens` is the size of its entry, `text` what it says, `weight` how much that matters; 1 is usual.
+    `tokens`: Size of its entry. `text`: Its content. `weight`: Its importance, usually 1.
     """
 
     operation: int
@@ -43,7 +43,7 @@ class Source:
 class Draft:
     """A checked summary that has no number yet.
 
-    `invented` are the identifiers that its source lacks, `missing` the facts that it lacks itself.
+    `invented`: Identifiers in the text that the source lacks. `missing`: Facts that the text lacks.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Draft:
 
     @property
     def passed(self) -> bool:
-        """Whether the summary may be believed."""
+        """Whether the check found no fault: the summary is shorter than its source, invents and misses nothing."""
         return self.tokens < self.source_tokens and not self.invented and not self.missing
 
     def summary(
@@ -70,7 +70,7 @@ class Draft:
         created: datetime,
         children: tuple[int, ...] = (),
     ) -> Summary:
-        """Give it a place: of `operations` the first, the last and how many, of `times` the earliest and latest."""
+        """Convert to a summary. `operations`: The first, the last and their count. `times`: The first and the last."""
         return Summary(
             id=number,
             session=session,
@@ -94,10 +94,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What a summary is made of.
+    """The source of a summary.
 
-    `kept` stands below it, `facts` are what it may not lack, `must_keeps` their numbers; `extracted` tells that the
-    passages are made of extracts themselves.
+    `kept`: Section of must-keeps that ends the summary. `facts`: Facts that the summary must contain. `must_keeps`: Ids
+    of the facts in `kept`. `extracted`: Whether the passages themselves consist of extracts.
     """
 
     passages: tuple[Passage, ...]
@@ -110,7 +110,7 @@ class Material:
 
     @classmethod
     def of_operations(cls, sources: Sequence[Source], facts: Sequence[MustKeep], *, numbered: bool = True) -> Material:
-        """Return what operations say; `numbered` where their facts have numbers, as those in the ledger do."""
+        """Return the material of operations. `numbered`: Whether their facts have ids, as those in the ledger."""
         standing = tuple(fact for fact in facts if fact.status is not MustKeepStatus.REMOVED)
         passages = _passages_of(sources, facts)
         text = "\n".join(source.text for source in sources)
@@ -125,7 +125,7 @@ class Material:
 
     @classmethod
     def of_summaries(cls, children: Sequence[Summary]) -> Material:
-        """Return what summaries tell; their facts are named by number."""
+        """Return the material of summaries, whose facts are named by number only."""
         numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
         passages = tuple(Passage(key=child.first_operation, text=told(child.text)) for child in children)
         return cls(
@@ -139,7 +139,7 @@ class Material:
 
     @classmethod
     def of_passages(cls, passages: Sequence[Passage], tokens: int, facts: Sequence[MustKeep] = ()) -> Material:
-        """Return what a text says, in passages; `when` is the heading that one stands under."""
+        """Return the material of a text in passages, whose `when` is the heading above them."""
         text = "\n".join(passage.text for passage in passages)
         return cls(
             passages=tuple(passages),
@@ -150,7 +150,7 @@ class Material:
         )
 
     def behind(self, earlier: Material) -> Material:
-        """Return what another material says and then this one, of neither of which anything has to be kept."""
+        """Return `earlier` and this material as one, without their must-keeps."""
         return Material(
             extracted=self.extracted or earlier.extracted,
             passages=(*earlier.passages, *self.passages),
@@ -159,13 +159,13 @@ class Material:
         )
 
     def dropped_from(self, text: str) -> tuple[str, ...]:
-        """Return the identifiers of it that a summary does not have."""
+        """Return the identifiers of the material that a summary lacks."""
         return missing_identifiers(self.source_text, text)
 
 
 def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
     """Make a checked summary by extraction alone."""
-    # Where no fact may be lacking, its names leave the body its room.
+    # Facts that are only named by number take little room, so the body needs no reserve.
     least = int(target_tokens * _LEAST_BODY) if material.facts else 0
     room = max(target_tokens - counter.count(material.kept), least)
     budget = chars_for(room, "\n".join(passage.text for passage in material.passages), counter)
@@ -174,14 +174,14 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
 
 
 def sound(material: Material, lines: Sequence[Passage]) -> Sequence[Passage]:
-    """Return the lines that quote nothing but what their source quotes, where that is made of extracts itself."""
+    """Return the lines without misquotes if the material consists of extracts, else all lines."""
     return without_misquotes(lines, material.source_text) if material.extracted else lines
 
 
 def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
-    """About as many characters as so many tokens have in a text, reckoned from samples of it.
+    """Estimate from samples of a text how many of its characters make `tokens` tokens.
 
-    Choosing by characters spares a count for every sentence that is tried.
+    Selecting by characters saves a token count for every candidate sentence.
     """
     middle = len(text) // 2
     sample = f"{text[:_SAMPLE_CHARS]}\n{text[middle : middle + _SAMPLE_CHARS]}"
@@ -189,7 +189,7 @@ def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
 
 
 def checked(material: Material, body: str, counter: TokenCounter) -> Draft:
-    """Put back what a body lacks, and take out what the check rejects, line by line and at last all of it."""
+    """Add the must-keeps to a body. If the check fails, drop its faulty lines, then if need be the entire body."""
     draft = _with_kept(material, body, counter)
     if draft.invented:
         kept = [line for line in body.splitlines(keepends=True) if not any(name in line for name in draft.invented)]
@@ -220,13 +220,13 @@ def check(material: Material, text: str, counter: TokenCounter) -> Draft:
 
 
 def _plain_kept(facts: Sequence[MustKeep]) -> str:
-    """Must-keeps that have no number yet, as they stand below a summary."""
+    """Return the section of must-keeps below a summary if they have no numbers yet."""
     lines = [f"- {fact.kind.value.capitalize()}: {squeeze(fact.text)}\n" for fact in facts]
     return f"\n{KEPT}\n\n" + "".join(dict.fromkeys(lines)) if lines else ""
 
 
 def _passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Passage]:
-    """What operations say, for choosing from it, without their must-keeps, which are said below it."""
+    """Return passages to select from, without the must-keeps, which the summary states below its body."""
     return [
         Passage(
             key=source.operation,
@@ -240,14 +240,14 @@ def _passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[P
 
 
 def _headings_of(passages: Sequence[Passage]) -> str:
-    """What a summary may say of passages besides their texts: when, and who."""
+    """Return the dates and speakers, which a summary may mention in addition to the texts of passages."""
     return "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
 
 
 def _without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
-    """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked.
+    """Remove must-keeps from an operation's text: nothing is stated twice, no superseded fact without its mark.
 
-    What a person took out is in no operation's text, and what one reworded not in the old words.
+    Facts that a person removed are dropped from every operation, and reworded facts in their old wording, too.
     """
     for fact in facts:
         if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:

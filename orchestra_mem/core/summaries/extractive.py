@@ -1,11 +1,11 @@
-"""The summariser that needs no model: it chooses sentences and fields of a text, adding no word.
+"""Extractive summariser: selects sentences of a text and adds no words. Needs no model.
 
-Choosing is budgeted weighted coverage: each content word of the source has a weight, a sentence gains the weights of
-the words that nothing chosen (or already said) has, and the greedy choice takes the most gain for its cost (Khuller,
-Moss and Naor 1999; lazily, after Minoux 1978). What sentences and words weigh is found out in `reading.py`.
+Selection is budgeted weighted coverage: each content word of the source has a weight, a sentence gains the weights of
+its words that are not yet covered, and a greedy algorithm takes the highest gain per cost (Khuller, Moss and Naor 1999;
+lazy evaluation after Minoux 1978). `reading.py` weighs sentences and words.
 
-Sentences were cut into clauses and rid of fillers by rules once; without them 0.891 of the words of answers are kept at
-a fifth of a talk, with them 0.898 (`benchmarks/_locomo.py`), and in records of work as many.
+Rules that cut sentences into clauses and dropped fillers were removed: at a fifth of a conversation's size, 0.891 of
+the answers' words survive without them, 0.898 with them (`benchmarks/_locomo.py`); in work records, equally many.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from orchestra_mem.core.text import content_stems, stem
 
 _Row = tuple[str, str, int, str]  # time, speaker, key and text
 
-_REPEAT = 0.1  # what a word is worth that is covered already: it decides between sentences that are equal otherwise
+_REPEAT = 0.1  # factor on the weight of a covered word, which breaks ties between sentences
 _RARITY = 0.15
-_NEAR_CHARS, _FAR_CHARS = 3, 16  # what a sentence costs beside itself: in a bullet that is there already, in a new one
-_CROWDING = 0.04  # each sentence chosen of a passage makes the next one worth so much less: all are to be heard
+_NEAR_CHARS, _FAR_CHARS = 3, 16  # cost of a sentence besides its text: in an existing bullet, in a new one
+_CROWDING = 0.04  # each selected sentence of a passage lowers the gain of its others: all passages are to contribute
 _MIN_NICKNAME_CHARS = 3
 _STOPS = tuple(".!?\u2026:;,\u3002\uff01\uff1f\"')\u201d\u2019`")
-_WORTHLESS = 0.03  # of the best sentence's gain: what is below, code among prose say, is left out though it would fit
+_WORTHLESS = 0.03  # least share of the best gain: sentences below it, such as code among prose, are dropped
 _PATIENCE = 16
 _MAX_FITTINGS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What one operation or turn of a talk says.
+    """The text of one operation or conversational turn.
 
-    `key` is the operation's id. `speaker` and `when` (formatted) are shown before the text where they are not empty.
-    `weight` is how important the passage is before its text is looked at, 0 and up; 1 is usual, 0 leaves it out.
+    `key`: Id of the operation. `speaker`, `when` (formatted): Shown before the text unless empty. `weight`: Importance
+    regardless of the text, 0 and up; 1 is usual, 0 excludes the passage.
     """
 
     key: int
@@ -51,47 +51,47 @@ class Passage:
 
 @dataclass(slots=True, eq=False)
 class _Unit:
-    """A sentence that may be chosen; there is one for every sentence of the source."""
+    """A sentence that may be selected."""
 
     passage: int
-    line: int  # equal where two neighbours share a bullet
+    line: int  # equal for sentences that can share a bullet
     text: str
     quality: float
     stems: Iterable[str]
-    frame: int = _FAR_CHARS  # about what the rendering adds to it
-    seen: int = -1  # how many had been chosen when its gain was reckoned last
+    frame: int = _FAR_CHARS  # characters that rendering adds, estimated
+    seen: int = -1  # number of picks when its gain was last computed
 
 
 def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tuple[Passage, ...]:
-    """Choose what says most within a budget, sentence by sentence, in the order of the source.
+    """Select the sentences that cover most content within a budget, and return them in the order of the source.
 
     Args:
         passages: The source, oldest first.
-        budget: How many characters `render(result)` may have, 0 and up.
-        said: What already stands elsewhere; its words count as covered.
+        budget: Maximum number of characters of `render(result)`, 0 and up.
+        said: Text that the reader sees elsewhere; its words count as covered.
     """
     return _Choice(passages, said).fit(budget) if budget > 0 else ()
 
 
 def render(extracts: Iterable[Passage]) -> str:
-    """Write extracts as markdown: a line for each new time, a bullet for each speaker's or operation's run of them."""
+    """Render extracts as markdown: a line for each new `when`, a bullet for each run of one speaker or operation."""
     return _written((squeeze(found.when), squeeze(found.speaker), found.key, squeeze(found.text)) for found in extracts)
 
 
 def without_misquotes(extracts: Iterable[Passage], source: str) -> list[Passage]:
-    """Return the extracts that quote nothing but what their source quotes.
+    """Return the extracts that quote only what their source quotes.
 
-    One that begins or ends within quotes can turn inside out what is quoted; where the source is itself made of
-    extracts, that may be what nobody has said in one piece.
+    An extract that begins or ends inside quotation marks can turn the quotation inside out. If the source consists of
+    extracts itself, the result may be a quotation of something that nobody said in one piece.
     """
     there = quoted_names(source)
     return [found for found in extracts if quoted_names(found.text) <= there]
 
 
 def _written(rows: Iterable[_Row]) -> str:
-    """Write rows whose parts have neither line feeds nor runs of spaces.
+    """Render rows whose parts contain neither line feeds nor runs of spaces.
 
-    What would be quoted from one part into the next is parted: nobody has said that in one piece.
+    A text gets a new bullet if joining it would form a quotation across the seam, which nobody said in one piece.
     """
     lines: list[str] = []
     written = ""
@@ -112,7 +112,7 @@ def _written(rows: Iterable[_Row]) -> str:
 
 
 class _Choice:
-    """Greedy choice of sentences under a budget."""
+    """Greedy selection of sentences within a budget."""
 
     def __init__(self, passages: Sequence[Passage], said: str) -> None:
         self.passages = passages
@@ -131,11 +131,10 @@ class _Choice:
         heapify(self.heap)
 
     def _read(self) -> dict[str, float]:
-        """Read the passages, and weigh each stem: by its form, times how rare it is in this source.
+        """Read the passages into units, and weigh each stem by its form times its rarity in this source.
 
-        A name of a speaker weighs nothing: the rendering says it anyway. The slope over frequency is slight on purpose:
-        of the words that are asked for later, the frequent ones are asked for more often, the rare ones are more easily
-        lost.
+        Speakers' names weigh nothing, because the rendering shows them anyway. Rarity has little influence on purpose:
+        among the words that later questions need, frequent ones are needed more often, rare ones are lost more easily.
         """
         lines: dict[tuple[str, str, int], int] = {}
         highest: dict[str, float] = {}
@@ -157,7 +156,7 @@ class _Choice:
         return weights
 
     def _names(self) -> set[str]:
-        """List the stems of the speakers' names, short forms included."""
+        """Return the stems of the speakers' names and of their short forms."""
         names: set[str] = set()
         for speaker in {passage.speaker for passage in self.passages}:
             names.update(content_stems(speaker))
@@ -167,7 +166,7 @@ class _Choice:
         return names
 
     def fit(self, budget: int) -> tuple[Passage, ...]:
-        """Choose by estimated sizes, then correct the estimate by the true size until nothing more fits."""
+        """Select by estimated sizes, and correct the estimate by the true size until nothing more fits."""
         allowed, size = budget, 0
         for _ in range(_MAX_FITTINGS):
             before = len(self.picks)
@@ -185,7 +184,7 @@ class _Choice:
         return tuple(replace(self.passages[unit.passage], text=unit.text) for unit in chosen)
 
     def _choose(self, allowed: int) -> None:
-        """Pick until `allowed` is used up by estimate; what did not fit stays in the heap."""
+        """Pick sentences until their estimated size reaches `allowed`; those that do not fit stay in the heap."""
         missed: list[tuple[float, int]] = []
         while len(missed) < _PATIENCE and (entry := self._next()) is not None:
             gain, index = entry
@@ -204,9 +203,9 @@ class _Choice:
             heappush(self.heap, entry)
 
     def _next(self) -> tuple[float, int] | None:
-        """Take the unit with the most gain out of the heap, where each stands with a gain that it had once.
+        """Pop the unit with the highest gain and return both; gains in the heap may be out of date.
 
-        Gains only fall, but for those that `_pick` puts in again: while one is the highest, no other needs a look.
+        A gain only falls, unless `_pick` pushes it again: an updated gain that is still on top is the highest.
         """
         heap, now = self.heap, len(self.picks)
         while heap:
@@ -224,11 +223,11 @@ class _Choice:
 
     def _pick(self, index: int) -> None:
         unit = self.units[index]
-        unit.quality = 0.0  # it is not chosen again
+        unit.quality = 0.0  # it is not picked again
         self.picks.append(index)
         self.crowding[unit.passage] += _CROWDING
         self._cover(unit.stems)
-        for beside in (index - 1, index + 1):  # they cost less now
+        for beside in (index - 1, index + 1):  # they cost less now, as they join its bullet
             if 0 <= beside < len(self.units):
                 neighbour = self.units[beside]
                 if neighbour.line == unit.line and neighbour.quality:
@@ -243,13 +242,13 @@ class _Choice:
                 weights[found] *= _REPEAT
 
     def _gain(self, index: int) -> float:
-        """What a sentence brings that is new, for its cost."""
+        """Return the new content of a sentence per cost, scaled by its quality and its passage's crowding."""
         unit = self.units[index]
         unit.seen = len(self.picks)
         worth = sum(map(self.worth, unit.stems)) / (len(unit.text) + unit.frame)
         return worth * unit.quality / self.crowding[unit.passage]
 
     def _size(self) -> int:
-        """Measure what the choice so far would be when rendered."""
+        """Return the number of characters of the rendered selection."""
         chosen = [self.units[index] for index in sorted(self.picks)]
         return len(_written((*self.labels[unit.passage], unit.text) for unit in chosen))

@@ -1,4 +1,4 @@
-"""How must-keeps stand below a summary: a line each, with number and state; on higher levels by number alone."""
+"""Format and read the must-keeps below a summary: a line each with number and state, on higher levels only numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestra_mem.core.text import squeeze as squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 KEPT = "Kept:"
-# Ids of facts that a higher level names one by one; of more it gives the range and the number.
+# A higher-level summary lists at most this many ranges of fact ids; for more it gives the overall range and the count.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
     r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
@@ -20,17 +20,17 @@ _KEPT_LINE = re.compile(
 
 
 def kept_lines(facts: Sequence[MustKeep]) -> str:
-    """Return the must-keeps as they stand below a summary."""
+    """Format must-keeps as the section below a summary; empty if there are none."""
     return f"\n{KEPT}\n\n" + "".join(kept_line(fact) for fact in facts) if facts else ""
 
 
 def kept_line(fact: MustKeep) -> str:
-    """Return one must-keep, with its number and state, in one line."""
+    """Format a must-keep as one line with its number and state."""
     return f"- {fact.kind.value.capitalize()} K{fact.id}{state_of(fact)}: {squeeze(fact.text)}\n"
 
 
 def state_of(fact: MustKeep) -> str:
-    """Return what became of a fact, as it stands in its line; nothing of one that stands for sure."""
+    """Format the state of a fact for its line; empty if nothing has replaced or completed it."""
     if fact.status is MustKeepStatus.SUPERSEDED:
         return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
     if fact.status is MustKeepStatus.STANDING and fact.superseded_by:
@@ -39,7 +39,7 @@ def state_of(fact: MustKeep) -> str:
 
 
 def name_facts(numbers: Sequence[int]) -> str:
-    """Name must-keeps by number, as in `Kept facts: K3–K7, K9.`; of very many the first, the last and the count."""
+    """List must-keeps by number, as in `Kept: K3–K7, K9.`; of very many only the count, the first and the last."""
     if not numbers:
         return ""
     runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])]
@@ -58,20 +58,20 @@ def body_of(text: str) -> str:
 
 
 def kept_part(text: str) -> str:
-    """Return the must-keeps below a summary, with the line that announces them; empty where there are none."""
+    """Return the must-keeps below a summary, including their `Kept:` line; empty if there are none."""
     start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
     return text[start:] if start or text.startswith(KEPT) else ""
 
 
 def kept_numbers(text: str) -> list[int]:
-    """Return the numbers of the must-keeps that stand in a text, a line each."""
+    """Return the numbers of the must-keeps that have a line in a text."""
     return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
 
 
 def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
-    """Return a text whose lines of must-keeps tell their present state; what people changed behind it stays.
+    """Update the states in the must-keep lines of a text; wordings that people changed in the text stay.
 
-    Lines of facts that a person took out are gone, and those that one reworded say so.
+    Lines of facts that a person removed are dropped; facts that a person wrote or reworded get the present wording.
     """
 
     def line(match: re.Match[str]) -> str:
@@ -87,12 +87,12 @@ def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
 
 
 def told(text: str) -> str:
-    """Return what a summary tells: its body, and what its must-keeps say."""
+    """Return the content of a summary: its body, and the texts of its must-keeps."""
     return "\n".join([body_of(text), *(match["said"] for match in _KEPT_LINE.finditer(text))]).strip()
 
 
 def without_states(text: str) -> str:
-    """A text whose lines of must-keeps tell no state: what the machine may change in a summary is nobody's edit."""
+    """Remove the states from must-keep lines, so that an update of them does not count as a person's edit."""
     return _KEPT_LINE.sub(
         lambda match: f"{match['head']}: {match.group()[match.start('said') - match.start() :]}", text
     )

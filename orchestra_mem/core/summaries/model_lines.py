@@ -1,13 +1,12 @@
-"""Check the lines that a model wrote of a record: one is believed if it repeats a sentence of it, word for word.
+"""Check the lines that a model wrote about a record: a line is accepted only if it repeats a sentence verbatim.
 
-A small model joins what does not belong together and does as the text tells it. A condition, an exception, a place, a
-number or the one who did it all turn what a sentence says, and no list of words knows them all. So a line is a whole
-sentence, or two neighbours one behind the other: nothing may be missing but articles, and words at the front that only
-lead to what is said.
+Small models join unrelated statements and obey instructions in the text. Leaving out a condition, an exception, a
+place, a number or an actor changes what a sentence says, and no list of words covers them all. So a line must be a
+complete sentence, or two consecutive ones; only articles and introductory words may be missing.
 
-What extraction chose stays, line by line; extraction seldom uses all of a summary's size, and what it leaves is for
-lines that have passed and bring news. Lines in the place of extracts were tried: a small model's say more names and
-tear apart what belongs together.
+Extraction seldom uses all of a summary's size: accepted lines with new content fill the rest, and every extract stays.
+Replacing extracts by lines was tried and rejected: lines of small models mention more names, but tear apart related
+statements.
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
 from orchestra_mem.ports import TokenCounter
 
-# A line that brings less than this many new words or names is not worth its place.
+# Least number of new words or names in a line that is added to a summary.
 _LEAST_NEWS = 2
-# Of a session a name alone tells nothing.
+# Least number of content words in a line about a session, where a name alone says nothing.
 _LEAST_TOLD = 3
-# Where a time or heading begins in a body, as `render` writes them.
+# Beginning of a line with a date or heading in a body, as `render` writes it.
 _SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
-# When something was stands above it, and in the original.
+# Timestamps do not count as new: the date is above the line and in the original.
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 _MAX_NAMED = 3
-# So many lines that begin with no word, as paths and numbers, may be a sentence that is wrapped.
+# Up to this many lines may be one wrapped sentence, even if they begin with no word, but with paths or numbers.
 _MOST_WRAPPED = 2
-# Two sentences; what is longer is none that was asked for, and its beginning is judged.
+# Two sentences. No longer line was requested, so only its beginning is checked.
 _MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 _ENDS = (".", "!", "?", ":", ";", "…")
 _SEMICOLON = re.compile(r";(?:\s+|$)")
-# Words that a sentence may begin with and that say nothing, and the names of fields in front of what a tool printed.
+# Introductory words without content, and field names before tool output: a line may omit both.
 _LEADS = frozenset("i we so and but then now also well ok okay".split())
 _LABELS = frozenset("output stdout result text message".split())
 _ARTICLES = frozenset(("a", "an", "the"))
 _OPENING, _CLOSING, _PAUSES = "([{\"'“‘«`*_<", ")]}\"'”’»`*_>", ",;:.!?…"
-_Words = tuple[tuple[str, bool], ...]  # each with whether a pause stands behind it
+_Words = tuple[tuple[str, bool], ...]  # each with whether a pause follows it
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your|the|any)\b"
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
@@ -58,17 +57,17 @@ _ORDER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """So much of a material as a model is given at once: passages, or one part of a long one."""
+    """The part of a material that a model reads at once: passages, or a piece of a long one."""
 
     passages: tuple[Passage, ...]
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """Text that the model reads."""
         return "\n\n".join(passage.text for passage in self.passages)
 
     def halves(self) -> tuple[Chunk, ...]:
-        """Two chunks with the same text; this one alone where it cannot be divided."""
+        """Return two chunks that together have this text, or only this chunk if it cannot be divided."""
         if len(self.passages) > 1:
             middle = len(self.passages) // 2
             return Chunk(passages=self.passages[:middle]), Chunk(passages=self.passages[middle:])
@@ -82,7 +81,7 @@ class Chunk:
 
 
 def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]:
-    """Divide a material, so that all of it is read; what a text `heard` says least of comes first."""
+    """Divide a material into chunks of up to `most_chars`; those whose words `heard` covers least come first."""
     chunks: list[Chunk] = []
     gathered: list[Passage] = []
     for passage in material.passages:
@@ -115,7 +114,7 @@ def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
 
 
 def without_orders(text: str) -> str:
-    """Leave out what stands from a sentence on that tells a model to forget what it was told."""
+    """Cut a text before the first sentence that tells a model to ignore its instructions."""
     order = _ORDER.search(text)
     if order is None:
         return text
@@ -123,10 +122,10 @@ def without_orders(text: str) -> str:
 
 
 def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
-    """Read the lists of texts of an answer, of each as many as were asked for.
+    """Parse the lists of texts in a model's answer, by key, each limited to `MAX_LINES`.
 
     Raises:
-        ValueError: it has another shape; the message is for the model.
+        ValueError: The answer has another shape. The message is addressed to the model.
     """
     try:
         found = json.loads(answer)
@@ -144,7 +143,7 @@ def _flat(line: str) -> str:
 
 
 class Record:
-    """A text that lines are held against."""
+    """A text against which a model's lines are checked."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -154,7 +153,7 @@ class Record:
         self._words = {*words, *(_joined(before, after) for before, after in pairwise(words))}
 
     def fault(self, line: str) -> str:
-        """Return what is wrong with a line, in words for the model; empty where nothing is."""
+        """Return the fault of a line as a message to the model, empty if it has none."""
         if invented := missing_identifiers(line, self.text):
             return f"the record has no {_named(invented)}"
         stems = content_stems(line)
@@ -172,7 +171,7 @@ class Record:
 
 
 def _words(text: str) -> _Words:
-    """The words of a text in lower case, without articles, without what leads to them, and its question mark."""
+    """Return the words of a text in lower case, without articles and introduction, and whether it is a question."""
     found: list[tuple[str, bool]] = []
     for piece in text.lower().replace("’", "'").split():
         core = piece.lstrip(_OPENING)
@@ -180,7 +179,7 @@ def _words(text: str) -> _Words:
         closed = any(mark in core[len(word) :] for mark in _PAUSES)
         if word and word not in _ARTICLES:
             found.append((word, closed))
-        elif found and (closed or not word):  # a dash or a mark that stands alone parts as well
+        elif found and (closed or not word):  # a separate dash or mark is a pause, too
             found[-1] = found[-1][0], True
     said = list(dropwhile(lambda each: each[0] in _LEADS or (each[1] and each[0] in _LABELS), found))
     asks = text.rstrip(_CLOSING).endswith("?")
@@ -188,13 +187,13 @@ def _words(text: str) -> _Words:
 
 
 def _joined(before: _Words, after: _Words) -> _Words:
-    """The words of two sentences one behind the other."""
+    """Return the words of two consecutive sentences as those of one."""
     *first, (last, _), _ = before if len(before) > 1 else (("", False), *before)
     return (*first, (last, True), *after)
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text, also very long ones; what may go on one left open on the line before is none itself."""
+    """Split a text into sentences, rejoining over-long ones and those that may continue from the previous line."""
     found: list[str] = []
     behind = 0
     for sentence in split_sentences(text):
@@ -211,7 +210,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _lines(sentence: str) -> list[str]:
-    """The lines of what a tool printed, each of which says something of its own; a sentence that is wrapped is one."""
+    """Split tool output into lines, which are separate statements; a wrapped sentence stays in one piece."""
     lines = sentence.splitlines()
     printed = len(lines) > _MOST_WRAPPED and not any(
         plain_word(line.split(None, 1)[0]) for line in lines[1:] if line.strip()
@@ -220,7 +219,7 @@ def _lines(sentence: str) -> list[str]:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """What semicolons part: each side says something of its own."""
+    """Yield the parts of a sentence between semicolons: each is a separate statement."""
     start = 0
     for match in _SEMICOLON.finditer(sentence):
         yield sentence[start : match.end()]
@@ -230,7 +229,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _stand_in_order(stems: Sequence[str], window: str) -> bool:
-    """Whether all these stems stand in a text in this order, whatever stands between them."""
+    """Check whether a text contains all the stems in this order, with anything between them."""
     there = iter(content_stems(window))
     return all(stem in there for stem in stems)
 
@@ -242,14 +241,14 @@ def _named(names: Sequence[str]) -> str:
 def improved(
     material: Material, base: Draft, lines: Sequence[Passage], *, target_tokens: int, counter: TokenCounter
 ) -> Draft | None:
-    """Return the extract with as many lines beside it as bring news and have room; None where none does.
+    """Return the extract with as many lines added as have new content and fit; None if none does.
 
     Args:
-        material: what the summary is of.
-        base: the extract of it, each line of which stays.
-        lines: checked ones, the most wanted first.
-        target_tokens: how large it may be.
-        counter: counts tokens.
+        material: Source of the summary.
+        base: Extract of the material; all its lines stay.
+        lines: Accepted lines, the most important first.
+        target_tokens: Maximum size of the summary.
+        counter: Counts tokens.
     """
     chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
     while chosen:
@@ -263,7 +262,7 @@ def improved(
 def news_by_key(
     lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
 ) -> dict[str, list[str]]:
-    """Return the lines, by their keys, that say what a text does not, as many as fit in so many tokens together."""
+    """Return, by key, the lines with content that `base` lacks, as many as fit in `room` tokens together."""
     keys = list(lines)
     rows = [
         Passage(key=n, text=line)
@@ -278,7 +277,7 @@ def news_by_key(
 
 
 def _news(lines: Sequence[Passage], base: str, room: float, counter: TokenCounter) -> Iterator[Passage]:
-    """The lines that say something new and fit in so many tokens together."""
+    """Yield the lines with content that `base` lacks, as many as fit in `room` tokens together."""
     known = {*content_stems(base), *find_identifiers(base)}
     for line in lines:
         bare = _STAMP.sub(" ", line.text)
@@ -291,7 +290,7 @@ def _news(lines: Sequence[Passage], base: str, room: float, counter: TokenCounte
 
 
 def _beside(body: str, lines: Sequence[Passage]) -> str:
-    """A body with lines more, each at the end of what is under its time or heading, or under one of its own."""
+    """Add lines to a body, each at the end of the section of its date or heading, or in a new section."""
     sections = [section for section in _SECTION.split(body) if section.strip()]
     for line in sorted(lines, key=lambda line: line.key):
         bullet = f"- {line.speaker}: {line.text}" if line.speaker else f"- {line.text}"

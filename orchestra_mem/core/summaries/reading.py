@@ -1,7 +1,7 @@
-"""Read a text for the summariser: find its sentences, and weigh each of them and their words. Nothing is chosen here.
+"""Read a text for the extractive summariser: split it into sentences, and weigh these and their words.
 
-The constants were set on two recorded conversations and checked on three others. Tried one at a time from about half to
-double, none moved the share of kept answers (`benchmarks/_locomo.py`) by more than two points.
+The constants were set on two recorded conversations and checked on three others. Varied one at a time from about half
+to double, none changed the share of answers kept (`benchmarks/_locomo.py`) by more than two points.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, piece_stems, plain_word, split_sentences, token_stems, tokens
 
-_Weighed = tuple[tuple[str, float], ...]  # what each of some stems weighs
+_Weighed = tuple[tuple[str, float], ...]  # stems with their weights
 
 _LIGHT_WORD = 0.25
 _ADVERB = 0.4
 _NAME = 1.6
 _NUMBER = 1.2
-_IDENTIFIER = 1.2  # for the whole of it, its parts share it
-_DATA_WORD = 0.05  # hashes, keys, encoded data: the rarest of all words, and they say nothing
+_IDENTIFIER = 1.2  # for the complete identifier; its parts share it
+_DATA_WORD = 0.05  # hashes, keys, encoded data: the rarest of all words, but meaningless
 _UNPRONOUNCEABLE = 0.1
 _MIN_ENCODED_CHARS = 10
 _LONGEST_WORD_CHARS = 40
@@ -32,12 +32,12 @@ _CODE = 0.05
 _QUESTION = 0.65
 _SHORT = 0.3
 _SHORT_WORDS = 3
-_FREE_SYMBOLS = 0.03  # share of the characters that prose may spend on symbols
+_FREE_SYMBOLS = 0.03  # share of symbols among the characters that is normal in prose
 _MIN_CODE_WORDS, _MAX_CODE_WORDS = 4, 30
 _MAX_MEAN_WORD_CHARS = 25
 _HALF_DEPTH_SENTENCES = 20
 
-# Words that say little whatever the talk is about: light verbs, judgements, vague nouns, words of degree and discourse.
+# Words that say little on any topic: light verbs, judgements, vague nouns, words of degree and discourse.
 _LIGHT_STEMS = frozenset(
     found
     for word in """
@@ -66,21 +66,21 @@ _LIGHT_STEMS = frozenset(
     """.split()
     for found in token_stems(word)
 )
-_IDENTIFIER_MARK = re.compile(r"[#@.]|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")  # a dot in a token stands between words
+_IDENTIFIER_MARK = re.compile(r"[#@.]|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")  # dots in tokens are never at an end
 _HASH = re.compile(r"(?=[0-9a-fA-F-]*\d)[0-9a-fA-F-]{7,}\Z")
 _KIND_OF = dict.fromkeys(ascii_lowercase, "a") | dict.fromkeys(ascii_uppercase, "A") | dict.fromkeys(digits, "0")
 _KINDS = "".join(_KIND_OF.get(chr(byte), "-") for byte in range(256)).encode()
-_CHANGES_WITH_CAPITALS = (b"aA", b"0A", b"A0", b"AAa")  # a last capital begins the word behind it: `HTTPServer`
+_CHANGES_WITH_CAPITALS = (b"aA", b"0A", b"A0", b"AAa")  # the last capital of a run begins a word: `HTTPServer`
 _VOWELS = frozenset("aeiouyAEIOUY")
 _SYMBOL = re.compile(r"[^\w\s.,;:'\"!?()\u2018\u2019\u201c\u201d\u2013\u2014\u2026-]")
 _ASCII_SYMBOLS = bytes(code for code in range(128) if _SYMBOL.match(chr(code)))
 _FENCE_MARKS = ("```", "~~~")
-_MARKS = re.compile("#{1,6}|>+")  # of headings and quotations
-_FIRST_CJK = "\u2e80"  # from here on sentences follow each other without a space
+_MARKS = re.compile("#{1,6}|>+")  # markdown headings and block quotations
+_FIRST_CJK = "\u2e80"  # from this character on, scripts put no space between sentences
 
 
 class Sentence(NamedTuple):
-    """A sentence worth a look, in one line: its weight by form and place, and its stems in order with their weights."""
+    """A candidate sentence on one line, its weight by form and position, and its stems in order with their weights."""
 
     text: str
     weight: float
@@ -88,11 +88,11 @@ class Sentence(NamedTuple):
 
 
 def read(text: str, known: set[str]) -> Iterator[Sentence]:
-    """Give the sentences of a text that are worth a look and not among `known`, and add them there: once is enough."""
+    """Yield the candidate sentences of a text that are not in `known`, and add them to it, so that none comes twice."""
     sentences = split_sentences(text)
     count = len(sentences)
     cut_ones = _cut_inside_words(text, sentences)
-    depth = 0  # of fenced blocks: what a tool printed in one may hold others
+    depth = 0  # of nested fenced blocks: tool output in one may contain others
     for place, sentence in enumerate(sentences):
         if sentence.startswith(_FENCE_MARKS):
             depth = depth + 1 if len(sentence) > len("```") or not depth else depth - 1
@@ -113,10 +113,10 @@ def read(text: str, known: set[str]) -> Iterator[Sentence]:
 
 
 def _sentence_weight(sentence: str, words: int, *, fenced: bool, depth: int) -> float:
-    """Weigh a sentence by its form and place, 0 and up.
+    """Weigh a sentence by its form and position, 0 and up.
 
-    `depth` is how many sentences lie between it and the nearer end of its passage: the beginning and the end say more
-    than the middle. `fenced` says that it stands in a fenced block: code, or what a tool printed.
+    `words`: Its number of words. `fenced`: Whether it is in a fenced block, code or tool output. `depth`: Number of
+    sentences between it and the nearer end of its passage, whose beginning and end say more than the middle.
     """
     symbols = _count_symbols(sentence) / len(sentence)
     if len(sentence) > max(_LONGEST_WORD_CHARS, words * _MAX_MEAN_WORD_CHARS) and sentence.isascii():
@@ -137,7 +137,7 @@ def _count_symbols(sentence: str) -> int:
 
 
 def _cut_inside_words(text: str, sentences: Sequence[str]) -> set[int]:
-    """Find the sentences whose first or last word was cut, as happens to over-long ones: a part of one says nothing."""
+    """Return the indexes of sentences cut inside a word, as over-long ones are: such a fragment says nothing."""
     found: set[int] = set()
     if len(text) <= MAX_SENTENCE_CHARS or MAX_SENTENCE_CHARS not in map(len, sentences):
         return found
@@ -158,20 +158,20 @@ def _cuts_word(text: str, place: int) -> bool:
 
 
 def _weighed(piece: str, *, opening: bool) -> _Weighed:
-    """Weigh the words of a piece between white space."""
+    """Weigh the stems in a piece of text between white space."""
     if word := plain_word(piece):
         return _shared(piece_stems(piece), word, opening)
     found = [_shared(token_stems(token), token, opening) for token in tokens(piece)]
     return found[0] if len(found) == 1 else tuple(chain.from_iterable(found))
 
 
-# What a sentence begins with is weighed apart: there a capital means nothing.
+# The first piece of a sentence has a separate cache: its capital does not indicate a name.
 _inside = lru_cache(maxsize=8_192)(partial(_weighed, opening=False))
 _opening = lru_cache(maxsize=2_048)(partial(_weighed, opening=True))
 
 
 def _shared(stems: tuple[str, ...], token: str, opening: bool) -> _Weighed:
-    """Let the stems of a token share its weight."""
+    """Divide the weight of a token among its stems."""
     if not stems or len(token) > _LONGEST_WORD_CHARS:
         return ()
     weight = _token_weight(token, opening)
@@ -183,7 +183,7 @@ def _shared(stems: tuple[str, ...], token: str, opening: bool) -> _Weighed:
 def _token_weight(token: str, opening: bool) -> float:
     if token.isdigit():
         return _NUMBER if len(token) <= len("2024") else _NUMBER / 4
-    if token.isalpha() and token[1:].islower():  # most are plain words: no identifiers, no data
+    if token.isalpha() and token[1:].islower():  # fast path for plain words, as most tokens are
         return _word_weight(token, opening)
     joined = "_" in token or "/" in token
     if (not joined and _HASH.match(token)) or _is_encoded(token):
@@ -201,7 +201,7 @@ def _word_weight(word: str, opening: bool) -> float:
 
 
 def _is_encoded(token: str) -> bool:
-    """Tell base64 and the like from names: their characters change kind every few places."""
+    """Check whether a token is encoded data such as base64, not a name: its characters change kind every few places."""
     if len(token) < _MIN_ENCODED_CHARS:
         return False
     kinds = token.encode().translate(_KINDS)

@@ -1,1 +1,1 @@
-"""The rules of work: transitions of a status, circles of waiting, ranks, changes as text. Who keeps it is the tier."""
+"""Rules for work items: status transitions, dependency cycles, changes as text. `tiers/state.py` applies them."""

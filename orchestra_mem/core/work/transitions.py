@@ -1,4 +1,4 @@
-"""Which status may follow which, and what is stamped on the way; changes as text, and the way back from them."""
+"""Status transitions of work items, dependency cycles, and field changes as text, to describe and undo them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
     _PENDING: {
         _IN_PROGRESS: "started",
         _BLOCKED: "blocked",
-        # Small things are done before anybody has said that they began: a tick in a list is enough.
+        # Small items are ticked off in a list without ever having been marked as started.
         _DONE: "finished",
         _DEFERRED: "deferred",
         _CANCELLED: "cancelled",
@@ -39,18 +39,17 @@ TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
     _DONE: {_IN_PROGRESS: "reopened", _PENDING: "put back"},
     _CANCELLED: {_PENDING: "reopened"},
 }
-"""From each status to those that may follow it, each with what is then done to the item."""
-
+"""By status the statuses that may follow it, each with the verb that messages use for the transition."""
 
 _STARTED = frozenset({_IN_PROGRESS, _FAILED, _DONE})
 _FINISHED = frozenset({_DONE, _CANCELLED})
 
 
 def check_transition(item: WorkItem, status: WorkStatus) -> None:
-    """Let a transition pass that the table has.
+    """Check that `TRANSITIONS` allows an item to change to a status.
 
     Raises:
-        InvalidChangeError: it has not; the message says what it has.
+        InvalidChangeError: It does not; the message lists what is allowed.
     """
     allowed = TRANSITIONS[item.status]
     if status not in allowed:
@@ -60,23 +59,23 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
 
 
 def with_status(item: WorkItem, status: WorkStatus, now: datetime) -> WorkItem:
-    """Return the item in another status: `started` is stamped once and kept, `finished` stands while it is closed."""
+    """Return the item with another status: `started` is set once and kept, `finished` only while it is closed."""
     started = item.started or (now if status in _STARTED else None)
     return replace(item, status=status, started=started, finished=now if status in _FINISHED else None)
 
 
 Waiting = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
-"""Gives for some ids who waits for them, as pairs of who waits and whom for."""
+"""Callback that returns pairs of ids (waiting item, item that it waits for) for all items that wait for given ids."""
 
 
 def circle(waits: int, goals: Collection[int], waiting: Waiting) -> tuple[int, ...]:
-    """Return the shortest circle that there is if `waits` also waits for `goals`; empty where there is none.
+    """Find the shortest cycle that arises if `waits` also waits for `goals`.
 
-    Looks from `waits` towards those who wait for it, layer by layer: those are few, while what one waits for may be a
-    whole tree.
+    Searches breadth-first from `waits` to the items that wait for it: those are few, while an item may itself wait for
+    a whole tree.
 
     Returns:
-        The ids along the circle, each waiting for the next: `waits`, a goal, …, `waits` again.
+        The ids along the cycle, each waiting for the next: `waits`, a goal, …, `waits` again. Empty if there is none.
     """
     if waits in goals:
         return waits, waits
@@ -102,7 +101,7 @@ def _back(found: int, came_from: dict[int, int]) -> Iterable[int]:
 
 
 CREATED, NOTE = "created", "note"
-"""Events that are no change of a field."""
+"""Values of `WorkEvent.field` for events that do not change a field of the item."""
 
 
 def _list_text(values: tuple[Any, ...]) -> str | None:
@@ -120,7 +119,7 @@ def _if_any(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _TEXTS = (lambda value: value or None, lambda text: text or "")
 _TIMES = (_if_any(datetime.isoformat), _if_any(datetime.fromisoformat))
 _LISTS = (_list_text, _list)
-# By field how a value becomes text, and how text becomes a value.
+# By field a function that converts its value to text, and one that converts the text back.
 _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
     "title": _TEXTS,
     "description": _TEXTS,
@@ -137,17 +136,17 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] 
 
 
 def field_text(item: WorkItem, field: str) -> str | None:
-    """Return what an event tells of the value of a field: lists as JSON, times in ISO 8601, None for nothing."""
+    """Return the value of a field as events store it: lists as JSON, times in ISO 8601, None for an empty value."""
     return _FIELDS[field][0](getattr(item, field))
 
 
 def with_field(item: WorkItem, field: str, text: str | None) -> WorkItem:
-    """Return the item with a field as an event tells it."""
+    """Return the item with a field set to a value that an event stores as text."""
     return replace(item, **{field: _FIELDS[field][1](text)})
 
 
 def changed_fields(before: WorkItem, after: WorkItem) -> Iterator[tuple[str, str | None, str | None]]:
-    """Return each field that differs, with both values as text."""
+    """Yield each field that differs, with both values as text."""
     for field in _FIELDS:
         if getattr(before, field) != getattr(after, field):
             yield field, field_text(before, field), field_text(after, field)
@@ -155,7 +154,7 @@ def changed_fields(before: WorkItem, after: WorkItem) -> Iterator[tuple[str, str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetChange:
-    """What several events have together made of one field."""
+    """The combined effect of several events on one field."""
 
     item: int
     field: str
@@ -164,7 +163,10 @@ class NetChange:
 
 
 def net_changes(events: Iterable[WorkEvent]) -> list[NetChange]:
-    """What events (oldest first) have made of each field, the latest begun first; what came to nothing is left out."""
+    """Merge events (oldest first) into one change per item and field, without fields that end up unchanged.
+
+    The changes are sorted by their first event, newest first: the order in which to undo them.
+    """
     found: dict[tuple[int, str], NetChange] = {}
     for event in events:
         if event.field == NOTE:
@@ -176,10 +178,10 @@ def net_changes(events: Iterable[WorkEvent]) -> list[NetChange]:
 
 
 def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> WorkItem:
-    """Return the item without what an operation has made of it; cancelled where that has created it.
+    """Return the item with an operation's changes undone; cancelled if the operation created it.
 
     Raises:
-        InvalidChangeError: it has been changed again since.
+        InvalidChangeError: One of its fields has been changed again since.
     """
     if any(change.field == CREATED for change in changes):
         if item.status is WorkStatus.CANCELLED:
@@ -198,15 +200,13 @@ def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> W
 
 _TOLD_AT_MOST = 30
 _UNTOLD = frozenset({"rank", "started", "finished"})
-"""Fields that follow from others, or that nobody speaks of."""
+"""Fields left out of descriptions: ranks mean nothing to people, and the times follow from the status."""
 
 
 def told_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem]) -> str:
-    """Tell in words what events (oldest first) have made of items, as they came about; of many the first.
+    """Describe what events (oldest first) changed, then their notes; after the first 30, only count the rest.
 
-    Args:
-        events: the changes.
-        item: gives an item as it now is.
+    `item` returns an item's present state by its id.
     """
     events = list(events)
     notes = [event for event in events if event.field == NOTE]

@@ -1,4 +1,4 @@
-"""Titles and texts as they may be kept, and lists as they are said."""
+"""Clean and check the fields of work items before they are stored, and format items for messages."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from orchestra_mem.work_types import WorkItem
 MAX_TITLE_CHARS = 500
 PRIORITIES = range(1, 6)
 NAMED_AT_MOST = 5
-# Control characters but tab and line feed, and lone surrogates: no document and no terminal can hold them.
+# Control characters except tab and line feed, and lone surrogates: documents and terminals cannot hold them.
 _UNKEEPABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-_UNSEEN = ("Cf", "Mn", "Zs")  # format characters, marks on nothing, spaces
+_UNSEEN = ("Cf", "Mn", "Zs")  # Unicode categories: format characters, combining marks, spaces
 
 
 def kept_text(text: str) -> str:
-    """Return a text without control characters, its lines ending in line feeds, without white space around it."""
+    """Return a text without control characters and surrounding white space, with line feeds as line breaks."""
     return _UNKEEPABLE.sub("", re.sub("\r\n?|[\x0b\x0c\x85\u2028\u2029]", "\n", text)).strip()
 
 
 def kept_title(title: str) -> str:
-    """Return a title in one line.
+    """Return a title cleaned and joined into one line.
 
     Raises:
-        InvalidChangeError: nothing is left of it, or it is too long.
+        InvalidChangeError: The title has no visible character, or is longer than `MAX_TITLE_CHARS`.
     """
     kept = " ".join(kept_text(title).split())
     if all(unicodedata.category(each) in _UNSEEN for each in kept):
@@ -42,17 +42,17 @@ def kept_title(title: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return what a text is compared by: upper and lower case alike, however its accents are written."""
+    """Fold a text for comparisons that ignore case and the encoding of accents."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def search_text(title: str, description: str) -> str:
-    """Return what the words of a search are looked for in."""
+    """Return an item's text as the store searches it, folded."""
     return folded(f"{title}\n{description}")
 
 
 def search_words(text: str) -> tuple[str, ...]:
-    """Return the words of a search, each once, as `search_text` has them."""
+    """Return the distinct words of a query, folded like `search_text`."""
     return tuple(dict.fromkeys(folded(kept_text(text)).split()))
 
 
@@ -63,36 +63,36 @@ def either(words: Iterable[str], last: str = "or") -> str:
 
 
 def listed(items: Sequence[WorkItem]) -> str:
-    """Name items with their status; of many the first."""
+    """List items by name and status; after the first `NAMED_AT_MOST`, only `others`."""
     names = [f"{item.name} ({item.status})" for item in items[:NAMED_AT_MOST]]
     return either([*names, "others"] if len(items) > len(names) else names, "and")
 
 
 def a(noun: str) -> str:
-    """Return a noun behind its article."""
+    """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def arrows(path: Iterable[int], *, new: int = 0) -> str:
-    """Return ids along a path, as in `#3 → #5 → #3`; one that is not to be is called `the new one`."""
+    """Format ids along a path, as in `#3 → #5 → #3`; the id `new` is written as `the new one`."""
     return " → ".join("the new one" if each == new else f"#{each}" for each in path)
 
 
 def kept_name(name: str | None) -> str | None:
-    """Return an assignee's name in one line, None where nothing is left of it."""
+    """Return an assignee's name cleaned and joined into one line, None if nothing remains."""
     return " ".join(kept_text(name or "").split()) or None
 
 
 def kept_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Acceptance notes, the empty ones left out."""
+    """Return acceptance notes cleaned, without empty ones."""
     return tuple(kept for kept in map(kept_text, notes) if kept)
 
 
 def checked_priority(priority: int) -> int:
-    """Let a priority pass.
+    """Return a priority after checking it.
 
     Raises:
-        InvalidChangeError: it is not one of 1 to 5.
+        InvalidChangeError: The priority is not 1 to 5.
     """
     if priority not in PRIORITIES:
         raise InvalidChangeError(f"{priority!r} is no priority; it goes from 1 (first) to 5 (last)")
@@ -100,10 +100,10 @@ def checked_priority(priority: int) -> int:
 
 
 def checked_rank(rank: float) -> float:
-    """Let a rank pass.
+    """Return a rank as a float after checking it.
 
     Raises:
-        InvalidChangeError: it is no finite number.
+        InvalidChangeError: The rank is not a finite number.
     """
     if not math.isfinite(rank):
         raise InvalidChangeError(f"{rank} is no rank; it is any finite number")

@@ -1,6 +1,6 @@
-"""The application: the routes of each subject and MCP behind the guard; and the server that runs it.
+"""The HTTP application, which combines the routers and the MCP endpoint, and the server that runs it.
 
-Its socket is taken first, so that a port in use is told before anything else is opened.
+The socket is opened separately by `take_port`, so that a port in use is reported before the memory is opened.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from orchestra_mem.faces.mcp_server import MemoryServer
 
 MCP_HEADERS = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name")
-"""What clients send beside the token."""
+"""Request headers of MCP clients, in addition to `Authorization`."""
 
 
 class McpEndpoint:
-    """Answers MCP clients: a server for each caller, made when it first asks and kept."""
+    """ASGI endpoint for MCP clients. Each caller has its own MCP server, created by its first request."""
 
     path = "/mcp"
 
@@ -59,8 +59,8 @@ class McpEndpoint:
         self._servers: dict[str, MemoryServer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        scope["route"] = self  # for the line of the log
+        """Answer a request; with 501 if the MCP library is not installed."""
+        scope["route"] = self  # for the request log
         try:
             server = await run_sync(self._server, scope["caller"])
         except ImportError:
@@ -77,7 +77,7 @@ class McpEndpoint:
         return self._servers[agent]
 
 
-# In the order of the description.
+# In the order of the OpenAPI description.
 _ROUTERS = (
     catalog_router, service_router, context_router, history_router, document_router, work_router, event_router,
     chat_routes.router, home_pages.router, document_pages.router,
@@ -86,7 +86,7 @@ _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
 class _Application(FastAPI):
-    """Describes its answers when it is asked for its description, so that nobody else waits for that."""
+    """FastAPI whose response schemas are built when the OpenAPI description is requested, as that takes a while."""
 
     def openapi(self) -> dict[str, Any]:
         told = super().openapi()
@@ -100,7 +100,7 @@ class _Application(FastAPI):
 
 
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
-    """Make the application of a memory, for a `RequestGuard` to stand before."""
+    """Build the application of a memory. Run it only behind a `RequestGuard`, which authenticates requests."""
     cors = Middleware(
         CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
         allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
@@ -128,22 +128,22 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ENDING_S = 5  # requests under way are waited for so long, and then cut off
-_CUTTING_S = 20  # what came of them is recorded meanwhile
-_PAGE_FIRST_S = 1  # the address is opened as soon as it is printed: that page is not to share the processor
-_MOST_HEADER_BYTES = 262_144  # of questions in addresses, too
+_ENDING_S = 5  # time for running requests to finish before they are cancelled
+_CUTTING_S = 20  # time for cancelled chats to record their partial answers
+_PAGE_FIRST_S = 1  # a user opens the printed address at once: the warm-up must not slow that page down
+_MOST_HEADER_BYTES = 262_144  # including the URL, which may hold a long question
 _Tell: TypeAlias = "Callable[[], None]"
 
 
 def take_port(host: str, port: int) -> socket.socket:
-    """Listen at an address.
+    """Open a socket that listens at an address.
 
     Raises:
-        ServerError: that cannot be done here.
+        ServerError: The address cannot be resolved, or the port is not available.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # With the protocol named: only then does asyncio send each answer without waiting for more (TCP_NODELAY).
+        # asyncio sets TCP_NODELAY only if the socket's protocol is explicit; without it, responses are delayed.
         taken = socket.socket(family, kind, protocol)
         try:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,7 +159,7 @@ def take_port(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Give the address at which a browser finds the server."""
+    """Return the URL of the server for a browser."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -168,18 +168,18 @@ def run_server(
     memory: OrchestratorContextManager, project: Path, listening: socket.socket, *, tokens: AccessTokens,
     settings: ServerSettings, started: Callable[[], None],
 ) -> int:  # fmt: skip
-    """Answer until a signal ends it: no new requests then, those under way are waited for.
+    """Serve requests until SIGINT or SIGTERM; then finish the running requests, up to a time limit.
 
     Args:
-        memory: what is served; it stays the caller's to close.
-        project: its folder.
-        listening: as `take_port` gives it.
-        tokens: those that are answered.
-        settings: the limits, and what else may ask.
-        started: is called once requests are answered.
+        memory: The memory to serve; the caller closes it.
+        project: The folder of the project.
+        listening: The socket from `take_port`.
+        tokens: The tokens that are accepted.
+        settings: Request limits, and the allowed hosts and origins.
+        started: Called once requests are accepted.
 
     Returns:
-        The number of the signal.
+        The number of the first signal; 0 if the server ended by itself.
     """
     app = make_application(memory, project, settings)
 
@@ -199,16 +199,16 @@ def run_server(
 
 
 def _warm_up(memory: OrchestratorContextManager) -> None:
-    """Load the pages, find the facts, load what search is made of, so that the first who asks does not wait for it."""
+    """Compile the templates, extract pending facts and load the search index, so that first requests are fast."""
     load_templates()
     time.sleep(_PAGE_FIRST_S)
-    with suppress(OrchestraMemError):  # whoever asks is told
+    with suppress(OrchestraMemError):  # the first request meets the same error and reports it
         memory.facts(limit=1)
         memory.search("where did we stop", limit=1)
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it has begun, ends streams with itself, and leaves signals to who started it."""
+    """Uvicorn server that reports its start, ends open streams on shutdown, and does not raise signals again."""
 
     def __init__(self, config: uvicorn.Config, started: _Tell, end_streams: _Tell, cut_requests: _Tell) -> None:
         super().__init__(config)
@@ -229,7 +229,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals for as long as it runs; the original raises them again, before the memory is closed."""
+        """Handle signals while the server runs. Uvicorn's version raises them again, before the memory is closed."""
         before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
         try:
             yield
@@ -238,6 +238,6 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Note a signal. A second one ends nothing sooner: the memory is to be closed, which takes seconds at most."""
+        """Begin the shutdown. A second signal does not hasten it: it takes seconds, and the memory must be closed."""
         self.ended_by = self.ended_by or sig
         self.should_exit = True

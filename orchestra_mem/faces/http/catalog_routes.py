@@ -1,4 +1,4 @@
-"""Routes of the catalog, and of the memory service: search, sessions, what workers did or saw."""
+"""Routes of the catalog, and of the memory service: search, sessions, workers' observations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, stati
 
 
 class CatalogQuery(Paged):
-    """Which items are wanted."""
+    """Filter for items."""
 
     ci: Annotated[Name | None, Query(description="Only of this agent; global: of all.")] = None
     type: ItemType | None = None
@@ -55,7 +55,7 @@ class CatalogQuery(Paged):
 
     @property
     def where(self) -> ItemFilter:
-        """The items that pass, as the catalog is asked for them."""
+        """The filter for the catalog."""
         return ItemFilter(
             agents=[self.ci] if self.ci else None, types=[self.type] if self.type else (), text=self.search,
             tags=[tag.strip() for tag in self.tags.split(",") if tag.strip()], limit=self.limit, offset=self.offset,
@@ -63,7 +63,7 @@ class CatalogQuery(Paged):
 
 
 class RelevantQuery(Given):
-    """What an agent is to be told."""
+    """Query parameters of the items relevant to a message."""
 
     message: Annotated[Question, Query(description="What the agent is to be told.")]
     ci: Annotated[Name | None, Query(description="Which agent; with an agent's token itself.")] = None
@@ -79,7 +79,7 @@ def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAn
 
 @catalog_router.get("/catalog/{memory_id}", responses=shown(MemoryItem))
 def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
-    """Show an item by its id, or by its number as M12."""
+    """Show an item, given its id or its number, such as M12."""
     item = caller.memory.catalog.get(memory_id, agent=caller.agent)
     if item.status is ItemStatus.DELETED:
         raise NotFoundError(f"item {memory_id!r} has been deleted; `orchestra-mem catalog show` still shows it")
@@ -88,7 +88,7 @@ def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
 
 @catalog_router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
 def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
-    """Store an item, or strengthen the one that says the same; what is left out is found out."""
+    """Store an item, or strengthen the one with the same content; missing fields are derived from the content."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
     stored = caller.memory.catalog.store(item.model_dump(exclude_unset=True), agent=caller.agent, author=author)
     caller.memory.write_catalog()
@@ -97,7 +97,7 @@ def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
 
 @catalog_router.delete("/catalog/{memory_id}", status_code=204, response_class=Response)
 def delete_item(caller: Asker, memory_id: str) -> Response:
-    """Hide an item from everybody; `orchestra-mem catalog purge` removes it for good."""
+    """Hide an item from everybody; `orchestra-mem catalog purge` erases it permanently."""
     caller.memory.catalog.delete(memory_id, agent=caller.agent)
     caller.memory.write_catalog()
     return Response(status_code=204)
@@ -105,7 +105,7 @@ def delete_item(caller: Asker, memory_id: str) -> Response:
 
 @catalog_router.get("/relevant", responses=shown(Injection))
 def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAnswer:
-    """Select what an agent should know with a message, each item with its relevance; `text` is to be put before it."""
+    """Select relevant items for a message to an agent, each with its score; put `text` before the message."""
     agent = caller.acting(query.ci)
     if not agent or not agent.strip():
         raise InvalidItemError(["query.ci: name the agent, as in ci=reviewer"])
@@ -114,7 +114,7 @@ def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAns
 
 @catalog_router.post("/cleanup", responses=shown(_CLEANUP))
 def clean_up(memory: OwnMemory) -> JsonAnswer:
-    """Hide what has expired or is beyond the limit, and give the figures of what is left."""
+    """Hide expired items and those beyond the limit, delete old audit entries, and return statistics."""
     done = memory.catalog.clean_up()
     memory.write_catalog()
     figures = {"expired": done.expired, "displaced": done.displaced, "audit_entries": done.audit_entries}
@@ -128,7 +128,7 @@ _SHOWN_SESSION = Shape("ShownSession", **fields_of(SessionRecord), observations=
 
 
 class SearchQuery(Given):
-    """What is looked for, and where."""
+    """Query parameters of a search."""
 
     q: Annotated[Question, Query(description="Words, a question, or names such as #12 or src/app.py.")]
     limit: Annotated[int, Query(ge=1, le=200)] = 10
@@ -143,7 +143,7 @@ class SearchQuery(Given):
 
     @property
     def where(self) -> SearchFilter:
-        """Where it is looked for."""
+        """The filter for the search."""
         return SearchFilter(
             tiers=tuple(self.tier), kinds=tuple(self.kind), session=self.session, agent=self.worker, item=self.item,
             since=self.since, until=self.until,
@@ -151,7 +151,7 @@ class SearchQuery(Given):
 
 
 class ObservationQuery(Paged):
-    """Which observations are wanted."""
+    """Filter for observations."""
 
     worker: Annotated[Name | None, Query(description="Only by this worker.")] = None
     session: Name | None = None
@@ -161,7 +161,7 @@ class ObservationQuery(Paged):
 
 
 class ObservationBody(Given):
-    """What a worker did or saw."""
+    """An observation to record: something that a worker did or saw."""
 
     content: Text
     worker: Annotated[Name | None, Field(description="Who; with an agent's token itself.")] = None
@@ -172,7 +172,7 @@ class ObservationBody(Given):
 
 @service_router.get("/search", responses=shown(_FOUND))
 def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
-    """Find what answers a question in all tiers, by words and by meaning, best first, each hit with its reasons."""
+    """Search all tiers by keywords and by meaning, best hits first, each with its scores and reasons."""
     found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
     return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
 
@@ -195,7 +195,7 @@ def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Que
 
 @service_router.get("/observations", responses=shown_page(Observation))
 def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
-    """List what workers did or saw, newest first."""
+    """List workers' observations, newest first."""
     where = ObservationFilter(
         worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
         limit=query.limit, offset=query.offset,
@@ -207,7 +207,7 @@ def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]
     "/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good.")
 )
 def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
-    """Record what a worker did or saw. When this is answered it survives any crash."""
+    """Record a worker's observation. Once this is answered, the observation survives any crash."""
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])

@@ -1,9 +1,9 @@
-"""What a chat endpoint does with the memory: it adds what is relevant to a prompt, and records what was said.
+"""The memory's part in a chat: add relevant memories to the prompt, and record the messages.
 
-Each thing is added once in a talk, and always at the same place again. A client sends its whole talk with every
-request, without what was added to earlier ones. What was added to a message is therefore added to it again, so that a
-prompt begins with the bytes of the one before and a model server's prompt cache serves it. Messages are known by the
-talk that led to them.
+A client sends the complete conversation with every request, without the additions to earlier messages. Each addition is
+therefore put before the same message again, so that a prompt begins with the bytes of the previous one, and a model
+server's prompt cache can reuse it. Nothing is added twice in a conversation. A message is identified by a digest of the
+conversation up to it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
 
 ChatMessage = Mapping[str, Json]
-"""A message as a client sends it."""
+"""A message in the form that a client sends."""
 
 _MOST_MESSAGES = 20_000
-# Of a long talk the end is looked through for what it says already.
-_LOOKED_THROUGH = 100_000
+_LOOKED_THROUGH = 100_000  # characters at the end of a conversation that are searched for repeated passages
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What is put before a message: `text` of so many `tokens`, from `sources` such as `K12` and `op 44`."""
+    """Text that is put before a message, its size in tokens, and its `sources`, such as `K12` and `op 44`."""
 
     text: str = ""
     tokens: int = 0
@@ -45,9 +44,9 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A talk as a client sent it.
+    """A conversation as a client sent it.
 
-    `keys` name its messages by all that was said up to each; `asked` is the place of the user's last line, -1 for none.
+    `keys` are digests of the conversation up to each message. `asked` is the index of the last user message, or -1.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -56,9 +55,9 @@ class Talk:
 
     @classmethod
     def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
-        """Read a client's messages. What it says as the system may change without making it another talk.
+        """Build from a client's messages. System messages are no part of the keys, so they may change between requests.
 
-        The same words of two agents are two talks: neither is given what was added to the other's.
+        The agent is part of the keys, so that an agent never receives an addition made for another agent.
         """
         digest, keys = hashlib.sha256(repr(agent).encode()), []
         for message in messages:
@@ -70,29 +69,29 @@ class Talk:
 
     @property
     def is_new(self) -> bool:
-        """Whether the user's line is the last message, and not one that tools are at work for."""
+        """Whether the user's message is the last one, rather than followed by tool calls and their results."""
         return self.asked == len(self.messages) - 1
 
     @property
     def question(self) -> str:
-        """What the user has said last."""
+        """The text of the last user message, "" if there is none."""
         return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
 
     @property
     def unanswered(self) -> tuple[int, ...]:
-        """The places of what was said since the model last answered, without what the client says as the system."""
+        """The indexes of the messages after the last assistant message, without system messages."""
         roles = [message.get("role") for message in self.messages]
         last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
         return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
 
     def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
-        """Give what tells whether a text stands in the talk already, word for word, or in what was added to it."""
+        """Return a check whether the messages or `additions` contain a text, ignoring case and punctuation."""
         said = plain_words("\n".join([*map(text_of, self.messages), *additions])[-_LOOKED_THROUGH:])
         return lambda text: plain_words(text) in said
 
 
 def text_of(message: ChatMessage) -> str:
-    """What a message says; of one in parts the texts."""
+    """Return the text of a message; if it has several parts, the texts of its text parts, one a line."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -102,21 +101,21 @@ def text_of(message: ChatMessage) -> str:
 
 
 def others_of(message: ChatMessage) -> int:
-    """Count the parts of a message that are no texts: pictures, sounds, files."""
+    """Count the parts of a message that are not text: images, audio, files."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return sum(not (isinstance(part, dict) and part.get("type") == "text") for part in parts)
 
 
 class Additions:
-    """Remembers what was added to which message. Safe to share between threads; the longest unused go first."""
+    """A thread-safe LRU cache of the additions to messages."""
 
     def __init__(self) -> None:
         self._of: LRUCache[str, Addition] = LRUCache(_MOST_MESSAGES)
         self._lock = threading.Lock()
 
     def of(self, talk: Talk) -> dict[int, Addition]:
-        """The additions to a talk's earlier messages, by place."""
+        """Return the additions to the earlier messages of a conversation, by index."""
         with self._lock:
             found = {
                 place: self._of[talk.keys[place]]
@@ -124,13 +123,14 @@ class Additions:
                 if message.get("role") == "user" and talk.keys[place] in self._of
             }
         if talk.is_new:
-            found.pop(talk.asked, None)  # the same words may begin another talk, on another day
+            found.pop(talk.asked, None)  # a later conversation may begin with the same message
         return found
 
     def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
-        """Remember the additions of a talk, and give those that there is room for.
+        """Store the additions of a conversation, and return those that fit `room_tokens`.
 
-        Where they are too many the oldest go for good, down to half the room, so that this happens seldom.
+        If they do not fit, the oldest lose their text permanently, until the rest fills at most half of it: so the
+        prompt's prefix changes seldom. Their sources are kept, so that they are not added again.
         """
         kept = dict(additions)
         if sum(each.tokens for each in kept.values()) > room_tokens:
@@ -146,7 +146,7 @@ class Additions:
 
 
 def with_additions(messages: Sequence[ChatMessage], additions: Mapping[int, Addition]) -> list[ChatMessage]:
-    """Put additions before what messages say; all else of them stays as the client sent it."""
+    """Put additions before the contents of their messages; everything else stays as the client sent it."""
     return [
         {**message, "content": _before(additions[place].text, message.get("content"))}
         if place in additions and additions[place].text
@@ -164,17 +164,16 @@ def _before(added: str, content: Json) -> Json:
 _MOST_HITS = 12
 _END = b"[DONE]"
 _ANSWER_TOKENS = 1_024
-# What a chat template puts around a message, at the most.
-_MARKS_TOKENS = 8
-# A picture takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
+_MARKS_TOKENS = 8  # upper limit for what a chat template adds to a message
+# An image takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
 _PICTURE_TOKENS = 1_024
-# Said again within this time, by a client that tries once more, it is the same saying.
+# A message that a client repeats within the same interval of this length is recorded once: it is taken for a retry.
 _SAME_SAYING_S = 600
 
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """What a model has said in an answer so far: its text, the tools it calls, and why it ended, "" before that."""
+    """The answer of a model as received so far. `finish` is "" until known; `ended` is set by the event `[DONE]`."""
 
     text: str = ""
     finish: str = ""
@@ -183,18 +182,18 @@ class Collected:
 
     @classmethod
     def of_body(cls, raw: bytes) -> Collected:
-        """Read a whole answer; what is none says nothing."""
+        """Parse a complete response body; an invalid one gives an empty answer."""
         collected = cls()
         collected._take(raw, "message")
         return collected
 
     @property
     def calls(self) -> Json:
-        """The tools that it calls, each with name and arguments; None where it calls none."""
+        """The tool calls, each with name and arguments; None if there are none."""
         return [dict(tool) for tool in self.tools.values()] or None
 
     async def events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Give whole lines of a stream of events, byte for byte, after what they say is collected."""
+        """Yield a stream of server-sent events unchanged, cut at line ends, after collecting their contents."""
         rest = b""
         async for chunk in chunks:
             whole, end, rest = (rest + chunk).rpartition(b"\n")
@@ -213,7 +212,7 @@ class Collected:
                 self._take(data, "delta")
 
     def _take(self, raw: bytes, where: str) -> None:
-        """Collect what the first of the choices says, as far as it has the shape of one: a server may send anything."""
+        """Collect the contents of the first choice. Malformed JSON is skipped, because a server may send anything."""
         with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
             choice: Any = next(each for each in json.loads(raw)["choices"] if not each.get("index"))
             said = choice.get(where) or {}
@@ -227,16 +226,17 @@ class Collected:
 
 
 def answer_tokens(body: Mapping[str, Json]) -> int:
-    """Say how long the answer to a request may be."""
+    """Return the token limit of the answer to a request, `_ANSWER_TOKENS` if it sets none."""
     asked = body.get("max_completion_tokens") or body.get("max_tokens")
     return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What goes to the model: the client's messages with what was added to them.
+    """The prompt for the model: a client's messages with additions.
 
-    `tokens` of the memory are in it, `sources` are those added to the last message; `problem` says why there is none.
+    `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: Why the
+    memory could not be searched, or the question not be recorded; "" if neither failed.
     """
 
     messages: list[ChatMessage]
@@ -248,7 +248,7 @@ class Prompt:
 
 
 class ChatDesk:
-    """Adds to prompts and records talks. Safe to share between threads; its calls wait for the disk."""
+    """Adds memories to prompts, and records conversations. Thread-safe; its calls block on the disk."""
 
     def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings) -> None:
         self._memory = memory
@@ -256,12 +256,12 @@ class ChatDesk:
         self._additions = Additions()
 
     def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
-        """Add what is relevant to a client's messages; whatever is wrong with the memory, a prompt comes of it.
+        """Add relevant memories to a client's messages. If the memory fails, the prompt reports it as its `problem`.
 
         Args:
-            body: the request, as the client sent it.
-            caller: for whom the client speaks.
-            problem: why the memory cannot be asked, where that is known already.
+            body: The request body.
+            caller: The caller that the client authenticated as.
+            problem: Why the memory is not to be searched, if that is already known; only earlier additions are used.
         """
         talk = Talk.of(body["messages"], agent=caller.acting(None))
         additions = self._additions.of(talk)
@@ -278,7 +278,7 @@ class ChatDesk:
         )  # fmt: skip
 
     def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
-        """What the model should know with the user's line; at a talk's first also where the project stands."""
+        """Select memories for the last user message; without earlier additions, also the state of the project."""
         count = self._memory.counter.count
         given = {source for each in before.values() for source in each.sources}
         texts, sources, left = [], [], self._settings.chat_turn_tokens
@@ -299,7 +299,7 @@ class ChatDesk:
         return Addition(text, count(text), tuple(dict.fromkeys(sources)))
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
-        """What the model's window leaves for additions, beside the talk, the client's tools and the answer."""
+        """Return the tokens of the model's window that the messages, the tools and the answer leave for additions."""
         model = self._memory.model
         if model is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
@@ -311,10 +311,10 @@ class ChatDesk:
         return max(0, model.context_tokens - said - pictures - calls - tools - answer_tokens(body))
 
     def record_question(self, prompt: Prompt) -> None:
-        """Record what has been said since the model last answered.
+        """Record the messages since the model's last answer: the user's, and the results of tools.
 
         Raises:
-            StorageError: it could not be stored.
+            StorageError: A message could not be stored.
         """
         when = int(time.time() // _SAME_SAYING_S)
         for place in prompt.talk.unanswered:
@@ -329,10 +329,10 @@ class ChatDesk:
             )  # fmt: skip
 
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
-        """Record what the model has answered, and let the agent learn from it.
+        """Record the model's answer. If the caller is an agent, queue the exchange for learning.
 
         Raises:
-            StorageError: it could not be stored.
+            StorageError: The answer could not be stored.
         """
         agent = prompt.caller.agent
         if not (answer.text.strip() or answer.calls):

@@ -1,4 +1,4 @@
-"""The routes of OpenAI's protocol: a client that has this server for its `base_url` has memory in its chats."""
+"""OpenAI-compatible chat routes: any client that uses this server as its `base_url` gets memory in its chats."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from orchestra_mem.build import Relay
 
 _MOST_SOURCES = 1_000
-_GONE = 499  # for the log, as nginx writes it: nobody reads the answer
+_GONE = 499  # nginx's status for a client that has disconnected; only the log shows it
 _Result = TypeVar("_Result")
 _Record: TypeAlias = "Callable[[Collected], Awaitable[dict[str, str]]]"
 
@@ -64,9 +64,9 @@ _REQUEST = {"required": True, "content": {"application/json": _BODY}}
 
 @router.post("/chat/completions", response_class=Response, responses=_CHAT, openapi_extra={"requestBody": _REQUEST})
 async def complete_chat(request: Request, caller: Asker) -> Response:
-    """Answer a chat by the model, with what is relevant of the memory, and record it; `X-Memory: off` does neither."""
+    """Add relevant memories to a chat, answer it with the model, and record it; with `X-Memory: off`, only answer."""
     raw = await request.body()
-    request.scope["time_limit"].reschedule(None)  # a model may take minutes, and has limits of its own
+    request.scope["time_limit"].reschedule(None)  # a model may take minutes, and has its own timeouts
     endpoint: ChatEndpoint = request.app.state.chat
     response = Response(status_code=_GONE)
     async with anyio.create_task_group() as tasks:
@@ -83,13 +83,13 @@ async def complete_chat(request: Request, caller: Asker) -> Response:
 
 
 async def _cancel_if_gone(request: Request, answering: anyio.CancelScope) -> None:
-    await request.receive()  # nothing but the client's leaving comes after the body
+    await request.receive()  # after the body, the only message is the disconnect
     answering.cancel()
 
 
 @router.get("/models", response_class=Response, responses=_MODELS)
 async def list_models(request: Request, caller: Asker) -> Response:
-    """List the models that answer chats."""
+    """List the models that can answer chats."""
     endpoint: ChatEndpoint = request.app.state.chat
     try:
         return await endpoint.models()
@@ -122,12 +122,12 @@ def _error_body(status: int, words: str) -> dict[str, Json]:
 
 
 class ChatEndpoint:
-    """Answers chats, by the model's server or by the model in this process.
+    """Answers chats with the model's server or with the model in this process.
 
     Args:
-        memory: whose model answers where there is no `relay`.
-        settings: how much is added to a message.
-        relay: hands requests on to the model's server.
+        memory: The memory; its model answers if there is no `relay`.
+        settings: Token limits for additions, and the time to wait for the memory.
+        relay: Forwards requests to the model's server.
     """
 
     def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings, relay: Relay | None) -> None:
@@ -138,7 +138,7 @@ class ChatEndpoint:
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
-        """Wait for what is being recorded, and let go of the model's server."""
+        """Wait for pending recordings, and close the connections to the model's server."""
         if self._under_way:
             await asyncio.wait(self._under_way)
         if self._relay is not None:
@@ -154,7 +154,7 @@ class ChatEndpoint:
         return JSONResponse({"object": "list", "data": listed})
 
     async def answer(self, body: dict[str, Json], caller: Caller, *, off: bool) -> Response:
-        """Answer a request; `off` leaves the memory out of it."""
+        """Answer a request; `off` bypasses the memory."""
         if self._relay is None and self._memory.model is None:
             raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
         if body.get("n") not in (None, 1) and not (off and self._relay):
@@ -171,14 +171,14 @@ class ChatEndpoint:
         return await answer(body, partial(self._record, prompt, asking), _headers(prompt))
 
     def _start(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
-        """Begin something that is done to its end, whether the client waits for it or not."""
+        """Start a task that completes even if the client disconnects; `close` waits for it."""
         task = asyncio.create_task(work)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
 
     async def _soon(self, task: asyncio.Task[_Result]) -> _Result | None:
-        """Wait a while for something; None where it takes longer, as when another process has locked the memory."""
+        """Return a task's result; None if it takes longer than `_wait_s`, for example while the database is locked."""
         done, _ = await asyncio.wait({task}, timeout=self._wait_s)
         return task.result() if done else None
 
@@ -188,7 +188,7 @@ class ChatEndpoint:
         return replace(prompt, problem=problem) if problem else prompt
 
     async def _by_server(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
-        """Hand a request on; the answer goes back byte for byte, as it comes."""
+        """Forward a request to the model's server, and its response body unchanged; event streams as they arrive."""
         assert self._relay is not None
         async with AsyncExitStack() as stack:
             stack.enter_context(self._memory.foreground())
@@ -201,7 +201,7 @@ class ChatEndpoint:
             return Response(raw, response.status, headers, response.content_type)
 
     async def _record(self, prompt: Prompt, asking: asyncio.Task[Prompt], answer: Collected) -> dict[str, str]:
-        """Record an answer behind its question; gives the header that says what is wrong with that."""
+        """Record an answer after its question. Return the header `X-Memory-Problem` as a dict, empty if it worked."""
 
         async def record() -> str:
             await asyncio.wait({asking})
@@ -214,7 +214,7 @@ class ChatEndpoint:
         return {"X-Memory-Problem": _plain("; ".join(problems))} if problems else {}
 
     async def _by_model(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
-        """Answer by the model in this process; where the client goes meanwhile, it stops."""
+        """Answer with the model in this process; generation stops if the client disconnects."""
         model = self._memory.model
         assert model is not None
         messages, options = prompt_of(body)
@@ -236,7 +236,7 @@ class ChatEndpoint:
 
 
 class _Stream(StreamingResponse):
-    """A server's events as they come. Whatever ends them, what came is recorded, and the connection is let go of."""
+    """Forwards a server's events. However the stream ends, its text is recorded and the connection is closed."""
 
     def __init__(
         self, chunks: AsyncIterator[bytes], headers: Mapping[str, str], kind: str,
@@ -257,14 +257,14 @@ class _Stream(StreamingResponse):
                 await self._keep()
 
     async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Give the events; the last one goes out when the answer is recorded."""
+        """Yield the events. `[DONE]` is held back until the answer is recorded, or recording takes too long."""
         try:
             async for events in self._collected.events(chunks):
                 if self._collected.ended:
                     await self._keep()
                 yield events
             await self._keep()
-        except ModelError as error:  # an event may have been broken off: the empty line ends it
+        except ModelError as error:  # the leading newline ends an incomplete event
             yield f"\ndata: {json.dumps(_error_body(502, str(error)))}\n\n".encode()
 
     async def _keep(self) -> None:
@@ -275,7 +275,7 @@ class _Stream(StreamingResponse):
 
 
 def _recorded(what: str, record: Callable[..., None], *given: object) -> str:
-    """Record something; gives what is wrong with that, if anything is."""
+    """Call `record`, log an error of the memory, and return its message; "" if there was none."""
     try:
         record(*given)
     except OrchestraMemError as error:
@@ -302,17 +302,17 @@ def _plain(text: str) -> str:
 
 
 class BadRequestError(Exception):
-    """A request that is none, or that the model cannot do; its words go to the client."""
+    """An invalid request, or one that the model does not support. The client receives the message."""
 
 
 _ROLES = {"developer": Role.SYSTEM, **{role.value: role for role in Role}}
 
 
 def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
-    """Read a request as a model in this process takes it: messages, and what it is told beside them.
+    """Convert a request for a model in this process: return its messages and the options for `generate`.
 
     Raises:
-        BadRequestError: it asks for what such a model cannot do.
+        BadRequestError: The request has tools, or content other than text, which such a model does not support.
     """
     asked: Any = body
     if asked.get("tools"):
@@ -337,7 +337,7 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
 
 
 def answered(generation: Generation, model: str) -> dict[str, Json]:
-    """Write a model's answer as a completion."""
+    """Return a model's answer as a completion of OpenAI's API."""
     finish = "length" if generation.finish is Finish.LENGTH else "stop"
     total = generation.prompt_tokens + generation.answer_tokens
     cached = max(0, generation.prompt_tokens - generation.evaluated_tokens)
@@ -357,7 +357,7 @@ def answered(generation: Generation, model: str) -> dict[str, Json]:
 
 
 def as_stream(completion: Mapping[str, Any]) -> Iterator[bytes]:
-    """Write a completion as the events of a stream: the whole text in one of them."""
+    """Yield a completion as server-sent events, with the complete text in the first."""
     choice = completion["choices"][0]
     head = {**{key: completion[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
     for delta, finish in ((choice["message"], None), ({}, choice["finish_reason"])):

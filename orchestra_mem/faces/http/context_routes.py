@@ -1,4 +1,4 @@
-"""Routes of what a model is given and of the memory as a whole; and of what was recorded, its originals, who looked."""
+"""Routes for status, contexts and retrieval, and for history: operations, facts, originals, losses, audit trail."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _RECOMMENDED = Shape(
 
 
 class ContextQuery(Given):
-    """What a context is for."""
+    """Query parameters of a context."""
 
     for_operation: Annotated[Name, Query(alias="for", description="The operation that it is for.")] = "prompt"
     max_tokens: Annotated[Budget | None, Query(description="Default: the window up to its refresh.")] = None
@@ -60,34 +60,34 @@ class ContextQuery(Given):
 
 
 class TaskQuery(Given):
-    """A task that is to be done."""
+    """Query parameters that describe a task."""
 
     task: Annotated[Question, Query(description="What is to be done.")]
     agent: list[Name] = Field(default_factory=list, max_length=20, description="Who will do it.")
 
 
 class RetrieveQuery(TaskQuery):
-    """What is retrieved for a task."""
+    """Query parameters of a retrieval for a task."""
 
     max_tokens: Budget = 2_000
     pattern: Annotated[Name | None, Query(description="How they work together.")] = None
 
 
 class RecommendQuery(TaskQuery):
-    """What is recommended for a task."""
+    """Query parameters of recommendations for a task."""
 
     limit: Annotated[int, Query(ge=1, le=100)] = 3
 
 
 @context_router.get("/status", responses=shown(_STATUS))
 def status(memory: OwnMemory, request: Request) -> JsonAnswer:
-    """Tell how full the window is, what the tiers hold, where the documents are, and what is wrong."""
+    """Report how full the window is, what the tiers hold, where the documents are, and what is wrong."""
     return JsonAnswer(status_record(memory, request.app.state.project))
 
 
 @context_router.get("/window", responses=shown(_WINDOW))
 def window(memory: OwnMemory) -> JsonAnswer:
-    """Tell how full the window is, and at which shares something happens."""
+    """Report how full the model's context window is, and the shares at which a threshold is reached."""
     tracker = memory.context_tracker
     thresholds = {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")}
     return JsonAnswer({**tracker.get_stats(), "thresholds": thresholds})
@@ -95,27 +95,27 @@ def window(memory: OwnMemory) -> JsonAnswer:
 
 @context_router.get("/window/history", responses=shown_page(UsagePoint))
 def window_history(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
-    """List the changes of the window's usage by the newest operations and refreshes, whoever recorded, newest first."""
+    """List how the newest operations and refreshes of all processes changed the window's usage, newest first."""
     return query.answer_of(memory.window_history()[::-1])
 
 
 @context_router.get("/tiers", responses=shown(Shape("Tiers", **_TIERS)))
 def tiers(memory: OwnMemory) -> JsonAnswer:
-    """Tell what each tier holds."""
+    """Report what each tier holds."""
     stats = memory.get_stats()
     return JsonAnswer({name: stats[name] for name in _TIERS})
 
 
 @context_router.get("/context", responses=shown(_CONTEXT))
 def context(caller: Asker, query: Annotated[ContextQuery, Query()]) -> JsonAnswer:
-    """Build what a model is given before an operation, with the reason for each item that it has or lacks."""
+    """Build the context that a model reads before an operation, with the reason for each included or omitted item."""
     build = caller.offered("get_orchestrator_context")
     return JsonAnswer(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
 
 
 @context_router.get("/retrieve", responses=shown(_RETRIEVED))
 def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAnswer:
-    """Give what the memory has for a task: an index with costs, then the best entries, within the budget."""
+    """Retrieve memories for a task within the budget: an index with costs, then the best entries."""
     found = caller.retrieving("retrieve_context")(
         query.task, agents=query.agent, pattern=query.pattern, max_tokens=query.max_tokens
     )
@@ -124,7 +124,7 @@ def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAns
 
 @context_router.get("/recommend", responses=shown(_RECOMMENDED))
 def recommend(caller: Asker, query: Annotated[RecommendQuery, Query()]) -> JsonAnswer:
-    """Say what past decisions, rules, failures and similar tasks say for a task, with their sources."""
+    """Return past decisions, rules, failures and similar tasks that matter for a task, with their sources."""
     found = caller.retrieving("get_recommendations")(query.task, agents=query.agent, limit=query.limit)
     return JsonAnswer(found.as_dict())
 
@@ -133,7 +133,7 @@ history_router = APIRouter(prefix="/api/memory", tags=["history"])
 
 
 class OperationQuery(Paged):
-    """Which operations are wanted."""
+    """Filter for operations."""
 
     type: Name | None = None
     session: Name | None = None
@@ -143,7 +143,7 @@ class OperationQuery(Paged):
 
 
 class NewOperation(Given):
-    """What was done."""
+    """An operation to record."""
 
     type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")]
     data: JsonValue
@@ -155,20 +155,20 @@ class NewOperation(Given):
 
 
 class FactQuery(Paged):
-    """Which facts are wanted."""
+    """Filter for facts."""
 
     kind: MustKeepKind | None = None
     every: Annotated[bool, Query(description="Also those that were superseded, removed or are done.")] = False
 
 
 class LossQuery(Paged):
-    """Which summaries are wanted."""
+    """Filter for summaries."""
 
     session: Name | None = None
 
 
 class AuditQuery(Paged):
-    """Which entries are wanted."""
+    """Filter for audit entries."""
 
     agent: Annotated[str | None, Query(max_length=200, description="Only of this agent; empty: of the owner.")] = None
     call: Name | None = None
@@ -178,7 +178,7 @@ class AuditQuery(Paged):
 
     @property
     def where(self) -> AuditFilter:
-        """The entries that pass, as the memory is asked for them."""
+        """The filter for the memory's `audit`."""
         return AuditFilter(
             agent=self.agent, call=self.call, outcome=self.outcome, item=self.item, since=self.since
         )  # fmt: skip
@@ -195,7 +195,7 @@ def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) ->
     "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
 )
 def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
-    """Record what was done. When this is answered it survives any crash."""
+    """Record an operation. Once this is answered, the operation survives any crash."""
     agent = caller.acting(operation.agent)
     recorded = caller.view.record_operation(
         operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
@@ -212,18 +212,18 @@ def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswe
 
 @history_router.get("/expand", responses=shown(Expansion))
 def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
-    """Give the originals behind a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
+    """Return the originals of a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
     return JsonAnswer(caller.view.expand(reference))
 
 
 @history_router.get("/losses", responses=shown_page(Summary))
 def list_losses(memory: OwnMemory, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
-    """List the summaries, newest first: what each covers, how much shorter it is, and which names it dropped."""
+    """List the summaries, newest first: what each covers, its compression ratio, and the identifiers it dropped."""
     found = memory.losses(query.session, limit=query.offset + query.limit)[::-1]
     return query.answer(found[query.offset :], memory.count_losses(query.session))
 
 
 @history_router.get("/audit", responses=shown_page(AuditEntry))
 def list_audit(memory: OwnMemory, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
-    """List who looked at the catalog and who changed it, newest first."""
+    """List who read or changed the catalog, newest first."""
     return query.answer_of(memory.audit(query.where))

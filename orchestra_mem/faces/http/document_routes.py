@@ -1,4 +1,4 @@
-"""Routes of the documents, of work, and of what happens in the memory as it happens: names and no contents."""
+"""Routes of documents and work items, and a stream of the memory's events, which contain names but no texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, 
 
 
 class _DocumentName(StringConvertor):
-    """The name of a document in an address: `decision_log`, or `catalog/NAME` for an agent's."""
+    """Path convertor for document names: `decision_log`, or `catalog/NAME` for an agent's document."""
 
     regex = "(?:catalog/)?[^/]+"
 
@@ -63,7 +63,7 @@ IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that 
 
 
 class ConflictDecision(Given):
-    """What becomes of a conflict."""
+    """The decision of a conflict: whether to accept the machine's lines, and whether to keep both."""
 
     accept: StrictBool
     both: StrictBool = False
@@ -88,7 +88,7 @@ def _names(header: str, text: str) -> bool:
 
 @document_router.get("/documents", responses=shown([_LISTED]))
 def list_documents(memory: OwnMemory) -> JsonAnswer:
-    """List the documents; `session` is the one of the session under way."""
+    """List the documents; `session` is the document of the running session."""
     running = memory.session_memory.path
     paths = {name: memory.documents.path(name) for name in memory.documents.names()}
     found = []
@@ -100,38 +100,38 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
 
 @document_router.get("/documents/{name:document}/blame", responses=shown([BlamedLine]))
 def blame(memory: OwnMemory, name: str) -> JsonAnswer:
-    """Say for each line who wrote it, person or machine, and from which operations."""
+    """Report for each line whether a person or the machine wrote it, and from which operations."""
     return JsonAnswer(memory.blame(name))
 
 
 @document_router.get("/documents/{name:document}/history", responses=shown_page(Version))
 def history(memory: OwnMemory, name: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
-    """List the earlier versions of a document, newest first: when, by whom it was written, why it was replaced."""
+    """List the earlier versions of a document, newest first, each with its time, its author and why it was kept."""
     return query.answer_of(memory.documents.history(name)[::-1])
 
 
 @document_router.get("/documents/{name:document}/history/{version}", responses=shown(_DIFFERENCE))
 def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
-    """Tell what has changed in a document since one of its versions, as a unified difference."""
+    """Return the changes of a document since one of its versions, as a unified diff."""
     return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
 @document_router.get("/conflicts", responses=shown([_CONFLICTING]))
 def conflicts(memory: OwnMemory) -> JsonAnswer:
-    """List the lines that a person and the machine both changed: the person's, which stand, and the machine's."""
+    """List the conflicts: lines that both a person and the machine changed. The document has the person's lines."""
     return JsonAnswer(conflict_records(memory))
 
 
 @document_router.post("/conflicts/{conflict}", responses=shown(_DECIDED))
 def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
-    """Decide a conflict: `accept` takes the machine's lines, with `both` behind the person's; else these stay alone."""
+    """Resolve a conflict: `accept` takes the machine's lines, `both` appends them, else the person's lines stay."""
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
 
 
-# Last, as a name may have a slash.
+# Registered last: a document's name may contain a slash, so this path may match the paths above, too.
 @document_router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
 def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
-    """Read a document as it stands; `session` for that of the session under way."""
+    """Read the current text of a document; `session` is the document of the running session."""
     text = _text(memory, name)
     headers = {"ETag": _etag(text)}
     if if_none_match is not None and _names(if_none_match, text):
@@ -144,9 +144,9 @@ def save_document(
     memory: OwnMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
     if_match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """Save a document, if it still is the text that `If-Match` names: the text before becomes a version.
+    """Save a document if `If-Match` names its current text, which then becomes a version.
 
-    Refused with 428 without `If-Match`, and with 412 and the present `ETag` where somebody has saved meanwhile.
+    Without `If-Match` the response is 428. If the text has changed, it is 412 with the current `ETag`.
     """
     current = memory.documents.text(name)
     if if_match is None:
@@ -174,7 +174,7 @@ _SHOWN_ITEM = Shape("ShownItem", item=WorkItem, progress=WorkProgress, blockers=
 
 
 class WorkQuery(Paged):
-    """Which items are wanted."""
+    """Filter for work items."""
 
     kind: list[WorkKind] = Field(default_factory=list, max_length=10)
     status: list[WorkStatus] = Field(default_factory=list, max_length=10)
@@ -184,7 +184,7 @@ class WorkQuery(Paged):
 
     @property
     def where(self) -> WorkFilter:
-        """The items that pass, as the state of work is asked for them."""
+        """The filter for the state manager."""
         return WorkFilter(
             kinds=tuple(self.kind), statuses=tuple(self.status), parent=self.parent, text=self.text,
             assignee=self.assignee,
@@ -192,7 +192,7 @@ class WorkQuery(Paged):
 
 
 class NewItem(Given):
-    """An item to be made."""
+    """A work item to create."""
 
     kind: WorkKind
     title: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -205,7 +205,7 @@ class NewItem(Given):
 
 
 class StatusChange(Given):
-    """Where an item moves to."""
+    """The new status of a work item."""
 
     status: WorkStatus
     reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
@@ -213,13 +213,13 @@ class StatusChange(Given):
 
 @work_router.get("/work", responses=shown_page(WorkItem))
 def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
-    """List items in the order of the backlog."""
+    """List work items in the order of the backlog."""
     return query.answer_of(memory.state.items(query.where))
 
 
 @work_router.get("/work/{item}", responses=shown(_SHOWN_ITEM))
 def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
-    """Show an item: its progress, what it waits for, and its newest changes."""
+    """Show a work item with its progress, its blockers and its newest changes."""
     return JsonAnswer(work_record(memory, item, limit))
 
 
@@ -233,7 +233,7 @@ def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
 
 @work_router.patch("/work/{item}", responses=shown(WorkItem))
 def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
-    """Move an item to another status. If that is not allowed, the answer says what is."""
+    """Move a work item to another status. If the change is not allowed, the response lists the allowed ones."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
     update_documents(memory)
     return JsonAnswer(moved)
@@ -244,7 +244,7 @@ event_router = APIRouter(prefix="/api/memory", tags=["events"])
 _MOST_WAITING = 1_000
 _Event: TypeAlias = "tuple[str, dict[str, Json]]"
 _Told: TypeAlias = "Callable[..., dict[str, Json]]"
-# What is told of each signal of the memory.
+# The data of the event for each signal of the memory.
 _SIGNALS: dict[str, _Told] = {
     "operation_recorded": lambda operation: {
         "operation": operation.id, "type": operation.type, "session": operation.session, "agent": operation.agent,
@@ -259,17 +259,17 @@ _SIGNALS: dict[str, _Told] = {
 
 
 class EventStreams:
-    """Hands on the signals of a memory to those who listen. Signals come from any thread."""
+    """Forwards the signals of a memory, which come from any thread, to the queues of listening event loops."""
 
     def __init__(self, memory: OrchestratorContextManager) -> None:
         self._listeners: dict[asyncio.Queue[_Event | None], asyncio.AbstractEventLoop] = {}
-        # The memory holds its subscribers weakly: they have to be kept.
+        # The memory holds only weak references to its subscribers.
         self._subscribers = {name: partial(self._tell, name, told) for name, told in _SIGNALS.items()}
         for name, subscriber in self._subscribers.items():
             getattr(memory.events, name).connect(subscriber)
 
     async def listen(self) -> AsyncIterator[_Event]:
-        """Give what happens from `listening` on, until `end`. Who reads too slowly is told that events are missing."""
+        """Yield `listening`, then all events until `end` is called. A slow reader gets `missed` for dropped events."""
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         self._listeners[queue] = asyncio.get_running_loop()
         try:
@@ -280,14 +280,14 @@ class EventStreams:
             self._listeners.pop(queue, None)
 
     def end(self) -> None:
-        """Tell all who listen that nothing more comes."""
+        """End all streams. Call it in the listeners' event loop."""
         for queue in [*self._listeners]:
             queue.put_nowait(None)
 
     def _tell(self, name: str, told: _Told, memory: object, **what: Any) -> None:
         event = name, told(**what)
         for queue, loop in [*self._listeners.items()]:
-            with suppress(RuntimeError):  # the loop has been closed this instant
+            with suppress(RuntimeError):  # the loop has just been closed
                 loop.call_soon_threadsafe(_put, queue, event)
 
 
@@ -300,9 +300,9 @@ def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:
 
 @event_router.get("/events", response_class=EventSourceResponse)
 async def events(memory: OwnMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
-    """Tell what happens: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
+    """Stream events: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
 
-    First comes `listening`: what happens from there on is told; and `missed` where the reader was too slow.
+    `listening` comes first: all later events are sent. `missed` replaces events that a slow reader missed.
     """
     streams: Any = request.app.state.streams
     async for name, what in streams.listen():

@@ -1,9 +1,9 @@
-"""What stands before every route: host, origin, token, rate, size and time are checked, headers set; and refusals.
+"""Middleware in front of every route: checks host, origin, token, rate, size and time, and sets security headers.
 
-A refusal is a problem body (RFC 9457) with a plain sentence, and tells all faults of a request at once.
+A refusal is a problem response (RFC 9457) that reports all faults of a request at once.
 
-A browser is no safe client: a page of another site may send requests to this machine, and may have its own name lead
-here (DNS rebinding). So a request names a host that is known, comes from no foreign page, and always bears a token.
+A web page of another site can make a browser send requests to this machine, and its host name can resolve to this
+machine (DNS rebinding). So each request needs a known host and a token, and must not come from a foreign page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
 _NO_TEXT = "the request holds characters that are no text: half of a surrogate pair"
-# By class, the nearest in its tree.
+# The first class in the MRO of an error that is a key decides.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
     errors.AccessDeniedError: 403,
@@ -56,7 +56,7 @@ _STATUS: dict[type[Exception], int] = {
 
 
 class Problem(JsonAnswer):
-    """A refusal. `faults` lists what is wrong with a request, each with the name of its field."""
+    """A refused or failed request. `faults` lists the invalid fields, each by name with its problem."""
 
     media_type = "application/problem+json"
 
@@ -71,13 +71,13 @@ class Problem(JsonAnswer):
         self._told = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; to a browser as a page, and where chats are answered also as OpenAI's clients read it."""
+        """Send the response: as a page to a browser; for chat routes, also with the `error` object of OpenAI's API."""
         if "text/html" in Headers(scope=scope).get("accept", ""):
             from orchestra_mem.faces.http.web.pages import refusal_page
 
             self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
             self.headers["content-type"] = "text/html; charset=utf-8"
-        elif scope["path"].startswith("/v1/"):  # they would show the status alone
+        elif scope["path"].startswith("/v1/"):  # OpenAI's clients show no message without it
             error = {"message": self._told["detail"], "type": "invalid_request_error"}
             self.body = self.render({**self._told, "error": error})
         self.headers["content-length"] = str(len(self.body))
@@ -98,7 +98,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": words, "content": {"application/problem+json": _BODY}}
     for status, words in (("4XX", "The request is refused, and why."), ("5XX", "It cannot be answered, and why."))
 }
-"""What the description of each route says of refusals."""
+"""The error responses in the OpenAPI description of each route."""
 
 
 async def _told(request: Request, error: Exception) -> Problem:
@@ -111,7 +111,7 @@ async def _told(request: Request, error: Exception) -> Problem:
 async def _refused(request: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
     headers = error.headers
-    if error.status_code == 405:  # the route that said so knows its own method alone
+    if error.status_code == 405:  # the route that refused knows only its own method
         headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
     return Problem(error.status_code, error.detail, headers=headers)
 
@@ -125,13 +125,13 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     kind = request.headers.get("content-type")
-    if kind and any(each["loc"] == ("body",) for each in error.errors()):  # a body of another kind was not read
+    if kind and any(each["loc"] == ("body",) for each in error.errors()):  # the body is not parsed if its type is wrong
         faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown of a document")
     return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
 
 def failed() -> Problem:
-    """Answer what should not have happened."""
+    """Return the response for an unexpected error."""
     words = "this should not have happened: it is a fault of the server's, not of the request; its log says which"
     return Problem(500, words)
 
@@ -163,12 +163,12 @@ _HEADERS = {
 
 
 def allowed_origins(settings: ServerSettings) -> list[str]:
-    """Give the pages that may ask beside the server's own, written as browsers write them."""
+    """Return the origins that may send requests in addition to the server's own, in the form that browsers send."""
     return [each.lower().rstrip("/") for each in settings.allowed_origins]
 
 
 class Rates:
-    """Counts requests by who sends them: so many a second, and for a moment twice as many."""
+    """A token bucket for each sender: `per_s` requests a second, in bursts of up to twice as many."""
 
     def __init__(self, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_s
@@ -177,7 +177,7 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait_s(self, sender: str) -> float:
-        """Count a request; how long its sender has to wait, 0 where it may be answered."""
+        """Count a request. Return the seconds until its sender may retry, 0 if the request is allowed."""
         now = self._clock()
         left, last = self._left.get(sender, (self._most, now))
         left = min(self._most, left + (now - last) * self._per_s)
@@ -189,7 +189,7 @@ class Rates:
 
 
 class RequestGuard:
-    """Lets through to an application what may be answered, and answers the rest itself."""
+    """ASGI middleware: forwards allowed requests with `caller` and `time_limit` in their scope, refuses the others."""
 
     def __init__(self, app: ASGIApp, tokens: AccessTokens, settings: ServerSettings) -> None:
         self._app = app
@@ -203,7 +203,7 @@ class RequestGuard:
         self._is_ending = False
 
     def end(self) -> None:
-        """Cut off the requests that are still under way."""
+        """Cancel the requests that are still running."""
         self._is_ending = True
         if self._limits:
             logger.warning("%d answers are cut off, as the server ends", len(self._limits))
@@ -212,7 +212,7 @@ class RequestGuard:
                 limit.reschedule(0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Forward or refuse a request; pass lifespan events on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         if scope["type"] == "http":
@@ -236,7 +236,7 @@ class RequestGuard:
 
             async def answer_in_time(message: Message) -> None:
                 if not (self._is_ending or limit.expired()):
-                    limit.reschedule(None)  # a stream may go on for as long as its reader wants
+                    limit.reschedule(None)  # the limit is for the first byte: a stream may take any time
                 await answer(message)
 
             try:
@@ -246,7 +246,7 @@ class RequestGuard:
             except Exception as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     refusal = self._late()
-                else:  # by its kind alone: its words may quote the memory
+                else:  # log only the type: the message may quote the memory
                     refusal = failed()
                     logger.error("a request failed: %s; with --debug the log shows where", _kind(error))
                     logger.debug("where it failed", exc_info=error)
@@ -254,7 +254,7 @@ class RequestGuard:
                 self._limits.discard(limit)
         if refusal is not None and not status:
             await refusal(scope, receive, answer)
-        route = getattr(scope.get("route"), "path", "-")  # never the address itself, which may quote the memory
+        route = getattr(scope.get("route"), "path", "-")  # not the URL, which may quote the memory
         took = (time.perf_counter() - begun) * 1000
         logger.info("%s %s: %d, %.1f ms", scope["method"], route, status, took)
 
@@ -265,7 +265,7 @@ class RequestGuard:
         return Problem(504, f"no answer within {self._timeout_s:g} s, see `server.timeout_s`; {begun}")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        """Say why a request is not answered; None where it is, with who asks as `caller` in its scope."""
+        """Return why a request is refused, None if it is allowed. Sets `caller`, except for a CORS preflight."""
         problem = self._foreign(headers)
         if problem:
             return Problem(403, problem)
@@ -289,7 +289,7 @@ class RequestGuard:
         return None
 
     def _foreign(self, headers: Headers) -> str:
-        """Say what is foreign about a request; empty where nothing is."""
+        """Return why a request counts as foreign, by its host or origin; "" if it does not."""
         host = headers.getlist("host")
         if len(host) != 1 or _host_name(host[0]) not in self._hosts:
             return "the server is not known by the name in `Host`; `server.allowed_hosts` may add it"
@@ -302,11 +302,11 @@ class RequestGuard:
         return ""
 
     def _caller(self, scope: Scope, headers: Headers) -> str | None:
-        """Name the agent whose token a request bears, `OWNER` for the memory's own; None where it bears none."""
+        """Return the holder of the request's token: an agent's name, or `OWNER`; None without a valid token."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self._tokens.holder(token.strip())
-        if scope["path"] == "/" and scope["method"] == "GET":  # as printed; from here on the browser keeps it
+        if scope["path"] == "/" and scope["method"] == "GET":  # the printed URL; its answer sets the cookie
             found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
             if found:
                 return self._tokens.holder(found[0])

@@ -1,6 +1,6 @@
-"""How routes take their caller and parameters and write their answers: pages of lists, JSON as all faces print it.
+"""Dependencies, parameter types, responses and response schemas that the routes share.
 
-The schemas of answers are made of the records themselves and of what faces show of them: they cannot go out of date.
+Response schemas are derived from the record types and the table of their printed fields, so they stay up to date.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from orchestra_mem.serialize import dump_json, shown_fields, to_json
 
 
 class Shape:
-    """An object with these fields, each a record or what JSON has; it may have more."""
+    """A JSON object with at least these fields, each the type of a record or of a JSON value."""
 
     def __init__(self, name: str, /, **kinds: Any) -> None:
         self.name, self.kinds = name, kinds
@@ -40,7 +40,7 @@ _DESCRIBED: dict[str, Any] = {}
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Refer to the schema of a record or a shape, for `components` to make; `[kind]` is a list of such."""
+    """Return a reference to the schema of a record or shape, which `components` builds; `[kind]` stands for a list."""
     if isinstance(kind, list):
         return {"type": "array", "items": schema_of(kind[0])}
     name = kind.name if isinstance(kind, Shape) else kind.__name__
@@ -50,7 +50,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 @functools.cache
 def components() -> dict[str, Any]:
-    """Make the schemas that were referred to; it takes a while, so not before they are asked for."""
+    """Build the schemas that `schema_of` has referred to. Slow, so only called for the OpenAPI description."""
     models = [(_model(each), "serialization") for each in _DESCRIBED.values()]
     _, made = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     found: dict[str, Any] = made["$defs"]
@@ -64,7 +64,7 @@ def _examples() -> dict[str, Any]:
 
 
 def example_of(schema: Mapping[str, Any]) -> object:
-    """Give an example of a schema that `schema_of` refers to; None of any other."""
+    """Return an example of a schema from `schema_of`; None for any other schema."""
     if "items" in schema:
         return [example_of(schema["items"])]
     name = schema.get("$ref", "").rpartition("/")[2]
@@ -81,7 +81,7 @@ def _model(kind: Any) -> type[BaseModel]:
 
 
 def fields_of(kind: Any) -> dict[str, Any]:
-    """Give the fields of a record as `to_object` writes it, with their types."""
+    """Return the fields that `to_object` prints of a record, with their types."""
     fields: dict[str, Any] = {}
     for name, paths, or_null, _ in shown_fields(kind):
         found = _attribute(kind, paths[0]) if len(paths) == 1 else list[_attribute(kind, paths[0])]  # type: ignore[misc]
@@ -97,7 +97,7 @@ def _attribute(kind: Any, path: str) -> Any:
 
 
 def _written(kind: Any) -> Any:
-    """Give the type of a value as JSON has it; Any for recorded data."""
+    """Return the type of a value after its conversion to JSON; Any for recorded data."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Reasons:
         return dict[str, Any]
@@ -120,14 +120,14 @@ MOST_TOKENS = 16_777_216
 
 
 def _no_text(value: object) -> object:
-    """Refuse "5" and true, which pydantic takes for numbers; 5.0 is one."""
+    """Reject `"5"` and `true`, which pydantic would accept as integers; 5.0 is accepted."""
     if isinstance(value, str | bool):
         raise ValueError("give a number, without quotes")
     return value
 
 
 def _no_number(value: object) -> object:
-    """Refuse the seconds since 1970, which "2025" and "20250101" would be read as."""
+    """Reject numbers, which pydantic would read as seconds since 1970, also in the texts "2025" and "20250101"."""
     with suppress(TypeError, ValueError):
         float(value)  # type: ignore[arg-type]
         value = None
@@ -141,52 +141,52 @@ Time = Annotated[
     BeforeValidator(_no_number),
     AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC)),
 ]
-"""A time; one without a zone is in UTC."""
+"""A time in ISO 8601; UTC if it has no time zone."""
 NUMBER = BeforeValidator(_no_text)
-"""Of a whole number in a body."""
+"""Validator for an integer in a JSON body."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Question = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
-"""A text in an address: twelve bytes a character at the most, which the server has room for."""
+"""A text in a query string. A character takes up to 12 bytes there, which fits the limit of the request header."""
 Budget = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class JsonAnswer(JSONResponse):
-    """An answer: records of the memory as all faces write them, in ASCII, so that any text goes through."""
+    """A JSON response, serialised as by all faces. Escaped to ASCII, because texts may hold lone surrogates."""
 
     def render(self, content: Any) -> bytes:
-        """Write the body."""
+        """Serialise the body."""
         return dump_json(to_json(content)).encode("ascii")
 
 
 class Given(BaseModel):
-    """Parameters or a body: what is not known is a fault, so that no misspelt filter is passed over."""
+    """Base of query parameters and bodies. Unknown fields are errors, so that no misspelt filter is ignored."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 class Paged(Given):
-    """Which piece of a list is wanted."""
+    """Query parameters of a paged list."""
 
     limit: Annotated[int, Field(ge=1, le=MOST, description="At most so many.")] = 50
     offset: Annotated[int, Field(ge=0, le=2**31, description="So many of the first are left out.")] = 0
 
     def answer(self, items: Sequence[object], total: int) -> JsonAnswer:
-        """Write a piece of a list that was cut already."""
+        """Return the response for a page that has been cut from a list of `total` items."""
         return JsonAnswer({"items": [*items], "total": total, "limit": self.limit, "offset": self.offset})
 
     def answer_of(self, every: Sequence[object]) -> JsonAnswer:
-        """Write the wanted piece of a whole list."""
+        """Cut the page from a complete list, and return the response."""
         return self.answer(every[self.offset : self.offset + self.limit], len(every))
 
 
 def shown(kind: Any, status: int = 200, words: str = "The answer.") -> dict[int | str, Any]:
-    """Describe an answer: a record, a shape, or `[kind]` for a list of either."""
+    """Describe a response for OpenAPI: a record, a shape, or `[kind]` for a list of either."""
     return {status: {"description": words, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
 
 def shown_page(kind: Any) -> dict[int | str, Any]:
-    """Describe a page of a list by what is in it."""
+    """Describe a page of a list for OpenAPI by the type of its items."""
     page = Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
     return shown(page, words="A piece of the list.")
 
@@ -203,6 +203,6 @@ async def _owner(request: Request) -> OrchestratorContextManager:
 
 
 Asker = Annotated[Caller, Depends(_caller)]
-"""Of a route that agents may use too."""
+"""The caller, for routes that agents may use."""
 OwnMemory = Annotated[OrchestratorContextManager, Depends(_owner)]
-"""Of a route that is refused to agents."""
+"""The memory, for routes that only the owner may use."""

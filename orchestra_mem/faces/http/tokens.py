@@ -1,6 +1,6 @@
-"""AccessTokens: the memory's own, and those of agents, which are made of it and carry the agent's name.
+"""Access tokens of the HTTP server: the owner's token, and agents' tokens, which are derived from it.
 
-Nothing is stored but the memory's own token: another one makes all agents' tokens void.
+Only the owner's token is stored. Replacing it invalidates the tokens of all agents.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from orchestra_mem.errors import ServerError, storage_error
 
 TOKEN_VARIABLE = "ORCHESTRA_MEM_TOKEN"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-_FILE = "server/token"  # below the memory's folder
+_FILE = "server/token"  # relative to the memory's folder
 _LEAST_CHARS = 20
 _PREFIX = "agent"
 
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """Makes and reads tokens; `given` says whether a person chose the memory's own, by a file or a variable."""
+    """The owner's token, and the agents' tokens. `given`: Whether a token file or the variable supplied `own`."""
 
     own: str = field(repr=False)
     given: bool = False
 
     def of_agent(self, agent: str) -> str:
-        """Make the token of an agent: its name, and a digest that only who has the memory's own token can make.
+        """Make the token of an agent: its name, and an HMAC of the name whose key is the owner's token.
 
         Raises:
-            ServerError: no agent may have this name.
+            ServerError: The name is not allowed for an agent.
         """
         name = agent.strip()
         if name in (OWNER, GLOBAL, EVERYBODY) or not name.isprintable():
@@ -49,7 +49,7 @@ class AccessTokens:
         return f"{_PREFIX}.{told}.{digest}"
 
     def holder(self, token: str) -> str | None:
-        """Say whose token this is: an agent's name, `OWNER` for the memory's own; None where nobody's."""
+        """Return the holder of a token: an agent's name, or `OWNER`; None if the token is invalid."""
         given = token.encode("utf-8", "surrogateescape")
         if hmac.compare_digest(given, self.own.encode()):
             return OWNER
@@ -66,28 +66,28 @@ class AccessTokens:
 
 
 def is_local(host: str) -> bool:
-    """Tell whether only this machine reaches an address to listen at."""
+    """Check whether a server that listens at this address is reachable from this machine only."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
     return host.lower() in LOCAL_HOSTS
 
 
 def cookie_name(scope: Mapping[str, Any]) -> str:
-    """Name the cookie that a browser keeps the token in: browsers do not keep those of two ports apart."""
+    """Return the name of the token cookie. It contains the port, because browsers share cookies between ports."""
     return f"orchestra-mem-{scope['server'][1]}"
 
 
 def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = None) -> AccessTokens:
-    """Take the token from the environment, else from a file; where that is not there yet, make both.
+    """Load the owner's token from a file or from the environment; create a missing file with a random token.
 
     Args:
-        home: the memory's folder.
-        environment: may have the token as `ORCHESTRA_MEM_TOKEN`.
-        file: a file of the caller's choice; by default one below `home`.
+        home: The memory's folder.
+        environment: May hold the token as `ORCHESTRA_MEM_TOKEN`. Ignored if `file` is given.
+        file: The token file; by default `server/token` in `home`.
 
     Raises:
-        ServerError: the token cannot be used, or others may read its file.
-        StorageError: the file cannot be read or made.
+        ServerError: The token is too short or not printable ASCII, or other users may read its file.
+        StorageError: The file cannot be read or created.
     """
     if file is None and (token := environment.get(TOKEN_VARIABLE)):
         return AccessTokens(_usable(token, TOKEN_VARIABLE), given=True)
@@ -107,7 +107,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
 
 def _make(path: Path, *, ignored: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if ignored:  # by git: not every memory's own .gitignore names this folder
+    if ignored:  # by git: the memory's own .gitignore may not list this folder
         (path.parent / ".gitignore").write_text("*\n", "utf-8")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
         made.write(f"{secrets.token_urlsafe(32)}\n")

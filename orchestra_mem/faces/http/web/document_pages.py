@@ -1,4 +1,4 @@
-"""Pages of documents, of what agents have learnt and who looked at it, and of work, which is changed in its plan."""
+"""Pages of documents, facts, the catalog, the audit trail, and work items, which are edited only in `work_plan`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkPr
 
 router = APIRouter(include_in_schema=False)
 
-# A form holds a text twice, and of each byte up to three: what is larger goes beyond `server.max_body_bytes`.
+# The edit form sends a text twice, and URL encoding triples bytes: more could exceed `server.max_body_bytes`.
 _MOST_CHARS = 400_000
 _MOST_DIGITS = 10
 _DONE = {
@@ -41,7 +41,7 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 @router.get("/documents")
 def list_documents(request: Request, memory: OwnMemory) -> Response:
-    """List the documents, first those that wait for a person or have not been read."""
+    """List the documents; first those with conflicts, then those with edits that the memory has not read yet."""
     documents = memory.documents
     conflicts, unread = [name for name, _ in documents.conflicts()], documents.unread()
     rows = [
@@ -54,7 +54,7 @@ def list_documents(request: Request, memory: OwnMemory) -> Response:
 
 @router.get("/documents/{name:path}")
 def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = True, done: str = "") -> Response:
-    """Show a document with who wrote what in its margin."""
+    """Show a document, by default with the authors of its lines in the margin."""
     text = memory.documents.text(name)
     lines = memory.blame(name) if blame else []
     text = "\n".join(line.text for line in lines) if blame else text
@@ -64,7 +64,7 @@ def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = 
 
 @router.get("/edit/{name:path}")
 def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
-    """Give a document to be edited."""
+    """Show the editor of a document."""
     text = memory.documents.text(name)
     if len(text) > _MOST_CHARS:
         raise DocumentError(f"{name} is too long for a form: edit {memory.documents.path(name)} with any editor")
@@ -73,7 +73,7 @@ def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
 
 @router.post("/edit/{name:path}")
 def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) -> Response:
-    """Save an edit, merged with what has come since; where both changed the same lines, show both (412)."""
+    """Save an edit, merged with changes made since. If both changed the same lines, show both versions (412)."""
     if not {"text", "opened"} <= sent.keys():
         raise InvalidItemError(["text, opened: the form was not sent whole"])
     text, opened = sent["text"], sent["opened"]
@@ -91,7 +91,7 @@ def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) ->
 
 @router.post("/conflicts/{conflict}")
 def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
-    """Decide a conflict: `keep` says whose lines stand, `mine`, `machine` or `both`."""
+    """Resolve a conflict. The form field `keep` selects the lines to keep: `mine`, `machine` or `both`."""
     keep = sent.get("keep")
     if keep not in ("mine", "machine", "both"):
         raise InvalidItemError([f"keep: {keep!r} is none of mine, machine, both"])
@@ -100,7 +100,7 @@ def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
 
 
 class VersionsForm(Form):
-    """Which versions are compared: by default the newest with the text as it stands."""
+    """Versions to compare; by default the newest version with the current text."""
 
     older: Number | None = Field(None, alias="from")
     newer: Number | None = Field(None, alias="to")
@@ -108,7 +108,7 @@ class VersionsForm(Form):
 
 @router.get("/versions/{name:path}")
 def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
-    """List the earlier versions of a document, and what has changed between two of them, or since one."""
+    """List the earlier versions of a document, and the diff between two of them or from one to the current text."""
     versions, newer = memory.documents.history(name)[::-1], form.newer
     older = form.older or (versions[0].sequence if versions else None)
     changes = memory.documents.diff(name, older, newer).splitlines()[2:] if versions else []
@@ -117,7 +117,7 @@ def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotate
 
 @router.post("/versions/{name:path}")
 def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
-    """Put an earlier version of a document back."""
+    """Restore an earlier version of a document."""
     version = sent.get("version", "")
     if not (version.isdecimal() and len(version) < _MOST_DIGITS):
         raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is no number of a version"])
@@ -126,7 +126,7 @@ def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
 
 
 def _editor(request: Request, name: str, text: str, opened: str, status: int = 200, **more: Any) -> Response:
-    """Show a text to be edited, and the one that it was made of."""
+    """Render the editor with a text, and with the text `opened` on which the edit is based."""
     shown = {"problem": "", "mine": "", "changed": [], "pieces": []} | more
     return render(request, "edit.html", status, name=name, text=text, opened=opened, **shown)
 
@@ -136,29 +136,29 @@ def _back(name: str, done: str) -> RedirectResponse:
 
 
 _PAGE = 50
-_MOST_ENTRY_ITEMS = 5  # of an entry of the audit trail
+_MOST_ENTRY_ITEMS = 5  # items that an audit entry shows
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
 
 
 class FactsForm(ListForm, FactQuery):
-    """Which facts are wanted."""
+    """Filter for facts."""
 
 
 class ItemsForm(ListForm, CatalogQuery):
-    """Which items are wanted."""
+    """Filter for catalog items. `hidden`: Include hidden items."""
 
     hidden: bool = False
 
 
 class AuditForm(ListForm, AuditQuery):
-    """Which entries are wanted; `owner` wants those that are no agent's."""
+    """Filter for audit entries. `owner`: Show only the owner's accesses."""
 
     owner: bool = False
 
 
 @router.get("/facts")
 def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query()]) -> Response:
-    """List what summaries must keep, newest first; `every` also what holds no longer."""
+    """List facts, newest first; with `every`, also those that are no longer active."""
     found = caller.view.facts(form.kind, standing=not form.every)[::-1]
     pager = Pager(form.page, len(found), _PAGE)
     facts = found[pager.offset : pager.offset + _PAGE]
@@ -178,7 +178,7 @@ def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query
 
 @router.get("/catalog/{memory_id}")
 def show_item(request: Request, caller: Asker, memory_id: str) -> Response:
-    """Show an item with all that is known of it."""
+    """Show all details of an item."""
     return render(request, "catalog_item.html", item=caller.memory.catalog.get(memory_id, agent=caller.agent))
 
 
@@ -193,7 +193,7 @@ def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
 
 @router.get("/audit")
 def list_audit(request: Request, memory: OwnMemory, form: Annotated[AuditForm, Query()]) -> Response:
-    """List who looked at the catalog and who changed it, newest first."""
+    """List who read or changed the catalog, newest first."""
     found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
     pager = Pager(form.page, len(found), _PAGE)
     entries = found[pager.offset : pager.offset + _PAGE]
@@ -209,7 +209,7 @@ _MOST_EVENTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """An item with what is shown below it, and how much of all that is below it is done."""
+    """A work item with the branches of its shown children, and the progress of all items below it."""
 
     item: WorkItem
     below: list[Branch]
@@ -217,14 +217,14 @@ class Branch:
 
 
 class WorkForm(ListForm, WorkQuery):
-    """Which items are wanted; without a status the open ones, with `every` all."""
+    """Filter for work items: those with a `status`; without one, the open ones or, with `every`, all."""
 
     every: bool = False
 
 
 @router.get("/work")
 def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Query()]) -> Response:
-    """Show the tree of what is open, of a status, or of every item."""
+    """Show the tree of work items that are open, that have a status, or of all items."""
     where = form.where if form.status or form.every else replace(form.where, statuses=OPEN_STATUSES)
     items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
@@ -235,7 +235,7 @@ def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Que
 
 
 def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> list[Branch]:
-    """Hang items below their parents; one whose parent is not among them stands at the top."""
+    """Build the tree of items; an item whose parent is not among them is a root."""
     below: defaultdict[int, list[WorkItem]] = defaultdict(list)
     there = {item.id for item in items}
     for item in items:
@@ -250,7 +250,7 @@ def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) ->
 
 @router.get("/work/{item}")
 def show_work_item(request: Request, memory: OwnMemory, item: int) -> Response:
-    """Show an item with its progress, its changes, what it waits for and what is below it."""
+    """Show a work item with its progress, changes, blockers and children."""
     found = work_record(memory, item, _MOST_EVENTS)
     below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
     return render(request, "work_item.html", **found, below=below)

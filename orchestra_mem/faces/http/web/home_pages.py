@@ -1,4 +1,4 @@
-"""Where people arrive: the home page, the routes, static files; sessions, search, why something was in the prompt."""
+"""Pages for home, sessions, originals, search, the prompt and the API's routes; also the static files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 @router.get("/")
 def home(request: Request, caller: Asker, token: str | None = None) -> Response:
-    """Show the memory as a whole, and first what needs a person."""
+    """Show an overview of the memory, beginning with problems; with a `token`, store it in a cookie and redirect."""
     if token is not None:
         answer = RedirectResponse("/", 303)
         secure = request.url.scheme == "https"
@@ -47,7 +47,7 @@ def home(request: Request, caller: Asker, token: str | None = None) -> Response:
         newest = caller.view.operations(OperationFilter(limit=_NEWEST))[::-1]
         return render(request, "agent_home.html", operations=newest)
     memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
-    told = memory.documents.problems()  # as conflicts
+    told = memory.documents.problems()  # shown as conflicts
     window = status["context_window"]
     chart = window_chart(memory.window_history(_CHARTED), window["max_tokens"])
     level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
@@ -71,7 +71,7 @@ def api(request: Request, caller: Asker) -> Response:
 
 @router.get("/static/{name}")
 def static(caller: Asker, name: str) -> Response:
-    """Give a file that pages load; its address changes with its content."""
+    """Return a static file. It may be cached for ever, because its URL changes with its content."""
     content = static_files().get(name)
     if content is None:
         raise HTTPException(404, f"there is no file {name!r}")
@@ -81,7 +81,7 @@ def static(caller: Asker, name: str) -> Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowChart:
-    """A line over the operations in their order; `refreshes` are where it fell: place, height, and what happened."""
+    """Window usage as an SVG path in a box of 100 by 100. `refreshes`: x, y before the refresh, and its usage point."""
 
     line: str
     refreshes: tuple[tuple[float, float, UsagePoint], ...]
@@ -90,7 +90,7 @@ class WindowChart:
 
 
 def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
-    """Draw usage. Of many points each step shows the fullest, and every refresh is there."""
+    """Draw the usage. Many points are grouped: a group shows all of its refreshes, or its maximum if it has none."""
     step = max(1, -(-len(points) // _MOST_STEPS))
     pieces, refreshes = [], []
 
@@ -114,7 +114,7 @@ def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
 
 @router.get("/sessions")
 def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Response:
-    """List sessions, newest first, on a line of time."""
+    """List sessions, newest first, with a timeline."""
     pager = Pager(page, len(memory.sessions()))
     found = MemoryService(memory).sessions(pager.size, pager.offset)
 
@@ -139,7 +139,7 @@ def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Respo
 
 @router.get("/sessions/{session_id}")
 def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumber = 1) -> Response:
-    """Show a session: what came of it, its summaries down to the original words, its document, its operations."""
+    """Show a session: its result, the tree of its summaries down to the operations, and all operations."""
     found = MemoryService(memory).session(session_id)
     where = OperationFilter(session=session_id)
     pager = Pager(page, memory.count_operations(where))
@@ -152,7 +152,7 @@ def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumb
 
 @router.get("/sessions/{session_id}/document")
 def session_document(request: Request, memory: OwnMemory, session_id: str) -> Response:
-    """Show the document of a session as it lies in its folder."""
+    """Show the document of a session as it is on disk, without front matter."""
     found = MemoryService(memory).session(session_id)
     document = without_front_matter(memory.session_document(session_id))
     return render(request, "session_document.html", session=found, document=document)
@@ -160,7 +160,7 @@ def session_document(request: Request, memory: OwnMemory, session_id: str) -> Re
 
 @router.get("/original")
 def original(request: Request, caller: Asker, of: Annotated[str, Query(min_length=1, max_length=200)]) -> Response:
-    """Show what is behind a reference, as `orchestra-mem expand` does."""
+    """Show the originals of a reference, as `orchestra-mem expand` does."""
     return render(request, "originals.html", found=caller.view.expand(of))
 
 
@@ -169,7 +169,7 @@ _MOST_WORDS = 30
 
 
 class SearchForm(Form, SearchQuery):
-    """What is looked for, as the form sends it; nothing at first."""
+    """The search form, which is empty at first."""
 
     q: Annotated[str, Query(max_length=100_000)] = ""
     limit: Annotated[int, Query(ge=1, le=200)] = 20
@@ -177,7 +177,7 @@ class SearchForm(Form, SearchQuery):
 
 @router.get("/search")
 def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]) -> Response:
-    """Find what answers a question."""
+    """Search all tiers."""
     found = caller.service.search(form.q, where=form.where, limit=form.limit) if form.q.strip() else None
     hits = found.hits if found else ()
     shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]
@@ -186,14 +186,14 @@ def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]
 
 
 def _shown(hit: Hit, line: int, query: str) -> dict[str, Any]:
-    """Give a hit with what people read of it: where it stands, its words in pieces, the reasons line by line."""
+    """Return a hit with its displayed source, its text cut at the words of the query, and its reasons."""
     text = hit.chunk.text if len(hit.chunk.text) <= _PASSAGE_CHARS else f"{hit.chunk.text[:_PASSAGE_CHARS]} …"
     source = f"{hit.chunk.source}:{line}" if line else hit.chunk.source
     return {"hit": hit, "source": source, "pieces": _pieces(text, query), "reasons": [*reasons_lines(hit)]}
 
 
 def _pieces(text: str, query: str) -> list[str]:
-    """Cut a text where it says the words of a query: every second piece is one of them."""
+    """Split a text at the words of a query; every second piece is such a word."""
     words = [word for word in re.findall(r"\w+", query.lower()) if word not in STOP_WORDS][:_MOST_WORDS]
     return re.split(rf"\b({'|'.join(map(re.escape, words))})", text, flags=re.IGNORECASE) if words else [text]
 
@@ -202,12 +202,12 @@ _REFERENCE = re.compile(r"(op \d+|S\d+|K\d+|M\d+|[\w-]+\.md:\d+)")
 
 
 class PromptForm(Form, ContextQuery):
-    """What the context is for, as the form sends it."""
+    """The form for building a context."""
 
 
 @router.get("/prompt")
 def prompt(request: Request, caller: Asker, form: Annotated[PromptForm, Query()]) -> Response:
-    """Build a context, and say of each item why it is there, was shortened or stayed out."""
+    """Build a context, and show why each item was included, shortened or left out."""
     build = caller.offered("get_orchestrator_context")
     found = build(form.for_operation, form.max_tokens, query=form.query)
     parts = []
@@ -218,6 +218,6 @@ def prompt(request: Request, caller: Asker, form: Annotated[PromptForm, Query()]
 
 
 def _reference(item: Placement) -> str | None:
-    """Name what `expand` follows to the originals of an item."""
+    """Return the reference by which `expand` finds the originals of an item, None if it has none."""
     named = _REFERENCE.search(item.key.replace("summary ", "S")) or _REFERENCE.search(item.source)
     return named[1] if named else None

@@ -1,7 +1,7 @@
-"""How every page is made: its template, the navigation, forms, static files, and documents as HTML.
+"""Shared by all pages: templates, navigation, forms, static files, and the conversion of documents to HTML.
 
-Behind each block of a document stands who wrote what. HTML in a text is shown as text, and no image is loaded. What a
-page shows is in its own module.
+A label after each block of a document names its authors. HTML in a document is shown as text, and images are not
+loaded. The routes are in the other modules of this package.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _BOXES = {"[ ] ": "\u2610 ", "[x] ": "\u2611 ", "[X] ": "\u2611 "}
 _LABELLED = ("inline", "fence", "code_block", "table_open")
 _MOST_LINKS = 2
 _DASH = "\u2013"
-_LEVEL = 1  # of the page's own heading, below which those of a document stand
+_LEVEL = 1  # of the page's own heading; headings of a document are moved below it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a document in its order: text as HTML, or a conflict that stands at this place."""
+    """A part of a document: text as HTML, or a conflict (then `html` is None)."""
 
     html: Markup | None = None
     conflict: str = ""
@@ -59,7 +59,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Who wrote some lines, when last, and from which operations."""
+    """Who wrote some lines, when they last changed, and the operations they come from, as ranges of ids."""
 
     writers: tuple[str, ...]
     time: datetime | None
@@ -67,20 +67,20 @@ class Origins:
 
     @classmethod
     def of(cls, lines: Sequence[BlamedLine]) -> Origins:
-        """Join the origins of lines; blank ones do not count."""
+        """Combine the origins of lines; blank lines are ignored."""
         found = [line.origin for line in lines if line.text.strip()]
         operations = dict.fromkeys(each for origin in found for each in origin.operations)
         time = max((origin.time for origin in found if origin.time), default=None)
         return cls(tuple(dict.fromkeys(origin.writer.value for origin in found)), time, tuple(operations))
 
     def go_on_from(self, told: Origins) -> bool:
-        """Tell whether they are those that were told last, so that nothing is to be told anew."""
+        """Check whether these equal the origins `told` by the last label, so that no new label is needed."""
         is_same = (self.writers, self.operations) == (told.writers, told.operations)
         return is_same and self.time in (None, told.time)
 
     @property
     def html(self) -> str:
-        """The label in the margin."""
+        """The HTML of the label in the margin."""
         when = f' <time datetime="{self.time:%Y-%m-%dT%H:%MZ}">{self.time:%Y-%m-%d %H:%M}</time>' if self.time else ""
         links = "".join(
             f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
@@ -101,7 +101,7 @@ def _blame_html(renderer: RendererHTML, tokens: Sequence[Token], place: int, *mo
 
 
 def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
-    """Render a document; each conflict is a piece of its own, with the person's lines where they are as they were."""
+    """Render a document. Each conflict is a separate piece, with the person's lines in it if these are unchanged."""
     lines = split_lines(text)
     done = len(lines) - len(split_lines(without_front_matter(text)))
     pieces: list[Piece] = []
@@ -121,13 +121,13 @@ def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
 
 
 def markdown_html(text: str) -> Markup:
-    """Render a text that is no document."""
+    """Render a Markdown text without authors or conflicts."""
     lines = split_lines(text)
     return _html(lines, 0, len(lines), ())
 
 
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
-    """Render some lines of a document, with a label where others wrote than before."""
+    """Render lines `start` to `end` of a document, with a label where the authors change."""
     parser, told, is_held = _parser(), Origins((), None, ()), False
     shown: list[Token] = []
     waiting: list[Token] = []
@@ -139,7 +139,7 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
             box.content = _BOXES[box.content[:4]] + box.content[4:]
         shown.append(token)
         if token.type in ("heading_open", "table_open"):
-            is_held = True  # a label is no part of a heading, nor of a table
+            is_held = True  # no label within a heading or a table
         elif token.type in ("heading_close", "table_close"):
             is_held = False
         if blame and token.map and token.type in _LABELLED:
@@ -158,12 +158,12 @@ _HERE = Path(__file__).parent
 
 
 PageNumber = Annotated[int, Query(ge=1, le=2**31)]
-"""Which page of a list is wanted."""
+"""The number of a list's page, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Cuts a list into pages."""
+    """The position of a page in a list of `total` items."""
 
     page: int
     total: int
@@ -171,17 +171,17 @@ class Pager:
 
     @property
     def offset(self) -> int:
-        """How many come before this page."""
+        """The number of items before this page."""
         return (self.page - 1) * self.size
 
     @property
     def pages(self) -> int:
-        """How many pages there are, at least one."""
+        """The number of pages, at least 1."""
         return max(1, -(-self.total // self.size))
 
 
 class Form(Given):
-    """Parameters as a form of a page sends them: a field that is left empty is not given."""
+    """Query parameters sent by an HTML form: empty fields count as missing."""
 
     @model_validator(mode="before")
     @classmethod
@@ -191,7 +191,7 @@ class Form(Given):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A place in the navigation. What is `owner_only` is refused to agents."""
+    """An entry of the navigation. An `owner_only` page is refused to agents."""
 
     name: str
     path: str
@@ -206,18 +206,18 @@ VIEWS = (
 
 
 def load_templates() -> None:
-    """Compile all templates, which takes longer than to fill them."""
+    """Compile all templates, because that takes longer than rendering them."""
     for name in _environment().list_templates():
         _environment().get_template(name)
 
 
 def page_text(template: str, agent: str | None, **what: Any) -> bytes:
-    """Write a page for an agent, for `OWNER`, or for nobody who is known.
+    """Render a page.
 
     Args:
-        template: its file.
-        agent: who looks at it; None shows no navigation.
-        what: what it shows.
+        template: File name of the template.
+        agent: The caller: an agent or `OWNER`; None if unauthenticated, for a page without navigation.
+        what: Variables of the template.
     """
     shown = [each for each in VIEWS if agent == OWNER or (agent is not None and not each.owner_only)]
     refused = [each.name for each in VIEWS if each not in shown] if agent is not None else []
@@ -226,16 +226,16 @@ def page_text(template: str, agent: str | None, **what: Any) -> bytes:
 
 
 def render(request: Request, template: str, status: int = 200, **what: Any) -> HTMLResponse:
-    """Answer with a page for who asks. What the memory says goes through `what`, and is escaped."""
+    """Return a page for the caller. Contents of the memory are passed in `what`, and are escaped."""
     project = request.app.state.project.name
     text = page_text(template, request.scope["caller"], project=project, here=request.url.path, **what)
     return HTMLResponse(text, status)
 
 
 def refusal_page(problem: Mapping[str, Any], scope: Scope) -> tuple[bytes, str]:
-    """Write the page of a refusal, and the policy that it needs.
+    """Render the page of a refusal, and return it with its Content-Security-Policy.
 
-    Whoever has no token gets no other file, so the page brings its style along: this one style and no other.
+    Without a token no other file can be loaded, so the page contains its style, which the policy allows by its hash.
     """
     style = static_files()["page.css"]
     page = page_text(
@@ -249,7 +249,7 @@ def refusal_page(problem: Mapping[str, Any], scope: Scope) -> tuple[bytes, str]:
 
 @cache
 def static_files() -> Mapping[str, bytes]:
-    """Give the files that pages load, by name."""
+    """Return the static files by name."""
     return {path.name: path.read_bytes() for path in (_HERE / "static").iterdir()}
 
 
@@ -266,7 +266,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Write what is put into a page: nothing for None, and marks for characters that no page can show."""
+    """Convert a template value: None to nothing, and characters that cannot be displayed to escapes."""
     return "" if value is None else visible(value) if type(value) is str else value
 
 
@@ -275,7 +275,7 @@ def _when(time: datetime | None) -> str:
 
 
 def _said(data: Json) -> str:
-    """Write what was recorded: texts as they are, with their names where there are several; all else as JSON."""
+    """Format recorded data: objects as lines of `name: value`, a text or a single field `text` as is, else JSON."""
     if isinstance(data, dict) and data.keys() != {"text"}:
         values = {name: _said(value) for name, value in data.items()}
         return "\n".join(f"{name}:{chr(10) if chr(10) in said else ' '}{said}" for name, said in values.items())
@@ -284,7 +284,7 @@ def _said(data: Json) -> str:
 
 
 def _in_short(text: str) -> str:
-    """Put what a markdown text says in one line, as much as a list shows of it."""
+    """Shorten a Markdown text to one line for a list, at most `_SHORT_CHARS` characters."""
     lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
     short = " · ".join(filter(None, lines))
     return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS].rpartition(' ')[0]} …"
@@ -292,7 +292,7 @@ def _in_short(text: str) -> str:
 
 @cache
 def _static_address(name: str) -> str:
-    """Give the address of a static file, another one for another content, so that browsers may keep it."""
+    """Return the URL of a static file. It contains a hash of the content, so that browsers may cache it."""
     return f"/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:12]}"
 
 
@@ -301,19 +301,19 @@ _MOST_FIELDS = 100
 
 
 class ListForm(Form):
-    """What a list is narrowed by, and which page of it is wanted."""
+    """Filter and page number of a list."""
 
     page: PageNumber = 1
 
     @property
     def address(self) -> str:
-        """What an address of the same list has behind its path, but for the page."""
+        """The query string of the list without its page number, to which `page=N` can be appended."""
         given = self.model_dump(mode="json", exclude_unset=True, exclude={"page"})
         return f"?{urlencode(given, doseq=True)}{'&' * bool(given)}"
 
 
 async def _sent(request: Request) -> dict[str, str]:
-    """Read a form's fields; of two with one name the last."""
+    """Parse a form's fields; if a name is repeated, the last value counts."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
         raise HTTPException(415, f"send the fields of the form as {_FORM}, as browsers do")
     body = await request.body()
@@ -324,4 +324,4 @@ async def _sent(request: Request) -> dict[str, str]:
 
 
 Sent = Annotated[dict[str, str], Depends(_sent)]
-"""The fields of a form, by their names."""
+"""The fields of a sent form by name."""
