@@ -1,4 +1,4 @@
-"""A small real orchestrator over a memory: the example of how to embed one, and what `orchestra-mem shell` runs."""
+"""A small working orchestrator on top of a memory: an example for embedders, and the core of `orchestra-mem shell`."""
 
 from orchestra_mem.orchestrator.orchestrator import Orchestrator
 from orchestra_mem.orchestrator.talk import Effect, Outcome, Reply, reply_record

@@ -1,4 +1,4 @@
-"""Answers to questions, in words, from the state of work, the operations and what search finds."""
+"""Answer questions from the state of work, the recorded operations and search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LISTED = 20
 _LOOKED_AT = 200
 _EVENTS_LOOKED_AT = 1_000
 _NEXT = 5
-_SIFTED = 500  # so many of the backlog's first are looked through for what no query asks for
+_SIFTED = 500  # first items of the backlog to filter in memory
 _ACTIVE = (WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _REASONS = ("decision", "constraint")
 _REASONS_TOLD = 3
@@ -52,9 +52,9 @@ HELP = """\
 
 
 class Answers:
-    """Answers what intents ask; the clock tells what "yesterday" is, a model words the answers to why.
+    """Answers questions. `clock` defines "yesterday"; `model`, if given, formulates answers to "why".
 
-    `injection` is what the catalog gives the model with the line.
+    `injection` holds the catalog items that the model sees with the line, None if the catalog was not queried.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Answers:
         }  # fmt: skip
 
     def answer(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """Answer what an intent asks.
+        """Answer an intent.
 
         Raises:
-            Unclear: a phrase may mean several things, or nothing.
+            Unclear: A phrase is ambiguous, matches nothing, or is missing.
         """
         return self._answers[intent.action](intent, resolver, line)
 
@@ -90,7 +90,7 @@ class Answers:
         is_live = bool(sessions) and sessions[0].status is SessionStatus.ACTIVE
         ids = [*([] if is_live else [""]), *(session.id for session in sessions)]
         text, chosen = answer_recent(question, operations, events, self._tracker.item, ids)
-        if question.kind is WorkKind.TASK and not chosen:  # whatever is to be done is called a task, too
+        if question.kind is WorkKind.TASK and not chosen:  # people also call other kinds of work tasks
             text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item, ids)
         told = {each.id for each in chosen}
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
@@ -106,7 +106,7 @@ class Answers:
         return _of(items, "\n".join(told))
 
     def _history(self, item: WorkItem) -> list[str]:
-        """Tell what was noted with an item and why it changed, the newest last."""
+        """Return an item's newest notes and the reasons for its changes, oldest first."""
         told = [
             f"  {event.time:%Y-%m-%d}: {event.after if event.field == 'note' else f'{event.after}, {event.reason}'}"
             for event in self._tracker.events(item.id, limit=_EVENTS_LOOKED_AT)
@@ -126,7 +126,7 @@ class Answers:
         return _of(active, "\n".join(lines) or 'There is no work yet. Try: create an epic for "user authentication"')
 
     def _state_of(self, item: WorkItem) -> str:
-        """Tell in a few lines how far an item and what stands below it are, what it waits for, whose it is."""
+        """Describe an item in a few lines: status, progress, blockers, assignee, and the items below it."""
         progress = self._tracker.progress(item.id)
         first = f"{item.name} is {item.status}"
         if progress.total:
@@ -158,9 +158,9 @@ class Answers:
         return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
-        """Have the model word an answer to why, or take it from the response cache; empty without either.
+        """Answer a "why" from reasons with the response cache or the model; "" if both are unavailable.
 
-        What the memory said stands below: whoever reads can see for himself.
+        The caller shows the reasons below the answer, so that users can check it.
         """
         if self._model is None:
             return ""
@@ -184,11 +184,11 @@ class Answers:
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
-        # What has open work below it is done by doing that.
+        # An item with work below it is done by doing that work.
         leaves = [item for item in pending if not self._tracker.progress(item.id).total]
         ready = [item for item in leaves if not self._tracker.blockers(item.id)][:_NEXT]
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
-        if lines:  # "it" is what should come next; the journal takes what is spoken of last for that
+        if lines:  # the journal takes the item mentioned last as "it", which should be the next item
             answer = _of([*active, *ready], "\n".join(lines))
             return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
         blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
@@ -205,7 +205,7 @@ class Answers:
         return _of(items, "\n".join(lines) or _guesses(found.hits) or f"Nothing is found for: {words}")
 
     def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """List items by what the line says of status, person, priority and what holds them up."""
+        """List items, filtered by the status, person, priority and blockers that the line mentions."""
         counts, held_up = _COUNTS.match(line) is not None, _HELD_UP.search(line) is not None
         parent = resolver.one(intent.target) if intent.target else None
         assignee, priority = self._whose(line), _PRIORITY.search(line)
@@ -227,7 +227,7 @@ class Answers:
         return _of(items[:_LISTED], text or "There are none.")
 
     def _whose(self, line: str) -> str | None:
-        """Tell whose items a line asks for, in lower case: "" for nobody's, None where it does not say."""
+        """Return the assignee that a line asks for, in lower case; "" for unassigned items, None for any."""
         if _NOBODYS.search(line):
             return ""
         words = {word.casefold() for word in re.findall(r"[\w-]+", line.replace("'", " ").replace("\u2019", " "))}
@@ -247,7 +247,7 @@ class Answers:
 
 
 def persons_in(tracker: WorkTracker) -> frozenset[str]:
-    """List who has work among the first of the backlog, in lower case."""
+    """Return the assignees among the first items of the backlog, in lower case."""
     return frozenset(item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee)
 
 

@@ -1,4 +1,4 @@
-"""What commands do to the state of work: an action for each, and its effects in words."""
+"""Execute commands: a method for each action changes the state of work and describes what it did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNBLOCKED = tuple(status for status in WorkStatus if status.is_open and status 
 
 
 class Commands:
-    """Does what commands say."""
+    """Executes commands on the state of work."""
 
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
@@ -40,12 +40,12 @@ class Commands:
         }  # fmt: skip
 
     def do(self, intent: Intent, resolver: Resolver) -> Told:
-        """Do what an intent says.
+        """Execute an intent.
 
         Raises:
-            Unclear: a phrase may mean several things, or something is missing.
-            InvalidChangeError: the state of work forbids it.
-            NotFoundError: there is no such item.
+            Unclear: A phrase is ambiguous, or something is missing.
+            InvalidChangeError: The state of work forbids the change.
+            NotFoundError: There is no such item.
         """
         return self._actions[intent.action](intent, resolver)
 
@@ -73,7 +73,7 @@ class Commands:
         return _done(Happening.CREATED, items, f"Created {_named(items)}{under}")
 
     def _put_under(self, intent: Intent, resolver: Resolver) -> Told:
-        """Move what there is already under something else."""
+        """Move existing items under another parent."""
         items = resolver.many(intent.target)
         parent = resolver.one(intent.other, container_need(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
@@ -88,7 +88,7 @@ class Commands:
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
     def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
-        """Whether to go on with something (`resume`) takes it up again: it was put off or held up, or has failed."""
+        """Check whether a `resume` changes its items, because all of them are deferred, blocked or failed."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
     def _resume(self, intent: Intent, resolver: Resolver) -> Told:
@@ -110,7 +110,7 @@ class Commands:
         return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 
     def _freed(self, closed: Sequence[WorkItem]) -> str:
-        """What waited for these and now waits for nothing, in words."""
+        """Describe the items that waited for closed items and now wait for nothing; "" if there are none."""
         filters = (WorkFilter(blocked_by=item.id, statuses=_UNBLOCKED, limit=_NAMED_AT_MOST) for item in closed)
         waited = {each.id: each for where in filters for each in self._tracker.items(where)}
         free = [item for item in waited.values() if not self._tracker.blockers(item.id)]
@@ -128,7 +128,7 @@ class Commands:
         return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}")
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
-        """What blocks: items, or what is no work as a reason in words, as in "stuck with legal"."""
+        """Return the blocking items and the reason; a phrase for no item is the reason, as in "stuck with legal"."""
         if not intent.other:
             return [], intent.value
         try:
@@ -181,14 +181,14 @@ class Commands:
         except Unclear as unclear:
             if unclear.candidates or not intent.target:
                 raise
-            # It is about something that is no work: it is remembered all the same.
+            # The subject is no work item; keep the report as a note.
             told = replace(intent, target="", value=f"{intent.target} {intent.value}")
             return self._note("Noted", "note", told, resolver)
         now = []
         for item in items:
             self._tracker.note(item.id, intent.value)
             if failed and item.status in (WorkStatus.PENDING, WorkStatus.IN_PROGRESS):
-                self._tracker.set_status(item.id, WorkStatus.IN_PROGRESS)  # nothing fails that nobody has begun
+                self._tracker.set_status(item.id, WorkStatus.IN_PROGRESS)  # only items in progress can fail
                 item = self._tracker.set_status(item.id, WorkStatus.FAILED, reason=intent.value)
             now.append(item)
         marked = failed and any(item.status is WorkStatus.FAILED for item in now)
@@ -205,7 +205,7 @@ def _done(
 
 
 def _capitalised(title: str) -> str:
-    """A title that begins like a word in a sentence, as titles begin."""
+    """Capitalise a title that starts with a plain lower-case word."""
     first = title.split(" ", 1)[0]
     return title[:1].upper() + title[1:] if first.isalpha() and first.islower() else title
 
@@ -223,7 +223,7 @@ def _waits(items: Sequence[WorkItem]) -> str:
 
 
 def _named(items: Sequence[WorkItem]) -> str:
-    """One item with its title; several by number, those of a kind together."""
+    """Name one item with its title, or several by number, grouped by kind."""
     if len(items) == 1:
         return items[0].name
     kinds = {item.kind: [f"#{each.id}" for each in items if each.kind is item.kind] for item in items}

@@ -1,4 +1,4 @@
-"""What an orchestrator remembers of itself: lines, tries of tasks, changes of work; and what its catalog gives it."""
+"""Record lines, task attempts and changes of work as operations, and read them again; hooks for the catalog."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
-"""The types of the operations that an orchestrator records: a line, a task that it ran."""
+"""Types of the operations that an orchestrator records: a line, a task attempt."""
 WORK = "work_change"
-"""What became of work without an orchestrator: by a person's edit, or by another program."""
-_REACH = 40  # so many of the newest operations are looked through for what a phrase may mean
-_OTHERS_MAY_TELL = timedelta(seconds=2)  # a change this fresh may be another process's, about to be told by that
+"""Type of an operation for changes made outside any operation, such as a person's edits."""
+_REACH = 40  # newest operations to search for what a phrase may mean, and for a change to undo
+_OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may be about to record a more recent change itself
 UNDONE = "undone"
-"""The key of the id of the operation that a line took back."""
+"""Key of the id of the operation that a line has undone, in its operation's data."""
 _CHANGED, _SPOKEN_OF = "changed", "spoken_of"
 _MOST, _MOST_CHARS = 10, 160
 _DID: Mapping[str, str] = {
@@ -48,7 +48,7 @@ _LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBE
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Records what an orchestrator did, under the name `agent`, and reads it again."""
+    """Records what an orchestrator does, under the name `agent`, and reads it again."""
 
     memory: OrchestratorContextManager
     tracker: WorkTracker
@@ -58,7 +58,7 @@ class Journal:
         self, reply: Reply, changes: Sequence[WorkEvent] = (), *, kind: str = LINE,
         data: Mapping[str, Json] | None = None,
     ) -> Reply:  # fmt: skip
-        """Record a line with its answer, or `data` of a `kind` instead, and say of changes that they came from it."""
+        """Record a line with its answer (or `data`) as the cause of changes; return the reply with its operation."""
         told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
@@ -66,14 +66,14 @@ class Journal:
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
         key: str | None = None,
     ) -> Operation:  # fmt: skip
-        """Record an operation, once with a `key`, and say of changes of work that they came from it."""
+        """Record an operation as the cause of changes of work. With an idempotency `key` it is recorded once."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
             self.tracker.attribute([event.id for event in changes], operation.id)
         return operation
 
     def tell_of_changes(self) -> None:
-        """Record what has become of work that no operation tells of: a person's edits, and what a crash left untold."""
+        """Record changes that have no operation: a person's edits, and those that a crash left unrecorded."""
         changes = self.tracker.unattributed(_OTHERS_MAY_TELL)
         if not changes:
             return
@@ -85,12 +85,12 @@ class Journal:
         self.record_changes(WORK, data, changes, key=f"work events {changes[0].id} to {changes[-1].id}")
 
     def talk(self) -> Talk:
-        """What the talk was about lately."""
+        """Return the recent conversation."""
         mentions = [each for operation in self._recent() for each in _mentions(operation.data)]
         return Talk(mentions=mentions, lookup=self.tracker)
 
     def last_change(self) -> Operation | None:
-        """The newest operation that changed work and has not been taken back."""
+        """Return the newest operation that changed work and has not been undone; None if there is none."""
         undone = set[Json]()
         for operation in self._recent():
             data = operation.data if isinstance(operation.data, dict) else {}
@@ -105,15 +105,15 @@ class Journal:
 
 
 def said(operation: Operation) -> str:
-    """What an operation was about, in few words."""
+    """Return an operation's subject in at most 120 characters."""
     return squeeze(_first_of(operation.data, "user_input task_title result") or operation.type)[:120]
 
 
 def line_record(reply: Reply) -> dict[str, Json]:
-    """What a line is recorded as.
+    """Return an operation's data for a line.
 
-    What is `shown` the memory knows already. A line that was read is `settled`: what came of it stands in the state of
-    work, and no facts are looked for in it.
+    An answer under `shown` is not indexed, because the memory already holds its content. A line with intents is
+    `settled`: the state of work holds its outcome, so no facts are extracted from it.
     """
     return {
         "intent": ", ".join(dict.fromkeys(intent.action.value for intent in reply.intents)) or None,
@@ -124,7 +124,7 @@ def line_record(reply: Reply) -> dict[str, Json]:
 
 
 def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
-    """The items of effects as an operation's data keep them: what was changed, and what was spoken of."""
+    """Return the ids of changed and of mentioned items, as an operation's data store them."""
     done: dict[str, list[Json]] = {}
     rest: list[Json] = []
     for effect in effects:
@@ -135,11 +135,11 @@ def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
 
 
 def _mentions(data: Json) -> Iterator[Mention]:
-    """Yield what an operation with these data has spoken of, newest first."""
+    """Yield the mentions in an operation's data, newest first."""
     if not isinstance(data, dict):
         return
     spoken_of, changed = _ids(data.get(_SPOKEN_OF)), data.get(_CHANGED)
-    rest = len(spoken_of) - (data.get("intent") == Action.NEXT)  # "it" is what should come next
+    rest = len(spoken_of) - (data.get("intent") == Action.NEXT)  # the last is "it"; see `Answers`
     for items in filter(None, (spoken_of[rest:], spoken_of[:rest])):
         yield Mention(items=items, happening=Happening.MENTIONED if len(items) == 1 else Happening.LISTED)
     for did, listed in reversed(changed.items()) if isinstance(changed, dict) else ():
@@ -152,15 +152,15 @@ def _ids(value: Json) -> tuple[int, ...]:
     return tuple(each for each in listed if isinstance(each, int) and not isinstance(each, bool) and each > 0)
 
 
-# What was done lately, in words
+# Questions about recent operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentQuestion:
-    """Which operations are asked for: all that pass every condition given.
+    """Which operations a question asks for: those that meet all conditions given.
 
-    `since` is inclusive, `until` exclusive. `did` is what must have been done ("failed", "created" ...). `session`
-    counts back from 0, the newest. `limit` is how many of the newest are wanted.
+    `since` is inclusive, `until` exclusive. `did` is what they did ("failed", "created", …). `session` counts back from
+    0, the newest. `limit` is the maximum number of newest operations, None for all.
     """
 
     since: datetime | None = None
@@ -172,7 +172,7 @@ class RecentQuestion:
 
 
 def read_recent_question(text: str, now: datetime) -> RecentQuestion:
-    """Read which operations a question asks for, any string whatever; `now` is what "yesterday" is told from."""
+    """Parse a question about recent operations; any string is valid. `now` defines "yesterday"."""
     since, until = _period(text, now)
     session, last, said = _SESSION.search(text), _LAST.search(text), words(text.lower())
     limit = None if since or session else _MOST
@@ -182,7 +182,7 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     kind = next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None)
     return RecentQuestion(
         since=since, until=until, limit=limit, did=did,
-        kind=None if did == "executed" and kind is WorkKind.TASK else kind,  # whatever ran is called a task
+        kind=None if did == "executed" and kind is WorkKind.TASK else kind,  # people call anything that ran a task
         session=int(session[1].lower() in ("last", "previous")) if session else None,
     )  # fmt: skip
 
@@ -197,7 +197,7 @@ def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]
 
 
 def _number(word: str | None) -> int:
-    """Read a number below 10,000 in figures or words, 0 for anything else."""
+    """Parse a number below 10,000 in digits or words; return 0 for anything else."""
     is_figure = word is not None and word.isdecimal() and len(word) < 5
     return int(word or 0) if is_figure else NUMBER_WORDS.get((word or "").lower(), 0)
 
@@ -206,13 +206,13 @@ def answer_recent(
     question: RecentQuestion, operations: Iterable[Operation], events: Sequence[WorkEvent],
     item: Callable[[int], WorkItem], sessions: Sequence[str],
 ) -> tuple[str, tuple[Operation, ...]]:  # fmt: skip
-    """Say what was done, the oldest first, and give the operations that say so, the newest first.
+    """Describe what was done, oldest first; return the text and the operations that it describes, newest first.
 
     Args:
-        operations: in any order; what only asked something is left out.
-        events: changes of work; those that came from the operations say what was done to which items.
-        item: gives an item as it now is.
-        sessions: the ids of all sessions, the newest first; "" before them where none is under way.
+        operations: Operations in any order; questions among them are left out.
+        events: Changes of work; those caused by the operations show what was done to which items.
+        item: Returns an item's present state.
+        sessions: Ids of all sessions, newest first, after a "" if no session is active.
     """
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
@@ -241,7 +241,7 @@ def answer_recent(
 
 
 def _session_meant(back: int, sessions: Sequence[str], with_work: Set[str]) -> str | None:
-    """The session so far back, or the first before it in which something was done: questions alone make no session."""
+    """Return the session `back` steps ago, skipping sessions without a fitting operation unless it is the newest."""
     older = (each for each in sessions[back:] if each in with_work)
     return next(older, None) if back else sessions[0]
 
@@ -267,7 +267,7 @@ def _fits(
 
 
 def has_failed(operation: Operation) -> bool:
-    """Tell whether an operation says of itself that it failed: by an error, its outcome, or its result."""
+    """Check whether an operation's data report a failure: by an error, a flag, an outcome, a status, or a result."""
     data = operation.data
     if not isinstance(data, dict):
         return False
@@ -286,7 +286,7 @@ def _text_of(operation: Operation) -> str:
 
 
 def _first_of(data: Json, fields: str) -> str:
-    """Give the first of some fields that holds words; data that are no fields tell of themselves."""
+    """Return the first non-blank text among space-separated fields. With `_TELLS`, other data count as a text."""
     if not isinstance(data, dict):
         return str(data or "") if fields == _TELLS else ""
     values = (data.get(field) for field in fields.split())
@@ -298,9 +298,9 @@ _TELLING = frozenset((Action.NOTE, Action.DECIDE, Action.REPORT))
 
 
 class CatalogHooks:
-    """Gives an orchestrator what its agent has learnt, and learns from what is said to it; from tasks nothing.
+    """Adds relevant catalog items to lines and tasks, and learns catalog items from lines, but not from tasks.
 
-    An `Orchestrator` adds it by itself where the setting `catalog.hooks` is on.
+    An `Orchestrator` adds this plugin itself if the setting `catalog.hooks` is on.
     """
 
     def __init__(self, memory: OrchestratorContextManager, tracker: WorkTracker) -> None:
@@ -309,7 +309,7 @@ class CatalogHooks:
 
     @hookimpl
     def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> InjectedMessage | None:
-        """Give a task's work the relevant items."""
+        """Return a task's title and description with the relevant items in front."""
         if kind != TASK or not use_memory or not isinstance(subject, int):
             return None
         item = self._tracker.item(subject)
@@ -317,14 +317,14 @@ class CatalogHooks:
 
     @hookimpl
     def pre_message(self, text: str, agent: str, use_memory: bool) -> InjectedMessage | None:
-        """Give the line with relevant items before it."""
+        """Return the line with the relevant items in front; None for an empty line or without `use_memory`."""
         return self._memory.inject(text, agent=agent) if use_memory and text.strip() else None
 
     @hookimpl
     def post_message(self, text: str, agent: str, use_memory: bool, result: Mapping[str, Any]) -> None:
-        """Learn from a line, unless it was a command: what came of that stands in the state of work.
+        """Learn from a line, except from commands and questions: the state of work holds their outcome.
 
-        The answer is not learnt from: it says what was done, or what the memory holds already.
+        Answers are not learnt from: they report what was done, or what the memory already holds.
         """
         actions = {intent["action"] for intent in result["intents"]}
         is_command = result["outcome"] not in _UNREAD and actions and not actions & _TELLING

@@ -1,8 +1,8 @@
-"""A small real orchestrator: it understands lines, keeps the state of work, runs tasks, and remembers all of it.
+"""A small working orchestrator: understands lines, keeps the state of work, runs tasks, and records everything.
 
-It is also the example of how to embed the library. Before each thing that it does it asks the memory for a context;
-after, it records what came out. Changes of work are stored before the operation that tells of them; where a process
-ends between the two, the next one tells of them in its place.
+It is also an example of embedding the library: it requests a context before each line or task attempt, and records the
+result as an operation afterwards. Work items are changed before that operation is recorded. If the process dies in
+between, the next one records the changes (`Journal.tell_of_changes`).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _ASKS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
-_SURE_OF_QUESTION = 0.5  # a question this likely is answered at once: an answer changes nothing
+_SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without asking: an answer changes nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """What waits for the next line: readings to choose from, or one whose `phrase` may mean any of `candidates`.
+    """A question for the next line: which of the readings `options`, or which of `candidates` a `phrase` means.
 
-    A yes is for what was named: for the items `meant`, or for taking back the operation `undoing`.
+    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`.
     """
 
     line: str
@@ -70,17 +70,17 @@ class _Waiting:
 
 
 class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=config))"):
-    """Understands lines and runs tasks over one memory. Safe to share between threads; lines come one at a time.
+    """Understands lines and runs tasks on one memory. Safe to share between threads; lines are processed one at a time.
 
     Args:
-        memory: where everything is remembered; it stays open when the orchestrator has ended.
-        tracker: keeps the state of work; the memory's own by default.
-        model: reads the lines that the grammar does not and words answers; the memory's own by default, and where
-            that has none, neither is done.
-        agent: the name under which operations are recorded.
-        confirm: whether `cancel` and `undo` ask before they are done.
-        least_quality: a task's result below this is tried again, 0 to 1.
-        clock: what "yesterday" is told from.
+        memory: Memory that records everything. It stays open after the orchestrator has ended.
+        tracker: Keeps the state of work; by default the memory's tracker.
+        model: Reads lines that the grammar cannot read, and formulates answers; by default the memory's model. Without
+            any model neither is done.
+        agent: Name under which operations are recorded.
+        confirm: Whether `cancel` and `undo` ask for confirmation.
+        least_quality: Minimum quality of a task's result, 0 to 1; below it the task is retried, and finally fails.
+        clock: Returns the present time, to resolve "yesterday".
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     # Lines
 
     def execute(self, line: str, *, use_memory: bool = True) -> Reply:
-        """Do or answer what a line says, and record it; nothing that a line may say raises.
+        """Execute or answer a line, and record it. No line raises an error because of its content.
 
-        What the grammar reads whole is done, a question is answered, and everything else is asked about first. Without
-        `use_memory` no context is built for it.
+        Commands that the grammar reads completely are executed, questions are answered, and anything else is confirmed
+        first. Without `use_memory` no context is assembled and the hooks inject no catalog items.
 
         Raises:
-            StorageError: it could not be stored.
+            StorageError: A write failed.
         """
         with self._lock:
             who = {"agent": self._journal.agent, "use_memory": use_memory}
@@ -158,7 +158,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._suggested(line, parsed, talk)
 
     def _question_in(self, line: str, talk: Talk) -> Intent | None:
-        """Take a question that was not read for one about the item or the person that it names; else None."""
+        """Read any other question as one about the item or person that it names; None if there is no such question."""
         if not _ASKS.fullmatch(line):
             return None
         if named := resolve_line(line, talk).items:
@@ -171,7 +171,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return read_line(line, [item.title for item in items])
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
-        """Ask whether a line means what may have been read in it."""
+        """Offer possible meanings of a line, or say that it was not understood."""
         offered = suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
@@ -185,7 +185,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._journal.record(reply)
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
-        """Go on with what was asked, where the line answers it; None where it is a line of its own."""
+        """Continue with a pending question if the line answers it; None if the line is a new command."""
         if is_no(line):
             return None
         if not waiting.candidates:
@@ -200,7 +200,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
         agreed: _Waiting | None = None,
     ) -> Reply:  # fmt: skip
-        """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
+        """Execute intents in order, each atomically; if one has to ask, it and the rest wait for the answer."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
             if agreed and agreed.meant and place == 0:
@@ -211,7 +211,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
                 self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
-            # A phrase that comes again means what it meant before: "start the other one and give it to Ida".
+            # A phrase that is repeated keeps its meaning, even though the change has moved the focus.
             done = tuple(item for effect in reply.effects for item in effect.items)
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
@@ -256,7 +256,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None) -> Reply:
-        """Ask whether something is really to be taken away: items, or what the `last` operation did."""
+        """Ask for confirmation to cancel items, or to undo the `last` operation."""
         items = [] if last else resolver.many(intent.target, need_of(intent))
         what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
         meant = tuple(item.id for item in items)
@@ -277,20 +277,20 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self, task: int, work: Work | str, *, max_iterations: int = 1, timeout_s: float | None = None,
         folder: Path | None = None, tokens_used: int | None = None, use_memory: bool = True,
     ) -> TaskResult:  # fmt: skip
-        """Run a task until its result is good enough; each try is recorded, and the item's status follows.
+        """Run a task until its result is good enough; record each attempt and update the item's status.
 
         Args:
-            task: the item's id.
-            work: a callable of the host's, or a shell command.
-            max_iterations: how often it is tried at most.
-            timeout_s, folder: of a shell command.
-            tokens_used: of the window, as the host reports them for each try.
-            use_memory: whether the work is given a context; else that is empty.
+            task: Id of the item.
+            work: Callable, or shell command.
+            max_iterations: Maximum number of attempts.
+            timeout_s, folder: Time limit of each attempt and working directory, for a shell command.
+            tokens_used: Tokens of the model's window that each attempt uses, as the caller counts them.
+            use_memory: Whether the work receives a context; otherwise the context is empty.
 
         Raises:
-            InvalidChangeError: the item cannot be started as it stands.
-            NotFoundError: there is no such item.
-            StorageError: it could not be stored.
+            InvalidChangeError: The item's state does not allow it to start.
+            NotFoundError: There is no such item.
+            StorageError: A write failed.
         """
         runs = shell_work(work, folder=folder, timeout_s=timeout_s) if isinstance(work, str) else work
         context_tokens = None if use_memory else 0
@@ -301,10 +301,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     # Ending
 
     def shutdown(self, graceful: bool = True) -> Path | None:
-        """End: with `graceful` the session is flushed, else it goes on with the next start; safe to call twice.
+        """Flush the session, or with `graceful=False` leave it for the next start to continue. Safe to call twice.
 
         Returns:
-            Where the session's document lies now; None where there is none.
+            Path of the flushed session's document; None if no session was flushed.
         """
         with self._lock:
             self._waiting = None
@@ -314,7 +314,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self.memory.flush_session()
 
     def end_on_signals(self) -> None:
-        """Have SIGTERM end the process like Ctrl-C does, so that `with` flushes the session. For the main thread."""
+        """Make SIGTERM raise `SystemExit`, so that `with` flushes the session. Call this from the main thread."""
 
         def ended(number: int, frame: FrameType | None) -> None:
             raise SystemExit(128 + number)
@@ -328,12 +328,12 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Flush the session, however it came to its end."""
+        """Flush the session, also after an error."""
         self.shutdown()
 
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:
-    """Tell whether an intent is likely a question, and about something that there is."""
+    """Check whether an intent is probably a question about something that exists."""
     is_question = intent.action in ASKS - {Action.QUIT} and intent.sure >= _SURE_OF_QUESTION
     is_free = not intent.target or intent.action in (Action.WHY, Action.FIND)
     return is_question and (is_free or bool(resolve_text(intent.target, talk).candidates))

@@ -1,7 +1,7 @@
-"""Read referring phrases in a line as data: "it", "the last two", "#12 and #14", "the auth epic's stories".
+"""Parse referring phrases in a line: "it", "the last two", "#12 and #14", "the auth epic's stories".
 
-What a phrase stands for is found in `references`. The words here are those that say *which* one; what people say around
-them is left to the trained reader of lines.
+`references` resolves the phrases to items. The word lists here cover only words that say *which* item is meant; the
+trained classifier reads the rest of the line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SAYS: dict[str, dict[str, Any]] = {
     **_table("select", {"other": "other", "next": "next", "previous": "previous prior", "same": "same"}),
     **_table("select", {"rest": "rest remaining"}), "others": {"select": "other", "many": True}, "new": {},
 }  # fmt: skip
-"""What a word before the head says of which one is meant."""
+"""By modifier (a word before the head noun) the fields of `Phrase` that it sets."""
 _HAPPENINGS = {each.value: each for each in Happening} | dict.fromkeys(("added", "made"), Happening.CREATED)
 _PLURALS = frozenset(kind.plural for kind in WorkKind)
 _NO_NAME = STOP_WORDS - {"own", "few", "over", "up", "off", "out"} | frozenset(
@@ -98,24 +98,24 @@ _DID = re.compile(
     rf"(?: (?:that|which|who|i|we|you|just|have|has|is|was|been))* (?P<did>{_any({*_HAPPENINGS, *_STATUSES})})\b"
     r"(?: (?P<place>first|last)\b)?"
 )
-# A clause that says which one in other ways is never passed over: whole, it is no word of any title.
+# Any other clause that restricts the phrase becomes a single "word". No title has it, so the phrase matches nothing.
 _TELLS = re.compile(
     r"(?i)(?: (?:that|which|who|i|we|they|nobody)\b|,? (?:but|except|without|excluding) )[^,;:.]*"
     r"| (?-i:[A-Z][a-z]+ \w+ed)\b"
 )
 _LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
 _WHOLE = re.compile(r"(?i) (?P<of>of|in|from|under) ")
-_OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # the apostrophe may be left out
+_OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # before a plural the apostrophe is optional
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
-    """A referring phrase.
+    """A referring phrase; `start` and `end` are its offsets in `PhraseReader.line`.
 
-    `many` is False for one item, True for several, None where the words leave it open; `count` is how many. `position`
-    counts from 1, from the end below 0; 0 is the middle. `words` describe, in lower case. `select` is one of "other",
-    "rest", "next", "previous", "same" or "". `owner` is what the phrase is a part of (`part`) or stands under. `bare`
-    is that nothing but its words marks it as a reference.
+    `many` is False for one item, True for several, None if undecided; `count` is the number of items. `position` counts
+    from 1, or from -1 at the end; 0 is the middle. `words` are descriptive words in lower case. `select` is "other",
+    "rest", "next", "previous", "same" or "". The items are below `owner`, or among its items if `part` is set. A `bare`
+    phrase has no determiner, kind or `#` that marks it as a reference.
     """
 
     text: str
@@ -136,7 +136,7 @@ class Phrase:
 
 
 class PhraseReader:
-    """Reads the phrases of one line; `names` tells whether words name an item, and looks further with True."""
+    """Finds the phrases of a line. `names(words, wide)` checks whether words name an item; `wide` searches further."""
 
     def __init__(self, line: str, names: Callable[[Words, bool], bool]) -> None:
         plain, mended = line[:_MOST_CHARS].translate(_PLAIN_MARKS), classifier().vocabulary.mended
@@ -144,7 +144,7 @@ class PhraseReader:
         self._names = names
 
     def phrases(self) -> list[Phrase]:
-        """List the phrases in order."""
+        """Return the phrases in order."""
         found = list[Phrase]()
         for word in re.finditer(r"#?\w+|\"", self.line):
             if not found or word.start() >= found[-1].end:
@@ -153,7 +153,7 @@ class PhraseReader:
         return found
 
     def _phrase(self, at: int) -> Phrase | None:
-        """Read the phrase that begins at a place; None where none begins there."""
+        """Parse the phrase at an offset; return None if no phrase starts there."""
         found = self._number(at) or self._noun(at) or self._pronoun(at)
         found = self._owning(found) if found else None
         return replace(found, text=self.line[found.start : found.end]) if found else None
@@ -162,7 +162,7 @@ class PhraseReader:
         return Phrase(text=self.line[start:end], start=start, end=end, **said)
 
     def _number(self, at: int) -> Phrase | None:
-        """Read "#12", "epic five", "task number 14", "12, 13 and 15", "stories 3 to 5"."""
+        """Parse "#12", "epic five", "task number 14", "12, 13 and 15", "stories 3 to 5"."""
         found = _NUMBER.match(self.line, at)
         if found is None or not (found["told"] or found["first"].lstrip("#").isdigit()):
             return None
@@ -183,29 +183,29 @@ class PhraseReader:
         return self._behind(phrase, headed=found["one"] != "it" and not found["many"])
 
     def _title(self, at: int) -> Phrase | None:
-        """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
+        """Parse the longest run of words that names an item, with what it possesses: "login's tasks"."""
         found = _TITLE.match(self.line, at)
         words = _words(found[0]) if found else ()
         if not found or words[0] in _SAYS or len(words[0]) < 3:
             return None
-        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # or somebody's
+        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # a person's
         title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
         owned = self._owning(title) if count else title
         return owned if count and (owned is not title or self._names(title.words, False)) else None
 
     def _named(self, words: Words) -> int:
-        """Count the words up to where they no longer name an item; 0 where none does."""
+        """Return how many of the first words name an item together; 0 if the first word alone does not."""
         counts = range(1, len(words) + 1)
         return next((count for count in counts if not self._names(words[:count], False)), len(words) + 1) - 1
 
     def _noun(self, at: int, owner: Phrase | None = None) -> Phrase | None:
-        """Read determiners, modifiers and head, and what stands behind: "the two failed stories of the auth epic"."""
+        """Parse determiners, modifiers, head and what follows: "the two failed stories of the auth epic"."""
         found = _NOUN.match(self.line, at)
         if found is None or not (owner or found["determiner"] or _ALONE.match(self.line, at)):
             return None
         determiner, head = found["determiner"].lower(), (found["head"] or "").lower()
         words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
-        if found["only"]:  # as much of it as names something; else its first word, where that can be no other
+        if found["only"]:  # the words that name an item; else the first word, if it can only be a name
             only = _words(found["only"])
             is_name = not classifier().vocabulary.is_common(only[0])
             is_name = is_name or not (found["modifiers"] or _POINTS.search(determiner))
@@ -231,7 +231,7 @@ class PhraseReader:
         return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
     def _behind(self, phrase: Phrase, headed: bool) -> Phrase:
-        """Read what stands behind the head: "about login", "that failed", "I just created", "of the epic"."""
+        """Parse what follows the head: "about login", "that failed", "I just created", "of the epic"."""
         line, end = self.line, phrase.end
         said: dict[str, Any] = {}
         if found := _LIST.match(line, end):
@@ -257,7 +257,7 @@ class PhraseReader:
         return replace(phrase, end=found.end(), **said) if found else phrase
 
     def _owning(self, phrase: Phrase) -> Phrase:
-        """Read on behind a possessive: "the epic's stories"."""
+        """Parse what follows a possessive: "the epic's stories"."""
         mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase
@@ -269,7 +269,7 @@ class PhraseReader:
 
 
 def _modifier(word: str) -> dict[str, Any]:
-    """Give what a word before the head says of which one is meant."""
+    """Return the fields of `Phrase` that a modifier sets."""
     if word in _SAYS:
         return _SAYS[word]
     number = int(re.sub(r"\D", "", word))

@@ -1,7 +1,7 @@
-"""Find what "it", "the second story", "the auth epic" or "#12" stand for, given what was said and done lately.
+"""Resolve phrases such as "it", "the second story", "the auth epic" or "#12" to items, given the recent conversation.
 
-Each phrase is a few features; each candidate, one item or several, gets one score from focus, kind, status and words.
-Where two are close, or none is likely, a question comes back instead of a guess. A number is never replaced.
+Candidates are single items or groups, scored by focus, kind, status and words. If two scores are close, or none is high
+enough, the result is a question instead of a guess. An item number is never reinterpreted.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, Wo
 
 Scored = tuple[Items, float]
 
-_CLOSE = 0.72  # from this share of the best score on, another candidate is too close to choose without asking
-_FLOOR = 0.15  # what scores less is no answer
-_ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
-_UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
-_UNSPOKEN = 0.35  # the score of an item that was not spoken of
+_CLOSE = 0.72  # ask if another candidate has more than this share of the best score
+_FLOOR = 0.15  # minimum score of an answer
+_ELSEWHERE = 0.65  # factor for a named item that was never mentioned; 1 if it was mentioned just now
+_UNFIT, _UNFIT_POINTED = 0.5, 0.95  # factor for a status that the command does not expect; second: with "this", "that"
+_UNSPOKEN = 0.35  # score of an item that was not mentioned
 _MOST_FOUND, _MOST_TOLD, _PREFIX = 50, 4, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What a phrase means: `items`, or a question in `ask` where that is not sure, never both.
+    """The meaning of a phrase: either `items`, or the question `ask` if the meaning is uncertain.
 
-    `candidates` are the items that were weighed, the likeliest first.
+    `candidates` are the items that were considered, likeliest first.
     """
 
     items: Items = ()
@@ -40,7 +40,7 @@ NOTHING_NAMED = Resolution(ask="Which item do you mean?")
 
 
 def resolve_all(phrases: Sequence[Phrase], need: Need, talk: Talk) -> Resolution:
-    """Resolve phrases that stand for all of their items together; the first question stands for all."""
+    """Resolve several phrases to all of their items; if one of them is uncertain, return the first question."""
     resolved = [_resolve(phrase, need, talk) for phrase in phrases] or [NOTHING_NAMED]
     if asked := next((each for each in resolved if each.ask), None):
         return asked
@@ -61,7 +61,7 @@ def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
-    """Resolve "its tasks", "Dana's interview", "the first of them" by what the owner means."""
+    """Resolve a phrase with an owner, an item or a person: "its tasks", "Dana's interview", "the first of them"."""
     choice = Choice(replace(phrase, part=False, many=True if phrase.many is None else phrase.many), need, talk)
     there = talk.find(WorkFilter(statuses=OPEN_STATUSES, limit=300)) if len(owner.words) == 1 else ()
     pool = choice.fitting(item for item in there if (item.assignee or "").casefold() == owner.words[0])
@@ -75,7 +75,7 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
-    """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
+    """Resolve item numbers; report a number without an item, or with one of the wrong kind, in the question."""
     items = tuple(filter(None, map(talk.item, phrase.ids)))
     faults = [f"There is no #{number}." for number in phrase.ids if talk.item(number) is None]
     wanted = [kinds for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds) if kinds]
@@ -87,7 +87,7 @@ def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
-    """Choose the likeliest candidate, or ask where another is close or none is likely."""
+    """Choose the candidate with the highest score, or ask if another is close or none is likely."""
     best: dict[frozenset[int], Scored] = {}
     for items, score in sorted(found, key=lambda scored: -scored[1]):
         best.setdefault(frozenset(item.id for item in items), (items, score))
@@ -108,7 +108,7 @@ def _told(items: Items) -> str:
 
 
 class Choice:
-    """What a phrase without an owner may mean, scored by focus, kind, status, words, and place in a group."""
+    """The candidates for a phrase, scored by focus, kind, status, words, and position in a group."""
 
     def __init__(self, phrase: Phrase, need: Need, talk: Talk) -> None:
         self._phrase = phrase
@@ -118,7 +118,7 @@ class Choice:
         self._kinds = (phrase.kind,) if phrase.kind else need.kinds
 
     def scored(self) -> Iterator[Scored]:
-        """Yield the candidates, each with a score above 0: the higher, the likelier."""
+        """Yield candidates for a phrase without an owner, each with its score; a higher score is likelier."""
         phrase = self._phrase
         if phrase.select == "same":
             return self._same()
@@ -129,24 +129,24 @@ class Choice:
         return self._named() if phrase.words else self._one()
 
     def fit(self, item: WorkItem) -> float:
-        """Tell how well an item fits what phrase and need say of kind, status and words, 0 to 1."""
+        """Score how well an item fits the phrase's kind, status and words and the required kinds, 0 to 1."""
         phrase, kinds = self._phrase, self._need.kinds
         fits = phrase.kind in (None, item.kind) and (not kinds or item.kind in kinds)
         fits = fits and (not phrase.statuses or item.status in phrase.statuses)
         return self._talk.word_fit(item, phrase.words, phrase.kind) if fits else 0.0
 
     def fitting(self, items: Iterable[WorkItem]) -> Items:
-        """List the items that the phrase can mean."""
+        """Return the items that fit at all."""
         return tuple(item for item in items if self.fit(item) > 0)
 
     def _wanted(self, items: Items, unfit: float = _UNFIT) -> float:
-        """Tell how much of a score the items' statuses leave, by what the command wants."""
+        """Return the factor for the items' statuses: 1 if the command expects them all, `unfit` if none."""
         statuses = self._need.statuses
         share = sum(item.status in statuses for item in items) / len(items) if statuses and items else 1.0
         return unfit + (1 - unfit) * share
 
     def picked(self, pool: Items, weight: float) -> Iterator[Scored]:
-        """Yield what the phrase picks out of items that are meant: those at its place, all of them, or any one."""
+        """Yield what the phrase selects from a pool: the items at its position, all of them, or each one separately."""
         phrase = self._phrase
         if phrase.position is not None:
             yield _at_place(pool, phrase), weight
@@ -159,17 +159,17 @@ class Choice:
     # One item
 
     def _one(self) -> Iterator[Scored]:
-        """Read "it", "the epic", "the failed one" by focus, else as the only one that there is."""
+        """Resolve "it", "the epic", "the failed one" by focus; without a match in focus, yield all items that fit."""
         phrase, talk = self._phrase, self._talk
         is_pronoun = not phrase.kind and not phrase.statuses
-        points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
+        points = phrase.text.lower().startswith(("this", "that"))  # at the newest mention, of one item or several
         weights = dict(talk.focus)
         if phrase.kind or (self._need.kinds and is_pronoun):
             above = talk.above_focus(made_only=is_pronoun)
             weights |= {each: max(weight, weights.get(each, 0.0)) for each, weight in above.items()}
         if points or not is_pronoun:
             weights |= talk.spoken_of
-        elif talk.seen and len(talk.seen[0].items) > 1:  # of several just shown one is as likely as another
+        elif talk.seen and len(talk.seen[0].items) > 1:  # all items of a list just shown are equally likely
             shown = [item.id for item in talk.seen[0].items]
             weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
         rows = [(item, weight) for each, weight in weights.items() if (item := talk.item(each)) and self.fit(item)]
@@ -180,13 +180,13 @@ class Choice:
             yield from (((item,), _UNSPOKEN) for item in self.fitting(talk.find(where)))
 
     def _named(self) -> Iterator[Scored]:
-        """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
+        """Resolve "the auth epic" by the words of titles; recently mentioned items score more."""
         for item in self.named_items():
             score = _ELSEWHERE + (1 - _ELSEWHERE) * self._talk.spoken_of.get(item.id, 0.0)
             yield (item,), score * self.fit(item) * self._wanted((item,))
 
     def named_items(self) -> Items:
-        """List what words may name: all that is in focus, and what a search by their beginnings finds."""
+        """Return items that the words fit, from the items in focus and a search by the first letters of the words."""
         phrase, talk = self._phrase, self._talk
         near = map(talk.item, (*talk.focus, *talk.above_focus(made_only=False)))
         found = {item.id: item for item in near if item}
@@ -201,7 +201,7 @@ class Choice:
     # Of a group
 
     def _of_groups(self) -> Iterator[Scored]:
-        """Read "them", "the second story", "the other one", "the last three" by what belongs together."""
+        """Resolve "them", "the second story", "the other one", "the last three" by the groups of the conversation."""
         phrase = self._phrase
         found, placed = False, phrase.position is not None or bool(phrase.select)
         says_all = phrase.text.lower().startswith(("both", "all"))
@@ -213,7 +213,7 @@ class Choice:
             left = self._left(pool, group) if phrase.select else pool
             chosen = [(items, weight) for items, weight in self.picked(left, group.weight) if items]
             if not chosen and group.at == 0 and len(pool) > 1 and not (phrase.select or group.loose):
-                return  # "both" of four that were just shown
+                return  # "both" after a list of four
             for items, weight in chosen:
                 found = True
                 yield items, weight
@@ -221,13 +221,13 @@ class Choice:
             yield from self._there()
 
     def _left(self, pool: Items, group: Group) -> Items:
-        """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
+        """Return "the other one" or "the rest" of a group: the items that were not dealt with since."""
         dealt, rest = self._talk.dealt_with(pool, group.at), self._phrase.select == "rest"
         left = tuple(item for item in pool if item.id not in dealt and (item.status.is_open or not rest))
         return () if rest and len(left) == len(pool) else left
 
     def _there(self) -> Iterator[Scored]:
-        """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
+        """Resolve a plural or a position among all items: below named or focused items, or by title or status."""
         phrase, talk = self._phrase, self._talk
         plain = Choice(replace(phrase, words=()), self._need, talk)
         if phrase.words:
@@ -249,7 +249,7 @@ class Choice:
             yield from self.picked(pool, score)
 
     def _same(self) -> Iterator[Scored]:
-        """Read "the same epic as before" as what was added to last, or what was spoken of last; a list is neither."""
+        """Resolve "the same epic" to the newest items' parent or the last mention; only plurals mean lists."""
         talk, phrase = self._talk, self._phrase
         made = next((seen for seen in talk.seen if seen.happening is Happening.CREATED), None)
         if self._kinds and made and (holders := self.fitting(talk.above(made.items[0]))):
@@ -260,7 +260,7 @@ class Choice:
                 yield from self.picked(pool, seen.weight * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
-        """Read "the next one", "the previous task" by the order of the group around what is in focus."""
+        """Resolve "the next one", "the previous task" by the order of a group with the newest subject."""
         subjects, count = self._talk.subjects, self._phrase.count or 1
         step = 1 if self._phrase.select == "next" else -1
         if step < 0:
@@ -273,7 +273,7 @@ class Choice:
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:
-    """Pick by position: the second, the middle one, the last three; nothing where there are not so many."""
+    """Return the items at a position: the second, the middle one, the last three; () if there are too few."""
     position, count = phrase.position or 0, phrase.count or 1
     if count > len(items) or abs(position) > len(items):
         return ()

@@ -1,6 +1,6 @@
-"""From the words for something to the items that are meant, or to a question, and what the next line says to that.
+"""Resolve the phrases of commands to items or to a question, suggest commands, and read the answers to questions.
 
-The few words for yes and no are read by themselves and never guessed: a yes changes something, and a no must hold.
+Yes and no are matched against fixed word lists, not classified: a yes changes data, and a no must be respected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolut
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, container_need, need_of, title_fit
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
-_AT_HAND = "it"  # what a command without a target is about
+_AT_HAND = "it"  # the target of a command without one
 _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
@@ -29,12 +29,12 @@ _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 
 
 def resolve_text(text: str, talk: Talk, need: Need = ANYTHING) -> Resolution:
-    """Resolve what a command was told as its target: "the second one", "login and signup", "#12", or nothing at all."""
+    """Resolve the target of a command: "the second one", "login and signup", "#12"; an empty text means "it"."""
     return resolve_all(_phrases_of(text or _AT_HAND, talk), need, talk)
 
 
 def _phrases_of(text: str, talk: Talk) -> list[Phrase]:
-    """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
+    """Split a target into phrases at "and" and commas; a target that equals a title remains one phrase."""
     whole = tuple(words(text))
     title = Phrase(text=text, start=0, end=len(text), words=whole)
     if any(title_fit(whole, item.title) == 1.0 for item in Choice(title, ANYTHING, talk).named_items()):
@@ -55,7 +55,7 @@ def _namer(talk: Talk) -> Callable[[tuple[str, ...], bool], bool]:
 
 
 def resolve_line(line: str, talk: Talk) -> Resolution:
-    """Say what a whole line acts on or asks about; of a line that makes something new, what that is put under."""
+    """Resolve the target of an entire line; for a line that creates items, their parent."""
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
@@ -77,12 +77,12 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         run.append(phrase)
     found = resolve_all(run, need_of(intent), talk)
     says_which = run[0].kind or run[0].select != "same"
-    lost = is_new and not intent.other and not found.items and says_which  # perhaps nothing new is meant
+    lost = is_new and not intent.other and not found.items and says_which  # perhaps the line creates nothing
     return resolve_all(run, ANYTHING, talk) if lost else found
 
 
 class Unclear(Exception):
-    """The orchestrator has to ask back: `phrase` may mean any of `candidates`, or nothing that there is."""
+    """The orchestrator has to ask: `phrase` may mean any of `candidates` (item ids), or matches no item."""
 
     def __init__(self, question: str, phrase: str = "", candidates: Sequence[WorkItem] = ()) -> None:
         super().__init__(question)
@@ -93,16 +93,16 @@ class Unclear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Finds what phrases mean in one talk; `chosen` are by phrase the items that the user named when asked back."""
+    """Resolves phrases in a conversation; `chosen` maps phrases to item ids that are already known, such as answers."""
 
     talk: Talk
     chosen: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def many(self, phrase: str, need: Need = ANYTHING) -> list[WorkItem]:
-        """Find the items that a phrase means; without words, what is at hand.
+        """Return the items that a phrase means; an empty phrase means "it".
 
         Raises:
-            Unclear: it may mean several things, or nothing.
+            Unclear: The phrase is ambiguous, or matches nothing.
         """
         if phrase in self.chosen:
             return [self.talk.lookup.item(each) for each in self.chosen[phrase]]
@@ -112,10 +112,10 @@ class Resolver:
         return list(found.items)
 
     def one(self, phrase: str, need: Need = ANYTHING) -> WorkItem:
-        """Find the one item that a phrase means.
+        """Return the only item that a phrase means.
 
         Raises:
-            Unclear: it means several, may mean several things, or nothing.
+            Unclear: The phrase means several items, is ambiguous, or matches nothing.
         """
         items = self.many(phrase, need)
         if len(items) > 1:
@@ -124,16 +124,16 @@ class Resolver:
         return items[0]
 
     def named(self, phrase: str) -> tuple[int, ...]:
-        """List the items that a phrase means, none where that is unclear."""
+        """Return the ids of the items that a phrase means, () if it is unclear."""
         try:
             return tuple(item.id for item in self.many(phrase))
         except (Unclear, NotFoundError):
             return ()
 
     def container(self, kind: WorkKind) -> WorkItem | None:
-        """Find what a new item of a kind goes under where nobody says: what was spoken of just before, or its parent.
+        """Return the parent of a new item if the line names none: the newest mention or its ancestor.
 
-        Stories that are named right after their epic are the epic's; an epic stands alone.
+        A story created right after its epic belongs to the epic. Milestones and epics get no parent (None).
         """
         newest = self.talk.mentions[0] if self.talk.mentions else None
         if newest is None or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
@@ -147,7 +147,7 @@ class Resolver:
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
-    """Find the candidates that an answer names, by number or by a phrase; empty where it names none of them."""
+    """Return the candidates that an answer names, by number or phrase; () if it names anything else."""
     said = line.strip().rstrip(".!").lower()
     found = resolve_text(said, talk.listing(candidates))
     named = tuple(item.id for item in found.items)
@@ -155,10 +155,10 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
 
 
 def speaker() -> str:
-    """Give the name of whoever speaks: the process's user."""
+    """Return the speaker's name: the user of the process, or "me" if that has no name."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # a process without a user's name
+    except (OSError, KeyError):
         return "me"
 
 
@@ -172,31 +172,31 @@ _AGREES = re.compile(
     r"(?i)\W*(?:yes|yep|yeah|yup)\b"
     r"(?!.*(?:\b(?:but|if|unless|except|wait|no|not|only|later|first|instead)\b|\?|n't)).{1,60}"
 )
-_LONGEST = 60  # characters of such a line
+_LONGEST = 60  # characters of a yes or no
 _MOST = 3
-_SURE = 0.5  # how likely a reading must be that would take something away
-# What may be worth a note where it is no command: a sentence that asks nothing.
+_SURE = 0.5  # minimum confidence of a destructive reading
+# A sentence of at least four words that asks nothing; it may be a note if it is no command.
 _TELLS = re.compile(r"(?i)\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*")
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
 
 def is_yes(line: str) -> bool:
-    """Tell whether a line says yes to a question, and nothing else."""
+    """Check whether a line is a plain yes."""
     return len(line) <= _LONGEST and _IS_YES.fullmatch(line) is not None
 
 
 def is_agreed(line: str) -> bool:
-    """Tell whether a line says yes to a question and gives a reason: "yes, nobody asked for it"."""
+    """Check whether a line is a yes, with or without a reason: "yes, nobody asked for it"."""
     return is_yes(line) or _AGREES.fullmatch(line) is not None
 
 
 def is_no(line: str) -> bool:
-    """Tell whether a line says no to a question, or that all is to stay, and nothing else."""
+    """Check whether a line is a plain no, or says to leave everything as it is."""
     return len(line) <= _LONGEST and _IS_NO.fullmatch(line.replace("\u2019", "'")) is not None
 
 
 def choice_in(line: str, options: int) -> int | None:
-    """Tell which of so many options a line chooses, from 0; a yes is for the first."""
+    """Return the index of the option that a line chooses, or None; a yes chooses the first."""
     said = line.strip().rstrip(".!)")
     if said.isdecimal() and len(said) < 3 and 1 <= int(said) <= options:
         return int(said) - 1
@@ -206,17 +206,17 @@ def choice_in(line: str, options: int) -> int | None:
 # Suggestions
 
 Suggestions = dict[str, tuple[Intent, ...]]
-"""By how to ask about them, intents whose phrases are replaced by the numbers of the items meant."""
+"""Intents with their phrases replaced by item numbers, by the text that asks about them."""
 
 
 def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
-    """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
+    """Return possible meanings of a line, likeliest first: the reading itself, then the nearest commands.
 
-    A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose
-    phrase may mean several is offered for each.
+    A reading is dropped if its items do not exist, or offered once per candidate if its phrase is ambiguous. If nothing
+    remains, a plain sentence is offered as a note.
     """
     readings = [parsed.intents]
-    if parsed.intents or resolve_line(line, talk).items:  # else it must at least name an item
+    if parsed.intents or resolve_line(line, talk).items:  # else the line must at least name an item
         readings += [read for command in parsed.nearest if not _takes_away(read := read_line(command).intents)]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
@@ -236,11 +236,11 @@ def _takes_away(intents: Sequence[Intent]) -> bool:
 
 
 def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tuple[str, tuple[Intent, ...]]]:
-    """Settle the intents of one reading; where the phrase of the first is unclear, for each that it may mean."""
+    """Resolve the intents of one reading; yield several results if the phrase of the first intent is ambiguous."""
     ways: list[list[tuple[Intent, list[WorkItem]]]] = []
     for place, intent in enumerate(intents):
         if any(before.action in NEW for before in intents[:place]):
-            ways.append([(intent, [])])  # it may be about what is yet to be made
+            ways.append([(intent, [])])  # it may be about items not yet created
         else:
             ways.append(list(islice(_settled(line, intent, talk), 1 if place else _MOST)))
     for row in product(*ways):
@@ -250,7 +250,7 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
 
 
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
-    """Replace an intent's phrases by numbers, in each way that they may be meant."""
+    """Yield an intent with its phrases replaced by item numbers, once for each meaning."""
     is_new = intent.action in NEW and not intent.target
     other = _meant(intent.other, container_need(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
     if intent.action is Action.REPORT:
@@ -276,7 +276,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
 
 
 def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem]]:
-    """List what a phrase may mean, the likeliest first; then what its line is about, if there is one."""
+    """Return the possible meanings of a phrase, likeliest first, then those of the line if given."""
     found = [resolve_text(phrase, talk, need)] if phrase else []
     found += [resolve_line(line, talk)] if line else []
     rows = [row for each in found for row in ([[item] for item in each.candidates] if each.ask else [[*each.items]])]

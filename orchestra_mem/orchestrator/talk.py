@@ -1,6 +1,6 @@
-"""What is said and answered: mentions of items, what a command wants of its items, replies and their effects.
+"""The state of a conversation: mentions of items, items in focus, groups of items, and how well words match a title.
 
-Also the scene of a talk: which items are in focus, which belong together, and how well words name a title.
+Also replies and their effects, and the kinds and statuses that each command expects of its items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, Wo
 
 
 class Happening(StrEnum):
-    """What was done to the items that a mention speaks of."""
+    """What happened to the items of a mention."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -40,7 +40,7 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """One thing said or done lately; `items` stand in the order in which they were named, created or shown."""
+    """A recent mention of items, with their ids in the order in which they were named, created or shown."""
 
     items: tuple[int, ...]
     happening: Happening
@@ -48,10 +48,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a command wants of its items.
+    """What a command expects of its items. An empty field expects nothing.
 
-    Other kinds than `kinds` cannot be meant; empty allows all. Other statuses than `statuses` are unlikely; empty
-    makes all alike.
+    `kinds` is a requirement: items of other kinds are excluded. `statuses` is a preference: items with other statuses
+    score less.
     """
 
     kinds: tuple[WorkKind, ...] = ()
@@ -73,19 +73,19 @@ _STATUSES: Mapping[Action, tuple[WorkStatus, ...]] = {
 
 
 def need_of(intent: Intent) -> Need:
-    """Say what an intent wants of its target; of something new, what that can be put under."""
+    """Return what an intent expects of its target; for new items, what it expects of their parent."""
     if intent.action in (Action.CREATE, Action.ADD):
         return container_need(intent.kind)
     return Need(statuses=_STATUSES.get(intent.action, ()))
 
 
 def container_need(kind: WorkKind | None) -> Need:
-    """Say what something new of a kind can be put under."""
+    """Return what a new item of a kind requires of its parent."""
     return Need(kinds=PARENT_KINDS[kind] if kind else ())
 
 
 class Outcome(StrEnum):
-    """What became of a line."""
+    """How a line was dealt with."""
 
     DONE = "done"
     ANSWERED = "answered"
@@ -97,7 +97,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a line did to items, or which it spoke of, in their order. `text` says it in words."""
+    """What a line did to items, or which items it mentioned, in order. `text` describes a change, "" for a mention."""
 
     happening: Happening
     items: tuple[int, ...]
@@ -106,12 +106,12 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answer to a line.
+    """The reply to a line.
 
-    `text` is for people. `operation` is the id of the operation that it was recorded as, 0 where it was not: an empty
-    line is none. An outcome of `ASKED` waits for the next line: a choice, or a yes. `options` are then the readings
-    that were offered, each a row of intents, the first for a yes. `injection` is what the catalog gave with the line;
-    None where it was not asked.
+    `text` is for people. `operation` is the id of the recorded operation, 0 if the line was not recorded, because it
+    was empty or ended the conversation. After the outcome `ASKED` the next line may choose or confirm. `options` holds
+    the readings that were offered, each a sequence of intents; a yes chooses the first. `injection` holds the catalog
+    items added to the line, None if the catalog was not queried.
     """
 
     line: str
@@ -125,13 +125,13 @@ class Reply:
 
     @property
     def context_loaded(self) -> bool:
-        """Whether the catalog was asked, and could be."""
+        """Whether the catalog was queried, without an error."""
         return self.injection is not None and self.injection.loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What came of an intent, in words; `kind` and `data` of its operation where that is not a line like any other."""
+    """The result of an intent. If set, `kind` and `data` replace the type and data of its recorded operation."""
 
     text: str
     effects: tuple[Effect, ...] = ()
@@ -140,13 +140,13 @@ class Told:
 
 
 def shown(items: Sequence[int]) -> tuple[Effect, ...]:
-    """Give the effect of having spoken of items without changing them."""
+    """Return the effect of mentioning items without changing them; () without items."""
     happening = Happening.MENTIONED if len(items) == 1 else Happening.LISTED
     return (Effect(happening=happening, items=tuple(items), text=""),) if items else ()
 
 
 def reply_record(reply: Reply) -> dict[str, Json]:
-    """Give a reply as JSON: what was read, what was done to which items, and the answer."""
+    """Convert a reply to JSON: its intents, effects and answer."""
     effects: list[Json] = [
         {"did": effect.happening.value, "items": list(effect.items), "text": effect.text} for effect in reply.effects
     ]
@@ -160,14 +160,14 @@ def reply_record(reply: Reply) -> dict[str, Json]:
 
 
 def intent_record(intent: Intent) -> dict[str, Json]:
-    """Give an intent as JSON, without what it does not say."""
+    """Convert an intent to JSON, without empty fields."""
     said = ((name, getattr(intent, name)) for name in intent.__slots__)
     return {name: list(value) if name == "titles" else value for name, value in said if value}
 
 
 ABOVE = 0.85
-"""What the parent of an item in focus weighs against it."""
-_DECAY = 0.7  # what a mention weighs against the one after it
+"""Weight of the parent of an item in focus, relative to the item."""
+_DECAY = 0.7  # weight of a mention relative to the next newer mention
 _OLDEST = 30
 _HIGHER, _ONE_OF_MANY, _RUN, _PAIR = 0.6, 0.48, 0.98, 0.45
 _BY_PARENT, _COVERAGE = 0.55, 0.45
@@ -177,10 +177,10 @@ Items = tuple[WorkItem, ...]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that belong together, in the order in which they were shown or made.
+    """Items that belong together, in the order in which they were shown or created.
 
-    `weight` is 1 where they were spoken of last, less before; `at` is how many mentions ago. `loose` is that only their
-    nearness in the talk makes them a group.
+    `weight` is 1 for the newest mention and decays with age. `at` is the number of newer mentions. A `loose` group was
+    never mentioned as one: its items were just mentioned one after the other.
     """
 
     items: Items
@@ -191,26 +191,26 @@ class Group:
 
     @property
     def is_shown(self) -> bool:
-        """Whether they were only listed."""
+        """Whether the items were only listed, not changed."""
         return self.happening is Happening.LISTED
 
 
 class WorkLookup(Protocol):
-    """Finds items; a `WorkTracker` is one. `item` raises `NotFoundError` for an unknown id."""
+    """Finds items; every `WorkTracker` qualifies."""
 
     def item(self, item_id: int) -> WorkItem:
-        """Give the item of an id."""
+        """Return an item by its id; raise `NotFoundError` for an unknown id."""
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """List items in the order of the backlog."""
+        """Return the matching items in backlog order."""
 
 
 class Talk:
-    """What was said and done lately, with the items as they are now.
+    """The recent conversation. Items are cached when first looked up: create a new `Talk` after changing items.
 
     Args:
-        mentions: newest first.
-        lookup: the items that there are.
+        mentions: Mentions of items, newest first.
+        lookup: Finds items.
     """
 
     def __init__(self, mentions: Sequence[Mention], lookup: WorkLookup) -> None:
@@ -223,7 +223,7 @@ class Talk:
         self.seen = [Group(items, _DECAY**at, at, happening) for at, (items, happening) in enumerate(rows)]
 
     def listing(self, items: Sequence[int]) -> Talk:
-        """Give the talk as it goes on where items have been listed."""
+        """Return the conversation as it is after listing items."""
         return Talk([Mention(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
 
     def _item(self, item_id: int) -> WorkItem | None:
@@ -233,13 +233,13 @@ class Talk:
             return None
 
     def above(self, item: WorkItem) -> Iterator[WorkItem]:
-        """Yield what an item stands under, the nearest first."""
+        """Yield the ancestors of an item, nearest first."""
         while item.parent and (parent := self.item(item.parent)):
             yield parent
             item = parent
 
     def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> Items:
-        """List what stands under items, by number: of a kind at any depth, else right below."""
+        """List all descendants of a kind, or the children if it is None, by id; at most 100 children of each item."""
         found: list[WorkItem] = []
         layer = list(holders)
         while layer:
@@ -251,12 +251,12 @@ class Talk:
 
     @cached_property
     def focus(self) -> dict[int, float]:
-        """How much each item is in focus, 0 to 1, by id: itself spoken of, or one of several."""
+        """How much each item is in focus, 0 to 1, by id; one of several listed items is less so than a single item."""
         found: dict[int, float] = {}
         for seen in self.seen:
             above = {item.parent for item in seen.items}
             is_made = len(seen.items) > 1 and seen.happening is Happening.CREATED and len(above) == 1
-            whole = above.pop() if is_made else None  # who has named the parts of something goes on with the whole
+            whole = above.pop() if is_made else None  # creating the parts of an item puts the item in focus
             is_part = len(seen.items) > 1 and (whole or seen.is_shown)
             rows = [(item.id, seen.weight * (_ONE_OF_MANY if is_part else 1.0)) for item in seen.items]
             for item_id, weight in [(whole, ABOVE * seen.weight), *rows] if whole else rows:
@@ -265,13 +265,13 @@ class Talk:
 
     @cached_property
     def spoken_of(self) -> dict[int, float]:
-        """How lately each item was spoken of, alone or among others, 0 to 1, by id."""
+        """How recently each item was mentioned, alone or among others, 0 to 1, by id."""
         return {item.id: seen.weight for seen in reversed(self.seen) for item in seen.items}
 
     def above_focus(self, *, made_only: bool) -> dict[int, float]:
-        """Tell how much what stands above the items in focus is in focus itself, by id.
+        """Return how much the ancestors of mentioned items are in focus, 0 to 1, by id.
 
-        With `made_only` above those alone that were created: who adds a story speaks of its epic.
+        With `made_only` only created items count: adding a story puts its epic in focus.
         """
         told = [seen for seen in self.seen if not made_only or seen.happening is Happening.CREATED]
         rows = [
@@ -284,11 +284,11 @@ class Talk:
 
     @cached_property
     def subjects(self) -> Items:
-        """The single items that mentions were about, the newest first, each once."""
+        """The items mentioned alone, most recent first, each once."""
         return tuple(dict.fromkeys(seen.items[0] for seen in self.seen if len(seen.items) == 1))
 
     def dealt_with(self, items: Items, ago: int) -> set[int]:
-        """List which of some items were dealt with in the last so many mentions; the newest where all were, or none."""
+        """Return the ids of items that the last `ago` mentions dealt with; if all or none, only the newest subject."""
         ids = {item.id for item in items}
         since = [seen for seen in self.seen[:ago] if not seen.is_shown]
         found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
@@ -297,7 +297,7 @@ class Talk:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """What belongs together: told together, made one after the other; loose, the last two, all."""
+        """Groups of items: mentioned together or treated alike in succession; then loose ones, the last two and all."""
         found = [seen for seen in self.seen if len(seen.items) > 1]
         runs = ((self._run(seen.at), seen) for seen in self.seen)
         found += [Group(run, seen.weight * _RUN, seen.at) for run, seen in runs if len(run) > 1 and run != seen.items]
@@ -309,19 +309,19 @@ class Talk:
 
     @cached_property
     def made(self) -> Items:
-        """The items that were made one by one, the oldest first."""
+        """The items that were created one at a time, oldest first."""
         made = [seen.items[0] for seen in self.seen if seen.happening is Happening.CREATED and len(seen.items) == 1]
         return tuple(dict.fromkeys(made[::-1]))
 
     def _run(self, at: int) -> Items:
-        """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
+        """List the items of mention `at` and of the preceding mentions of equal kind and happening, oldest first."""
         first = self.seen[at]
         like = (first.items[0].kind, first.happening)
         rows = list(takewhile(lambda seen: (seen.items[0].kind, seen.happening) == like, self.seen[at:]))
         return () if first.is_shown else tuple(dict.fromkeys(item for seen in rows[::-1] for item in seen.items))
 
     def word_fit(self, item: WorkItem, said: tuple[str, ...], kind: WorkKind | None) -> float:
-        """Tell how well words describe an item, by its title or by that and what it stands under, 0 to 1."""
+        """Score how well words describe an item, by its title or by its and an ancestor's title, 0 to 1."""
         if not said or (own := title_fit(said, item.title)):
             return own if said else 1.0
         for parent in self.above(item):
@@ -334,7 +334,7 @@ class Talk:
 
 @lru_cache(maxsize=4_096)
 def title_fit(said: tuple[str, ...], title: str) -> float:
-    """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
+    """Score how well words match a title: 0 if the title lacks one of them, 1 if they cover all of it."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
     told = [word for word in said if word not in STOP_WORDS] or said
@@ -351,7 +351,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
-    """Tell how well a word stands for another: itself, its stem, its beginning, one letter off."""
+    """Score how alike two words are: the same word or stem, one the start of the other, or one edit apart."""
     word, other = word.replace("-", ""), other.replace("-", "")
     if word == other or stem(word) == stem(other):
         return 1.0

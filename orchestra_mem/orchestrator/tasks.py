@@ -1,4 +1,4 @@
-"""Running a task: a callable or a shell command of the host's, tried until its result is good enough."""
+"""Run the work of a task, a callable or a shell command, until its result is good enough."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GRACE_S, _LOOK_S = 2.0, 0.02
 
 
 class Decision(StrEnum):
-    """What follows from a result."""
+    """What happens after an attempt."""
 
     PROCEED = "proceed"
     RETRY = "retry"
@@ -39,9 +39,9 @@ _STATUS_AFTER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What a task's work is given: the item, the context that the memory has for it, and how often it was tried.
+    """The argument of a task's work. `iteration` counts from 1; `previous` is None in the first attempt.
 
-    `injection` is what the catalog gives the agent for it; None where it was not asked.
+    `injection` holds the catalog items relevant to the task, None if the catalog was not queried.
     """
 
     task: WorkItem
@@ -53,9 +53,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What came out of one try. `quality` is 0 to 1, None where nobody judged it; `error` is empty where it worked.
+    """The result of one attempt. `quality` is 0 to 1, None if unknown; `error` is empty after a success.
 
-    `injection` is what the catalog gave for it; None where it was not asked.
+    `operation` is the id under which the attempt is recorded. `injection` is the same as in `Attempt`.
     """
 
     result: str
@@ -69,19 +69,19 @@ class TaskResult:
 
     @property
     def context_loaded(self) -> bool:
-        """Whether the catalog was asked, and could be."""
+        """Whether the catalog was queried, without an error."""
         return self.injection is not None and self.injection.loaded
 
 
 Work = Callable[[Attempt], "TaskResult | str | None"]
-"""Does a task: returns its result in words, or a `TaskResult` with its quality; raises where it failed."""
+"""Callable that does a task: returns its result as text or as a `TaskResult`, or raises an exception if it fails."""
 
 
 def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | None = None) -> Work:
-    """Make work of a shell command: its output is the result, any exit code but 0 a failure.
+    """Return work that runs a shell command. Its output is the result; an exit code other than 0 is a failure.
 
-    The command finds the item in `ORCHESTRA_MEM_TASK_ID` and `ORCHESTRA_MEM_TASK_TITLE`, and the context on its
-    standard input, behind what the catalog gives. When time is up, or on Ctrl-C, it and all that it started are ended.
+    The command receives the item in `ORCHESTRA_MEM_TASK_ID` and `ORCHESTRA_MEM_TASK_TITLE`, and the injected catalog
+    items followed by the context on standard input. On timeout or Ctrl-C its entire process group is terminated.
     """
 
     def work(attempt: Attempt) -> TaskResult:
@@ -107,15 +107,15 @@ def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | N
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it has started: politely, then for good."""
+    """Terminate a process and its process group: first with SIGTERM, after `_GRACE_S` seconds with SIGKILL."""
     try:
         until = time.monotonic() + _GRACE_S
         there = _signalled(process, signal.SIGTERM)
         while there and time.monotonic() < until:
             time.sleep(_LOOK_S)
             process.poll()
-            there = _signalled(process, 0)  # the shell may be gone, and what it started still there
-    finally:  # whoever presses Ctrl-C again does not want to wait
+            there = _signalled(process, 0)  # processes that the shell started may outlive it
+    finally:  # a second Ctrl-C skips the waiting
         if os.name == "posix":
             _signalled(process, signal.SIGKILL)
         process.kill()
@@ -123,7 +123,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signalled(process: subprocess.Popen[bytes], kind: int) -> bool:
-    """Send a signal to a process and all that it has started, where there are such; whether any of them is there."""
+    """Send a signal to a process group (POSIX only); return whether the group still exists."""
     with suppress(ProcessLookupError, PermissionError):
         if os.name == "posix":
             os.killpg(process.pid, kind)
@@ -136,7 +136,7 @@ def _text(output: bytes | None) -> str:
 
 
 def _tried(work: Work, attempt: Attempt) -> TaskResult:
-    """Do the work once; what it raises is its failure, told in words. Ctrl-C goes through."""
+    """Do the work once. An exception becomes the result's error; KeyboardInterrupt and SystemExit propagate."""
     start = time.perf_counter()
     try:
         given = work(attempt)
@@ -158,13 +158,13 @@ def _words(value: object) -> str:
 def _failure(error: Exception) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # the host's own exception may fail to describe itself
+    except Exception:  # a custom exception may fail to format itself
         return type(error).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRunner:
-    """Runs tasks, keeps their items' status, and has each try recorded; tries again below `least_quality`, 0 to 1."""
+    """Runs tasks, updates their items' status, records each attempt, and retries below `least_quality`, 0 to 1."""
 
     journal: Journal
     hooks: Hooks
@@ -173,7 +173,7 @@ class TaskRunner:
     def run(
         self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
     ) -> TaskResult:
-        """Try a task until its result is good enough or it has been tried often enough."""
+        """Run a task until its result is good enough or `max_iterations` is reached."""
         changes: list[WorkEvent]
         with self.journal.tracker.together() as changes:
             item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
@@ -188,7 +188,7 @@ class TaskRunner:
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result, injection=injection)
             try:
                 result = replace(_tried(work, attempt), injection=injection)
-            except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
+            except BaseException as error:  # Ctrl-C: record the attempt and put the item back
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
                 self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
                 raise
@@ -210,7 +210,7 @@ class TaskRunner:
             try:
                 if status is not WorkStatus.IN_PROGRESS:
                     self.journal.tracker.set_status(item.id, status, reason=result.error)
-            except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
+            except InvalidChangeError as error:  # it has open dependencies, or was closed meanwhile
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
         data = task_record(item, result)
         operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens)
@@ -221,7 +221,7 @@ class TaskRunner:
 
 
 def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
-    """One try of a task as its operation's data keep it."""
+    """Return the data of the operation that records an attempt."""
     told: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
     return {
         "task_id": item.id, "task_title": item.title, "iteration": result.iteration, "result": result.result,

@@ -1,4 +1,4 @@
-"""What a line can ask for: actions, intents, and how well a line was understood."""
+"""Types for commands and questions in a line of text: actions, intents, and the result of reading a line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestra_mem.work_types import WorkKind
 
 
 class Action(StrEnum):
-    """What is to be done or told."""
+    """A kind of command or question."""
 
     CREATE = "create"
     ADD = "add"
@@ -47,16 +47,15 @@ ASKS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """One thing that a line asks for.
+    """One command or question in a line.
 
-    `kind` is that of what is new, else the one that the target names. `count` is how many are new, 0 where none is
-    said. `target` and `other` are referring phrases as they were said, "" where there is none: the target is what is
-    changed or asked about; the other is the blocker, the dependency, or the parent of what is new. An `add` with a
-    target moves that under the other. `value` is the
-    assignee ("me" for the speaker, "" for nobody), the priority ("1" to "5", "higher", "lower"; of something new as
-    well), the new title, the time or the reason, the text of a note, decision or report, or the words of a query.
-    `sure` is 0 to 1: 1 where every word was read as it stands, less where words were mended, a phrase without
-    article, number or kind was taken for a title, or a question was told by single words of it.
+    `kind` is the kind of the new items or of the items to list, None if not given. `count` is the number of new items,
+    0 if not given. `target` and `other` are referring phrases as typed, "" if absent: `target` is the item to change
+    or to ask about; `other` is the blocker, the dependency, or the parent of new items. An `add` with a target moves
+    the target under `other`. `value` is the assignee ("me" for the speaker, "" for nobody), the priority ("1" to "5",
+    "higher", "lower"; for new items only a number), the new title, the time, the reason, the search query, or the text
+    of a note, decision or report. `sure` is 0 to 1: 1 if the grammar read the intent, the probability of the action if
+    the classifier did, and a constant if a model did.
     """
 
     action: Action
@@ -71,10 +70,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What a line was read as.
+    """The result of reading a line.
 
-    `understood` is whether all of the line was; where it is not, `intents` are those of the part that was, and
-    `nearest` are commands as one would type them, the likeliest first.
+    `understood` is True if the grammar read the entire line. Otherwise `intents` is only the best suggestion, empty if
+    the line seems to ask for nothing, and `nearest` holds commands as a user would type them, likeliest first.
     """
 
     intents: tuple[Intent, ...]

@@ -1,7 +1,7 @@
-"""The trained reader of lines: which action a piece of a line asks for, and which of its words fill which slot.
+"""The trained models that read lines: a classifier of actions, a slot tagger, and a scorer that ranks whole readings.
 
-Three linear models over hashed features, NumPy alone; `tools/train_intents.py` makes `intents.npz` from the train split
-of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
+All three are linear models over hashed features and need only NumPy. `tools/train_intents.py` trains `intents.npz` on
+the train split of `benchmarks/data/intents.jsonl`. The code contains no phrases of any language.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rapidfuzz.distance import OSA
 
 Floats = NDArray[np.float32]
 Tagging = tuple[float, list[str]]
-"""The log-likelihood of the tags of a piece, and the tags, each one of `TAGS`."""
+"""The log-likelihood of a tag sequence, and its tags, one of `TAGS` per token."""
 
 MODEL = Path(__file__).with_name("intents.npz")
 NOTHING = "none"
-"""The class of what asks for nothing."""
+"""The class of a piece that asks for nothing."""
 FRAGMENT = "part"
-"""The class of what is only a part of a command: an item of a list, a reason."""
+"""The class of a piece that is only part of a command: an item of a list, a reason."""
 SLOTS = ("target", "other", "value", "titles")
 TAGS = ("O", *(f"{place}-{slot}" for slot in SLOTS for place in "BI"))
 _TOKEN = re.compile(
@@ -37,18 +37,18 @@ _TOKEN = re.compile(
 )
 QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
 _GRAMS = (3, 4, 5)
-_MENDED_FROM = 4  # letters
+_MENDED_FROM = 4  # letters; typos in shorter words are not corrected
 _MOST_PAIRS = 60
-_MOST_TELLING = 60  # words that may tell which of two items waits; each token is held against each of them
-_BARRED = -1e3  # less than any sum of scores that a way without a barred step has
+_MOST_TELLING = 60  # words in the features for `TWO_SIDED` actions, which pair each token with each of them
+_BARRED = -1e3  # a tag path that scores less contains a forbidden step, which scores -1e4
 _DOT = "\u00b7"
 TWO_SIDED = frozenset({"depend", "block", "unblock"})
-"""Where any word of the piece may tell which of two items waits for the other."""
+"""Actions between two items, where any word of the piece may show which item waits for the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A word, number or mark of a line; `start` and `end` are where it stands."""
+    """A word, number or punctuation mark of a line; `start` and `end` are its offsets in the line."""
 
     text: str
     start: int
@@ -56,21 +56,21 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The token as the models see it: small letters, any number as 0."""
+        """The token as the models see it: in lower case, with any number as `0`."""
         return "0" if self.text.lstrip("#")[:1].isdigit() else self.text.lower().replace("\u2019", "'")
 
 
 def tokens_of(line: str) -> list[Token]:
-    """Cut a line into words, numbers and marks; a clitic ("'s") is a token of its own."""
+    """Split a line into words, numbers and punctuation marks; a clitic ("'s") is a separate token."""
     return [Token(text=match[0], start=match.start(), end=match.end()) for match in _TOKEN.finditer(line)]
 
 
 class Vocabulary:
-    """What is known of words by themselves.
+    """Common words, and clusters of words with similar meaning.
 
     Args:
-        arrays: `common`, the words that many writers use; `words`, the gaps between sorted hashes, and `kinds`, the
-            number of a kind of like meaning for each.
+        arrays: `common`: words that many writers use; `words`: sorted word hashes, stored as the gaps between them;
+            `kinds`: the number of each hashed word's cluster.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -80,15 +80,15 @@ class Vocabulary:
         self.mended = lru_cache(maxsize=4_096)(self._mended)
 
     def is_common(self, word: str) -> bool:
-        """Tell whether many people use a word, whatever they write about."""
+        """Check whether many writers use a word, whatever their subject."""
         return word in self._common
 
     def kind(self, word: str) -> str:
-        """Name a word's kind; a number or mark is one of its own, a word that is not known has none."""
+        """Return a word's cluster as a feature: `k?` for an unknown word, a number or punctuation mark itself."""
         return f"k{self._kinds.get(word_hash(word), '?')}" if word.isalpha() else word
 
     def _mended(self, word: str) -> str:
-        """Give the common word that a word nobody knows is one slip of the keys away from, else the word itself."""
+        """Return the common word with the same first letter that an unknown word is a typo of, else the word itself."""
         if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
             return word
         near = slip_of(word, self._long)
@@ -96,17 +96,17 @@ class Vocabulary:
 
 
 def slip_of(word: str, known: Collection[str]) -> str:
-    """Give the known word that a word is at most one slip of the keys away from; "" where there is none."""
+    """Return a known word at most one edit (swaps count as one) away from a word, "" if there is none."""
     found = process.extractOne(word, known, scorer=OSA.distance, score_cutoff=1)
     return found[0] if found else ""
 
 
 def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
-    """Give what the classifier sees of a line, in four groups.
+    """Return the features of a line for the classifier, in four groups.
 
-    Words in ones and twos; groups of letters within words; the bare frame of the line: its common words in twos and
-    threes with a dot for what stands between them, and in pairs wherever they stand; and the kinds of its words. What
-    is in quotes is a name and tells nothing of the action.
+    The groups are: unigrams and bigrams of words; character n-grams within words; the frame, which is the line with a
+    dot for each run of uncommon words, as bigrams, trigrams, and pairs of common words at any distance; and unigrams
+    and bigrams of word clusters. Quoted text is a name, unrelated to the action, and is replaced by a placeholder.
     """
     words = [known.mended(token.word) for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
     of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
@@ -123,11 +123,11 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
 
 
 def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, the shape, the place.
+    """Yield the tagger's features of each token: neighbouring words, shape, position.
 
     Args:
-        known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
-        two_sided: whether any word of the piece may tell which of two items waits for the other.
+        known: Vocabulary. An uncommon word is represented by its shape, so that the tagger works for any name.
+        two_sided: Whether to add features for `TWO_SIDED` actions.
     """
     seen_as = looks(tokens, known)
     words = ["^", "^", *seen_as, "$", "$"]
@@ -155,25 +155,25 @@ def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool)
 
 
 def tag_hashes(seen: Iterable[str], action: str = "") -> list[int]:
-    """Number what the tagger sees of a token, by itself or with the action that its piece asks for."""
+    """Hash a token's features, alone or combined with the action of its piece."""
     start = crc32(f"{action}|".encode()) if action else 0
     return [crc32(each.encode("utf-8", "replace"), start) for each in seen]
 
 
 def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
-    """Give each common word as it is, and of any other its shape."""
+    """Return each common word as it is, and the shape of any other token."""
     return [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
 
 
 def _shape(token: Token) -> str:
-    """Stand for a word that is not known: a number, a name, a word, or the mark itself."""
+    """Return a token's shape: `0` for numbers, `A` if capitalised, a dot for other words, else its first character."""
     if token.word == "0":
         return "0"
     return "A" if token.text[0].isupper() else _DOT if token.text[0].isalpha() else token.text[0]
 
 
 def _nearest(words: Sequence[str]) -> list[str]:
-    """Give for each word the last one before it that is known and tells something."""
+    """Return, for each word, the last informative token before it, `^` if there is none."""
     found, last = [], "^"
     for word in words:
         found.append(last)
@@ -185,9 +185,9 @@ _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my",
 
 
 def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> Iterator[str]:
-    """Tell of a whole tagging what no single tag shows: where phrases begin and end, how many, what is left over.
+    """Yield features of a complete tag sequence: phrase boundaries, phrases per slot, and words outside all slots.
 
-    `words` are those that `looks` gives.
+    `words` is the result of `looks`.
     """
     seen_as = ["^", *words, "$"]
     names = [look in ("A", _DOT) for look in seen_as]
@@ -214,14 +214,14 @@ def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> It
 
 
 def ngrams(words: Sequence[str]) -> Iterator[str]:
-    """Give words one by one, each once, and in twos and threes."""
+    """Yield distinct unigrams, then bigrams and trigrams."""
     yield from dict.fromkeys(words)
     yield from map(" ".join, pairwise(words))
     yield from map(" ".join, zip(words, words[1:], words[2:], strict=False))
 
 
 def _framed(words: Sequence[str], tags: Sequence[str]) -> Iterator[str]:
-    """Put the name of its slot for each phrase: "target is blocked"."""
+    """Replace each tagged phrase by its first tag: `B-TARGET is blocked`."""
     for word, tag in zip(words, tags, strict=True):
         if not tag.startswith("I-"):
             yield word if tag == "O" else tag.upper()
@@ -229,31 +229,31 @@ def _framed(words: Sequence[str], tags: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=8_192)
 def word_hash(word: str) -> int:
-    """Number a word, or any feature, the same way in training and in reading."""
+    """Hash a word or any other feature; training and reading share this function."""
     return crc32(word.encode("utf-8", "replace"))
 
 
 class _Table:
-    """Rows of weights by the hash of a feature; `keys` are the gaps between the sorted hashes."""
+    """A row of weights for each hashed feature; `keys` holds the gaps between the sorted hashes."""
 
     def __init__(self, keys: NDArray[np.uint32], weights: NDArray[np.int8], scale: float) -> None:
         self._rows = {key: row for row, key in enumerate(np.cumsum(keys).tolist())}
         self._weights = weights.astype(np.float32) * np.float32(scale)
 
     def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
-        """Add the rows of the features that are known, divided by the root of their number with `root`."""
+        """Add up the rows of the known features; with `root`, divide by the square root of their number."""
         rows = [row for row in map(self._rows.get, hashes) if row is not None]
         total: Floats = np.add.reduce(self._weights.take(np.array(rows, np.intp), axis=0))
         return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
 
 
 class Classifier:
-    """The models as `tools/train_intents.py` has stored them.
+    """The models that `tools/train_intents.py` stores.
 
     Args:
-        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `tag_keys`, `tag_weights`,
-            `tag_scale` and `steps` (from tag to tag) of the tags; `shares`, `trait_keys`, `trait_weights`,
-            `trait_scale` of the choice among readings; and those of `Vocabulary`.
+        arrays: `labels`, `bias`, `keys`, `weights` and `scale` of the action classifier; `tag_keys`, `tag_weights`,
+            `tag_scale` and `steps` (transition scores between tags) of the tagger; `shares`, `trait_keys`,
+            `trait_weights` and `trait_scale` of the scorer of readings; and the arrays of `Vocabulary`.
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -268,7 +268,7 @@ class Classifier:
         self._traits: dict[int, float] = dict(zip(np.cumsum(arrays["trait_keys"]).tolist(), weights, strict=True))
 
     def probabilities(self, piece: str) -> dict[str, float]:
-        """Give how likely a piece of a line is of each class, the likeliest first."""
+        """Return the probability of each class for a piece of a line, highest first."""
         scores = self._bias.copy()
         for group in line_features(piece, self.vocabulary):
             scores += self._classes.sum(set(map(word_hash, group)), root=True)
@@ -277,7 +277,7 @@ class Classifier:
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
     def taggings(self, tokens: Sequence[Token], actions: Sequence[str], most: int) -> list[list[Tagging]]:
-        """Give for each action the likeliest ways to tag a piece, the best first."""
+        """Return, for each action, up to `most` tag sequences of a piece, most likely first."""
         if not tokens or not actions:
             return [[] for _ in actions]
         seen = {
@@ -294,21 +294,21 @@ class Classifier:
         return [[(share, [TAGS[tag] for tag in path]) for share, path in paths] for paths in found]
 
     def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
-        """Say how good a reading is by its log-likelihoods and its traits; more is better."""
+        """Score a reading by its log-likelihoods and traits; higher is better."""
         known = (self._traits.get(key, 0.0) for key in map(word_hash, traits))
         return sum(map(mul, self._shares, shares), sum(known))
 
 
 def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[float, list[int]]]]:
-    """Find the rows of tags with the highest sums of scores and of steps from tag to tag (list Viterbi).
+    """Find the tag sequences with the highest sums of tag scores and transition scores (list Viterbi).
 
     Args:
-        scores: float32, shape (tokens, rows to find at once, tags).
-        steps: float32, shape (tags + 1, tags); the last row is the step to the first token.
-        most: how many to find of each.
+        scores: Tag scores, float32, shape (tokens, sequences decoded at once, tags).
+        steps: Transition scores, float32, shape (tags + 1, tags); the last row is the transition to the first token.
+        most: Maximum number of paths for each sequence.
 
     Returns:
-        For each the best paths with the log of their share of all paths.
+        For each sequence its best paths, each after its log-probability among all paths.
     """
     _, many, tags = scores.shape
     total = scores[0] + steps[-1]
@@ -338,6 +338,6 @@ def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[floa
 
 @cache
 def classifier() -> Classifier:
-    """Load the models that ship with the package, on first use."""
+    """Return the models that ship with the package, loaded on first use."""
     with np.load(MODEL) as stored:
         return Classifier({name: stored[name] for name in stored.files})

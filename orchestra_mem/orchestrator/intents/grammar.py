@@ -1,7 +1,7 @@
-"""The plain forms of the commands, read and written: a line that they read whole is sure; they are few and strict.
+"""The grammar: a few strict forms of commands, to parse lines and to write intents as commands.
 
-Anything more than a form has words for (a condition, a negation, a reason, a question) is not read here. A phrase for
-an item counts only where it cannot be anything else: a number, a pronoun, a kind with "the", or a title in quotes.
+A line that it parses completely needs no confirmation; a line with anything else, such as a condition or a negation, is
+rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind with "the", or a quoted title.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IT = (
     rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
     rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
 )
-# What a phrase with a kind cannot hold: with one of these it says more than which item.
+# Words that may not occur in a phrase with a kind, because they add more than which item is meant.
 _MORE = (
     "if unless when once until till before after because since as so that which who but not never no or and then to on "
     "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
@@ -112,7 +112,7 @@ _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
 ITEM = re.compile(_ITEM, re.IGNORECASE)
-"""A phrase that can only mean items."""
+"""Matches phrases that can only mean items."""
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_CUTS = 12
 _BORDER = re.compile(
@@ -122,8 +122,8 @@ _BORDER = re.compile(
 )
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
-"""How priorities are named."""
-# How an intent is written: by the first form whose fields all say something. `on` is the target where one was named.
+"""The names of the priorities."""
+# Forms to write intents: the first form without empty fields is used. `target` defaults to `it`, `on` to nothing.
 _WRITTEN: dict[Action, tuple[str, ...]] = {
     Action.RENAME: ('rename {target} to "{value}"',),
     Action.BLOCK: ("block {target} on {other}", "block {target} because {value}", "block {target}"),
@@ -138,11 +138,11 @@ _WRITTEN: dict[Action, tuple[str, ...]] = {
     Action.LIST: ("list {value} {kinds}", "list {kinds}"),
     Action.RECENT: ("what did we do last?",), Action.NEXT: ("what is next?",),
     **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
-}  # fmt: skip  # others: the action's name and its target
+}  # fmt: skip  # other actions: name and target
 
 
 def borders(line: str) -> list[tuple[int, int]]:
-    """Give each place where a command may end and the next begin, as (end of the left, start of the right)."""
+    """Return the places where one command may end and the next begin, as (end of the left, start of the right)."""
     quoted = [match.span() for match in _QUOTES.finditer(line)]
     found = (match.span() for match in _BORDER.finditer(line) if match.start() > 0 and match.end() < len(line))
     return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
@@ -158,7 +158,7 @@ def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.P
 
 _TABLE = _compiled(_FORMS)
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
-# As `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status.
+# The notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
 _ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
 _NOTATION = _compiled(
     {
@@ -171,14 +171,14 @@ _NOTATION = _compiled(
 
 
 def read_whole(line: str) -> tuple[Intent, ...]:
-    """Read a line that is made of plain commands and nothing else; none where any of it is more."""
+    """Parse a line that consists only of commands in the grammar; return () if any part does not match."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
     noted = _by_forms(line, _NOTATION)
     return (noted,) if noted else _read(line)
 
 
 def _read(line: str) -> tuple[Intent, ...]:
-    """Read the commands of a line from its end to its begin; where they may be cut in two ways, the longest first."""
+    """Parse a line, right to left. Any split that fits wins over none, and the longest first command over others."""
     cuts = borders(line)
     if len(cuts) > _MOST_CUTS:
         whole = _one(line)
@@ -187,7 +187,7 @@ def _read(line: str) -> tuple[Intent, ...]:
     for start in (*(right for _, right in reversed(cuts)), 0):
         whole = _one(line[start:])
         rests = [(left, read[right]) for left, right in reversed(cuts) if left > start and read[right]]
-        if whole and whole.action in _FREE and rests:  # the end of its text may be a command, or not
+        if whole and whole.action in _FREE and rests:  # ambiguous: the end of its text may be a command
             rests, whole = [], None
         found = ((head, *rest) for left, rest in rests if (head := _one(line[start:left])))
         read[start] = next(found, (whole,) if whole else ())
@@ -231,7 +231,7 @@ def _intent(action: Action, said: dict[str, str | None]) -> Intent | None:
 
 
 def _split(listed: str) -> list[str]:
-    """Take a list of titles apart: at its commas, or at its "and"s where it has none."""
+    """Split a list of titles at commas and at "and"."""
     items = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed)
     return [title for title in map(_unquoted, items) if title]
 
@@ -242,7 +242,7 @@ def _unquoted(text: str | None) -> str:
 
 
 def as_command(intent: Intent) -> str:
-    """Write an intent as one would type it."""
+    """Format an intent as a command that a user would type."""
     other, value = _item(intent.other), intent.value
     if intent.action in NEW:
         return _new(intent, other)
@@ -261,7 +261,7 @@ def as_command(intent: Intent) -> str:
 
 
 def _item(phrase: str) -> str:
-    """Put a phrase in quotes that the grammar takes for an item only so."""
+    """Quote a phrase unless the grammar recognises it as an item without quotes."""
     return phrase if not phrase or ITEM.fullmatch(phrase) else f'"{phrase}"'
 
 

@@ -1,6 +1,6 @@
-"""Reading a line: what the grammar reads whole is sure; everything else is a suggestion of the classifier or a model.
+"""Read lines: by the grammar with certainty, else as a suggestion by the classifier or a language model.
 
-What a model reads is JSON that a schema binds, checked, and never more than a suggestion.
+The language model answers in JSON under a schema; its answer is checked and remains a suggestion.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from orchestra_mem.work_types import WorkKind
 logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
-_WORTH_WEIGHING = 0.02  # what an action or a tagging must be of the likeliest one
-_LEAST_OF_CUT = 0.3  # how likely both halves must be commands for a cut to be weighed
-_LONGEST_CUT = 400  # what is longer was pasted
+_WORTH_WEIGHING = 0.02  # drop actions and taggings with less than this share of the best probability
+_LEAST_OF_CUT = 0.3  # consider a cut only if each half is a command with more than this probability
+_LONGEST_CUT = 400  # characters; a longer line was probably pasted and is not cut
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
-_MOST_TAGGINGS = 5  # of an action
+_MOST_TAGGINGS = 5  # per action
 _LEAST_SHARE = 1e-9  # keeps logarithms finite
-_LEAST = 0.02  # how likely an action must be to be suggested at all
+_LEAST = 0.02  # minimum probability of an action to be offered
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
-_REMEMBERED = 64  # pieces of lines
-_LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
+_REMEMBERED = 64  # cached pieces of lines
+_LONGEST = 2_000  # characters; the rest of a line is ignored
 MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
 _LEVELS = frozenset({"1", "2", "3", "4", "5", "higher", "lower"})
-_SURE = 0.7  # a model tells no measure of its own that would mean something
+_SURE = 0.7  # for all model answers, because models report no meaningful confidence
 _ANSWER_TOKENS = 400
 _TIMEOUT_S = 30.0
 
@@ -57,12 +57,11 @@ def read_line(line: str, titles: Sequence[str] = ()) -> Parsed:
     """Read what a line asks for.
 
     Args:
-        line: as it was typed.
-        titles: of the items that there are; one that stands in the line is found as a target.
+        line: The line as typed.
+        titles: Titles of existing items; the longest one that the line contains, even with typos, is quoted.
 
     Returns:
-        `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
-        suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
+        The result; only if it is `understood` may its intents change anything without confirmation.
     """
     return _reader().read(line, titles)
 
@@ -74,11 +73,11 @@ def _reader() -> Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One way to read a line or a piece of one.
+    """One possible reading of a line or of a piece of it, with its score; the best reading has the highest.
 
-    `likelihoods` are the logs of those of the actions, of the tags, of nothing, of the action that speaks against
-    nothing, and, of a line that was cut, of its least likely piece; `traits` are what else the choice among readings
-    has learnt to look at.
+    `likelihoods` are five log-probabilities: of the actions; of the tags; of "no command" and of the likeliest action,
+    if the reading is "no command"; and of the least likely piece, if the line was cut. Those that do not apply are 0.
+    `traits` are the features for `Classifier.weigh`.
     """
 
     intents: tuple[Intent, ...]
@@ -88,11 +87,11 @@ class Guess:
 
 
 Cutting = tuple[float, tuple[tuple[int, int], ...]]
-"""How likely the least likely piece of a line is a command, and where the pieces begin and end."""
+"""A cut line: the lowest probability of a piece to be a command, and the (start, end) offsets of the pieces."""
 
 
 class Reader:
-    """Reads lines with one trained classifier."""
+    """Reads lines with one trained classifier; caches recent pieces."""
 
     def __init__(self, trained: Classifier) -> None:
         self._trained = trained
@@ -110,7 +109,7 @@ class Reader:
         return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
 
     def readings(self, line: str, most: int = 1) -> list[Guess]:
-        """Give what a line may ask for, best first: read whole, or cut, with the `most` best readings of each piece."""
+        """Return readings of a line, best first: uncut, and for each cutting all combinations of `most` per piece."""
         found = [*self._of_piece(line)]
         for share, spans in self._cuttings(line) if len(line) <= _LONGEST_CUT else ():
             rows = [self._of_piece(line[start:end])[:most] for start, end in spans]
@@ -118,7 +117,7 @@ class Reader:
         return sorted(found, key=lambda each: -each.score)
 
     def _cuttings(self, line: str) -> Iterator[Cutting]:
-        """Yield the likeliest ways to cut a line: in two, then one of its pieces in two, and so on."""
+        """Cut a line in two, then one of its pieces in two, and so on; yield the likeliest cutting after each step."""
         share: float = 1.0
         spans: tuple[tuple[int, int], ...] = ((0, len(line)),)
         while len(spans) < _MOST_PIECES:
@@ -133,7 +132,7 @@ class Reader:
             yield share, spans
 
     def _halves(self, line: str, start: int, end: int) -> list[Cutting]:
-        """List the ways to cut a part of a line in two that may both be commands."""
+        """List the ways to cut a part of a line into two probable commands."""
         cuts = [((start, start + left), (start + right, end)) for left, right in borders(line[start:end])]
         scored = [(min(self._likely(line[slice(*span)]) for span in cut), cut) for cut in cuts[:_MOST_BORDERS]]
         return [each for each in scored if each[0] > _LEAST_OF_CUT]
@@ -142,7 +141,7 @@ class Reader:
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
     def _read_piece(self, piece: str) -> list[Guess]:
-        """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
+        """Return readings of a piece, best first: no command, or a likely action with one of its likely taggings."""
         shares, tokens = self._shares(piece), tokens_of(piece)
         labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
         labels = [label for label in labels if shares[label] >= _WORTH_WEIGHING * shares[labels[0]]]
@@ -166,7 +165,7 @@ class Reader:
         return Guess(intents=intents, likelihoods=likelihoods, traits=traits, score=score)
 
     def _joined(self, line: str, spans: Sequence[tuple[int, int]], share: float, row: Sequence[Guess]) -> Guess:
-        """Join the readings of the pieces of a line to one of the line."""
+        """Combine readings of the pieces of a line into a reading of the line."""
         traits = list(_cut_traits(line, spans, row))
         *sums, _ = map(sum, zip(*(each.likelihoods for each in row), strict=True))
         least = math.log(share)
@@ -179,7 +178,7 @@ class Reader:
 
 
 def _cut_traits(line: str, spans: Sequence[tuple[int, int]], row: Sequence[Guess]) -> Iterator[str]:
-    """Tell of a cut what joins the pieces, how they begin, and which actions follow each other."""
+    """Yield features of a cut line: text between the pieces, first words, and pairs of successive actions."""
     actions = [each.intents[0].action.value if each.intents else NOTHING for each in row]
     yield f"cut{len(spans)}"
     for (_, left), (right, end) in pairwise(spans):
@@ -191,7 +190,7 @@ def _cut_traits(line: str, spans: Sequence[tuple[int, int]], row: Sequence[Guess
 
 
 def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
-    """Give up to three commands: the suggestion first, then the next best actions where it is no more than one."""
+    """Return up to three commands: the suggestion and, unless it has several intents, those for other actions."""
     found = {"; ".join(map(as_command, intents)): None} if intents else {}
     offered = [each for reading in readings for each in reading.intents[:1] if each.sure >= _LEAST]
     for action in dict.fromkeys(each.action for each in offered) if len(intents) < 2 else ():
@@ -201,7 +200,7 @@ def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[s
 
 
 def _traits(intents: Sequence[Intent], action: str, rank: int) -> Iterator[str]:
-    """Tell what is filled, and which of the taggings has filled it."""
+    """Yield features of a reading: which slots are filled, and the rank of its tagging."""
     intent = intents[0]
     said = bool(intent.target), bool(intent.other), bool(intent.value), min(len(intent.titles), 2)
     filled = f"{said}{intent.kind is not None}{intent.count > 0}{len(intents) > 1}"
@@ -209,7 +208,7 @@ def _traits(intents: Sequence[Intent], action: str, rank: int) -> Iterator[str]:
 
 
 def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
-    """Leave out what only says the same again: "you can close #7, it's done"."""
+    """Drop an intent that only repeats the previous one: "you can close #7, it's done"."""
     return tuple(
         intent
         for at, intent in enumerate(intents)
@@ -218,25 +217,26 @@ def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
 
 
 def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
-    """Put quotes around a title that a line names, so that its words are not taken for a command's."""
+    """Quote an item title that occurs in a line, so that its words are not read as part of the command."""
     place = title_in(line, titles) if titles and '"' not in line else None
     return f'{line[: place[0]]}"{line[slice(*place)]}"{line[place[1] :]}' if place else line
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReader:
-    """Asks a model where the grammar has not read a line; without one the classifier's suggestion stands.
+    """Asks a language model about lines that the grammar cannot read. A `model` of None asks nothing.
 
-    `foreground` keeps background work off the model meanwhile.
+    `foreground` returns a context manager that keeps background jobs away from the model.
     """
 
     model: LanguageModel | None
     foreground: Callable[[], AbstractContextManager[None]]
 
     def suggest(self, line: str, parsed: Parsed) -> Parsed:
-        """Put the model's reading of a line before the classifier's, where it holds; `understood` stays False.
+        """Suggest the model's reading of a line before the classifier's; `understood` stays False.
 
-        What takes away is taken from the model only where the classifier has read it as well.
+        The reading is dropped if it contains text that the line lacks, or a destructive action that the classifier did
+        not find. If the model fails, `parsed` is returned unchanged.
         """
         if parsed.understood or self.model is None:
             return parsed
@@ -256,7 +256,7 @@ class ModelReader:
 
 
 class ReadIntent(BaseModel):
-    """One thing that the line asks for."""
+    """One command or question in the line."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
     action: Action
@@ -269,23 +269,23 @@ class ReadIntent(BaseModel):
 
 
 class ReadIntents(BaseModel):
-    """What a model answers: all that the line asks for, nothing where it asks for nothing."""
+    """All commands and questions in the line; an empty list if there are none."""
 
     model_config = ConfigDict(extra="forbid")
     intents: list[ReadIntent] = Field(max_length=MAX_INTENTS)
 
 
 def intents_from_json(answer: str) -> tuple[Intent, ...]:
-    """Read what a model answered, any text whatever; half an answer is none.
+    """Parse a model's answer; a truncated answer is invalid.
 
     Raises:
-        ValueError: it is not what the schema says; all faults are told together, each with its place.
+        ValueError: The text does not match the schema; the message lists all faults with their locations.
     """
     return tuple(Intent(**dict(read), sure=_SURE) for read in ReadIntents.model_validate_json(answer).intents)
 
 
 def _stands_in(intent: Intent, line: str) -> bool:
-    """Tell whether all that a model has read in a line stands there."""
+    """Check whether a line contains every text of an intent, ignoring case and spacing; priorities are exempt."""
     value = "" if intent.action is Action.PRIORITISE and intent.value in _LEVELS else intent.value
     told = (" ".join(said.casefold().split()) for said in (intent.target, intent.other, value, *intent.titles))
     return all(said in " ".join(line.casefold().split()) for said in told)

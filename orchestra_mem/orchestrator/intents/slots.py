@@ -1,6 +1,6 @@
-"""What the words of a piece fill: numbers and ranges, names, priorities, kinds, counts, titles, reasons.
+"""Extract slot values from text: numbers and ranges, counts, kinds, priorities, titles.
 
-`fill` turns tagged tokens into intents; the other functions serve the grammar and whoever finds what a phrase means.
+`fill` turns tagged tokens into intents; the grammar, the journal and the phrase reader use the other functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestra_mem.orchestrator.intents.classifier import QUOTED, SLOTS, Token, 
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
-"""How many items a range names at most; a longer one is a slip."""
+"""Maximum number of items in a range; a longer range is a typo and counts as its two ends."""
 KIND_WORDS = {word: kind for kind in WorkKind for word in (kind.value, kind.plural)} | {"sub-task": WorkKind.SUBTASK}
 PRIORITY_WORDS = {
     **dict.fromkeys("1 p0 p1 urgent critical highest top asap first immediately emergency crucial".split(), "1"),
@@ -50,10 +50,10 @@ _TITLE_LIKE = 88
 
 
 def number_of(word: str) -> int:
-    """Read a number in digits or words up to 99.
+    """Parse a number in digits, or in words up to 99.
 
     Raises:
-        KeyError: it is none.
+        KeyError: The word is no number.
     """
     if word.isdigit():
         return int(word)
@@ -61,7 +61,7 @@ def number_of(word: str) -> int:
 
 
 def numbers_in(phrase: str) -> tuple[int, ...]:
-    """Give all numbers that a phrase names, ranges in full: "3 to 5 and #nine" are 3, 4, 5, 9."""
+    """Return all numbers that a phrase names, with ranges expanded: 3, 4, 5, 9 for "3 to 5 and #nine"."""
     found: list[int] = []
     for match in _NUMBERS.finditer(phrase):
         if match[0].lower() == "one" and not _NAMED.search(phrase[: match.start()]):
@@ -73,19 +73,19 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
 
 
 def count_in(text: str) -> int:
-    """Tell how many new items a text asks for, 0 where it does not say."""
+    """Return the number of new items that a text asks for, 0 if it gives none."""
     said = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
     return {"a couple of": 2, "another": 1, "one more": 1}.get(said) or number_of(said)
 
 
 def kind_in(text: str) -> WorkKind | None:
-    """Give the first kind of work that a text names."""
+    """Return the first kind of work item that a text names."""
     match = _KIND.search(text)
     return KIND_WORDS[match[1].lower()] if match else None
 
 
 def priority_in(text: str) -> str:
-    """Give the priority that a text names, "1" to "5", "higher" or "lower"; "" for none."""
+    """Return the priority that a text names: "1" to "5", "higher", "lower", or "" for none."""
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
@@ -96,7 +96,7 @@ def priority_in(text: str) -> str:
 
 
 def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
-    """Find the longest of the titles that a line names, word for word or nearly so, as (start, end)."""
+    """Find the longest title that occurs in a line, exactly or with typos; return its (start, end) offsets."""
     low = line.lower()
     words = set(re.findall(r"\w+", low))
     for title in sorted(titles, key=len, reverse=True):
@@ -115,7 +115,7 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
 
 
 def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
-    """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
+    """Build intents from a tagged piece: one, or one per pair of item and assignee ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {slot: [] for slot in SLOTS}
     for token, tag in tagged:
         place, _, slot = tag.partition("-")
@@ -135,7 +135,7 @@ def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> lis
 
 
 def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: what is quoted is one, without what stands before it."""
+    """Replace each span that overlaps quoted text by the span of the quotation, and drop overlapping spans."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
@@ -152,7 +152,7 @@ def _bare(text: str) -> str:
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
-    if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
+    if texts["other"] and texts["target"] and not texts["titles"]:  # an existing item that moves
         return Intent(action=Action.ADD, target=texts["target"][0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE, kind=kind_in(around), count=count_in(around),
