@@ -1,4 +1,4 @@
-"""Read the settings and open a memory by them; `wiring` joins its parts. No other module reads settings' sources."""
+"""Load settings and open memories; `wiring` connects the parts. Faces also get the adapters that they need here."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 
-# The faces know this module, not the adapters: what they need of those is handed on from here.
+# Faces import this module, never adapters, so it re-exports what they need from adapters.
 __all__ = [
     "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "find_project",
     "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
     "open_memory", "open_relay", "utc_now", "wire",
 ]  # fmt: skip
 
-# Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
+# Imported on first access, so that importing the package stays fast.
 _ON_FIRST_USE = {
     "CONFIG_PATH": "orchestra_mem.adapters.config_files",
     "default_config_text": "orchestra_mem.adapters.config_files",
@@ -45,7 +45,7 @@ _ON_FIRST_USE = {
 HOME = ".obra"
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in _ON_FIRST_USE:
@@ -57,7 +57,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is he
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
-    """What `initialise` made, and what was there already and stayed as it was; paths from the project's folder."""
+    """Result of `initialise`: the files it made, and existing files that it kept; relative to the project's folder."""
 
     project: Path
     made: tuple[str, ...]
@@ -65,19 +65,19 @@ class Initialised:
 
 
 def find_project(start: Path) -> Path | None:
-    """Find the nearest folder from `start` upwards that has a memory; None where none has."""
+    """Find the nearest folder with a memory, from `start` upwards; None if there is none."""
     here = start.resolve()
     return next((folder for folder in (here, *here.parents) if (folder / HOME).is_dir()), None)
 
 
 def initialise(project: str | Path = ".") -> Initialised:
-    """Lay down what a project's memory begins with: its settings, what git shall ignore, the documents.
+    """Create a project's memory: its settings, `.gitignore`, database and documents.
 
-    Nothing that is there is touched, so it may be called again.
+    Existing files stay unchanged, so it can be called again.
 
     Raises:
-        ConfigError: the project's settings cannot be used.
-        StorageError: the folder cannot be written to.
+        ConfigError: The project's settings are invalid.
+        StorageError: The folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
     from orchestra_mem.build.place import Place
@@ -117,7 +117,7 @@ def _below(folder: Path, path: Path) -> str:
 
 
 def utc_now() -> datetime:
-    """Return the present time, aware and in UTC."""
+    """Return the present time as an aware datetime in UTC."""
     return datetime.now(UTC)
 
 
@@ -130,22 +130,22 @@ def open_memory(
     write_point: WritePoint | None = None,
     model: AnyModel | None = None,
 ) -> OrchestratorContextManager:
-    """Open the memory of a project; the first time makes it, in the folder `.obra` there.
+    """Open the memory of a project. The first call creates it, in the project's folder `.obra`.
 
     Args:
-        project: the project's folder; it must exist.
-        config: settings over those of files and environment, nested as in `.obra/config.yaml`.
-        clock: gives the present time, aware of its time zone.
-        counter: counts tokens; by default the one that the settings name.
-        write_point: is told each step that changes the disk; for tests of crashes.
-        model: betters summaries in the background, in place of the one that the settings name; a `LanguageModel`, an
-            object with `send_prompt`, or a callable. It stays the caller's to close.
+        project: The project's folder; it must exist.
+        config: Settings that override those of files and environment, nested as in `.obra/config.yaml`.
+        clock: Returns the present time, with a time zone.
+        counter: Counts tokens, instead of the counter that the settings name.
+        write_point: Called with the name of each step that changes the disk; for crash tests.
+        model: Improves summaries in the background, instead of the model that the settings name: a `LanguageModel`, an
+            object with `send_prompt`, or a callable. The caller closes it.
 
     Raises:
-        ConfigError: settings that cannot be used; all faults are named.
-        StorageError: the folder or what lies in it cannot be used.
-        ValueError: the clock gives times without a zone.
-        TypeError: the model is none.
+        ConfigError: The settings are invalid; the error lists all faults.
+        StorageError: The folder or its contents cannot be used.
+        ValueError: The clock returns times without a time zone.
+        TypeError: `model` is not a model.
     """
     from orchestra_mem.adapters.files import BACKUP_MARK
     from orchestra_mem.adapters.home import ProjectRegistry, home_folder
@@ -162,7 +162,7 @@ def open_memory(
 
 
 def wire(project: str | Path, config: Mapping[str, object] | None = None, **more: Any) -> Wiring:
-    """Prepare what `open_memory` opens, which takes the same arguments and lists the project; see there."""
+    """Prepare a memory without opening it or registering the project. The arguments are those of `open_memory`."""
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.place import Place
     from orchestra_mem.build.wiring import Wiring
@@ -176,11 +176,11 @@ def wire(project: str | Path, config: Mapping[str, object] | None = None, **more
 
 
 def open_relay(project: str | Path) -> Relay | None:
-    """Open what hands chats on to the model's server that the settings name; None where they name none.
+    """Open a relay that forwards chats to the model server in the settings; None if they name no server.
 
     Raises:
-        ConfigError: settings that cannot be used; all faults are named.
-        ModelError: the address is none, or what speaks to it is not installed.
+        ConfigError: The settings are invalid; the error lists all faults.
+        ModelError: The server's address or API key is invalid, or the `http` extra is not installed.
     """
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.own_models import open_server

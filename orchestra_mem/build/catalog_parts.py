@@ -1,4 +1,4 @@
-"""Join the parts of the catalog."""
+"""Create and connect the parts of the catalog."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def open_catalog(
     redacted: Callable[[str], str],
     lock: AbstractContextManager[None],
 ) -> CatalogParts:
-    """Open the catalog of a database, with its documents in a folder.
+    """Open the catalog stored in `database`, with its documents below `folder`, the folder of documents.
 
-    `redacted` takes secrets out of a text; `lock` is the memory's.
+    `redacted` removes secrets from a text; `lock` is the memory's lock.
     """
     wanted, store = settings.catalog, SqlCatalogStore(database)
     access = _access(wanted)
@@ -59,11 +59,11 @@ def open_catalog(
         keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
     catalog.purged = shown.forget
-    # One that holds no memory: the background has the catalog's parts.
+    # Not the memory's own manager: background threads hold this one, and must not keep the memory alive.
     made = SessionMemoryManager(log=log, ledger=ledger, store=documents, counter=counter, clock=clock, place=sessions)
 
     def open_archives() -> SessionArchives:
-        from orchestra_mem.tiers.session_archives import SessionArchives  # here, as they are seldom cleaned up
+        from orchestra_mem.tiers.session_archives import SessionArchives  # lazy import: rarely needed
 
         return SessionArchives(
             log=log, ledger=ledger, store=documents, session=made, audit=audit, clock=clock, changing=store.changing,
@@ -71,7 +71,7 @@ def open_catalog(
         )  # fmt: skip
 
     def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
-        from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
+        from orchestra_mem.compression.categorizer import CategorizationService  # lazy import: few programs need it
         from orchestra_mem.tiers.catalog_learning import OrchestrationObservations
 
         return CategorizationService(
@@ -97,7 +97,7 @@ def _access(wanted: CatalogSettings) -> Access:
 def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
     if not earlier:
         return ()
-    # Here, as NumPy is heavy: to import the package must stay quick.
+    # Lazy import: it loads NumPy, and importing the package must stay fast.
     from orchestra_mem.core.catalog.item_extraction import taken_place_of
 
     return taken_place_of(item, earlier)

@@ -1,7 +1,7 @@
-"""MemoryService: sessions and workers' observations by the names of the source design, over the one memory.
+"""MemoryService: the source design's interface to sessions and workers' observations, on top of a memory.
 
-An observation is an operation whose agent is the worker. Nothing is stored beside the memory: what a session was given
-when it began, and what was said of it at its end, are operations as well.
+An observation is an operation whose agent is the worker. The metadata of a session and the summary given at its end are
+operations too, so nothing is stored outside the memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STARTED, _SUMMED_UP = "session_start", "session_summary"
 
 
 class ObservationType(StrEnum):
-    """What a worker's observation tells; those of the source design."""
+    """The types of observations in the source design."""
 
     STATE_CHANGE = "state_change"
     PR_EVENT = "pr_event"
@@ -37,7 +37,7 @@ class ObservationType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewObservation:
-    """What a worker did or saw. `session_id` is the session under way where it is None; `metadata` is any JSON."""
+    """An observation to record. A `session_id` of None means the live session; `metadata` is any JSON."""
 
     worker_id: str
     content: str
@@ -48,9 +48,9 @@ class NewObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a worker did or saw, as it was recorded. `worker_id` is None for what no worker did.
+    """A recorded observation. `worker_id` is None if no worker made it.
 
-    `type` is one of `ObservationType`, or the type of an operation that was recorded in another way.
+    `type` is an `ObservationType`, or the type of an operation that was not recorded through this service.
     """
 
     id: int
@@ -64,7 +64,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationFilter:
-    """Which observations are wanted: all that pass every condition given, the newest `limit` behind `offset`."""
+    """A filter: all conditions must hold. Of the matches, the newest `offset` are skipped and `limit` returned."""
 
     worker_id: str | None = None
     session_id: str | None = None
@@ -77,7 +77,7 @@ class ObservationFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """A session: how many workers it had, what came of it, and what it was given when it began."""
+    """A session with its number of workers, its summary if it has one, and the metadata given at its start."""
 
     id: str
     started_at: datetime
@@ -88,12 +88,12 @@ class SessionRecord:
 
 
 class MemoryService:
-    """The memory of an orchestrator and its workers. Safe to share between threads; all of it survives a restart.
+    """The memory of an orchestrator and its workers. Safe to share between threads. Everything survives a restart.
 
     Args:
-        memory: the project's folder, or an open memory: that stays the caller's to close. An agent's view of one
-            gives what that agent may see, and records in its name.
-        config: settings as `open_memory` takes them.
+        memory: The project's folder, or an open memory, which the caller closes. An agent's view of a memory works for
+            search and for observations without a `session_id`: the agent records its own and finds what it may see.
+        config: Settings, as in `open_memory`.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class MemoryService:
     # Lifecycle
 
     def initialize(self) -> None:
-        """Open the memory; the first time makes it. A session that was under way goes on.
+        """Open the memory, and create it on first use. A live session continues.
 
         Raises:
-            ConfigError: settings that cannot be used.
-            StorageError: the folder or what lies in it cannot be used.
+            ConfigError: The settings are invalid.
+            StorageError: The folder or its contents cannot be used.
         """
         if self._opened is None and self._project is not None:
             from orchestra_mem.build import open_memory
@@ -121,7 +121,7 @@ class MemoryService:
             self._opened = open_memory(self._project, config=self._config)
 
     def shutdown(self) -> None:
-        """Close the memory that `initialize` opened. The session goes on with the next start."""
+        """Close the memory that `initialize` opened. The live session continues after the next `initialize`."""
         if self._project is not None and self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -135,7 +135,7 @@ class MemoryService:
     # Sessions
 
     def start_session(self, metadata: Mapping[str, Json] | None = None) -> str:
-        """Begin a session and return its id. One that is under way ends first, as `end_session` ends it."""
+        """Start a session and return its id. A live session is ended first, as by `end_session`."""
         if self._memory.session_memory.session is not None:
             self._memory.flush_session()
         data = {"text": "A session was started.", "metadata": dict(metadata or {})}
@@ -143,11 +143,11 @@ class MemoryService:
         return begun.session
 
     def end_session(self, session_id: str, summary: str | None = None) -> None:
-        """End the session under way: keep what is said of it, sum it up, archive its document.
+        """End the live session: record the summary given, summarise the session, and archive its document.
 
         Raises:
-            NotFoundError: there is no such session.
-            InvalidChangeError: it has ended already.
+            NotFoundError: There is no such session.
+            InvalidChangeError: The session has already ended.
         """
         self._require_live(session_id)
         if summary:
@@ -158,7 +158,7 @@ class MemoryService:
         """Return a session.
 
         Raises:
-            NotFoundError: there is none with this id.
+            NotFoundError: There is no session with this id.
         """
         return self._record(self._find(session_id))
 
@@ -195,12 +195,12 @@ class MemoryService:
     # Observations
 
     def capture_observation(self, observation: NewObservation) -> int:
-        """Record what a worker did or saw, and return its id. When this returns it is kept for good.
+        """Record an observation and return its id. It then survives a killed process.
 
         Raises:
-            NotFoundError: there is no such session.
-            InvalidChangeError: its session has ended.
-            InvalidOperationError: something cannot be recorded; the message says what.
+            NotFoundError: There is no such session.
+            InvalidChangeError: The session has ended.
+            InvalidOperationError: The observation cannot be recorded; the message says why.
         """
         if observation.session_id is not None:
             self._require_live(observation.session_id)
@@ -216,13 +216,13 @@ class MemoryService:
         return [observation_of(each) for each in found[::-1]]
 
     def count_observations(self, where: ObservationFilter | None = None) -> int:
-        """Count what `get_observations` would return without a limit."""
+        """Count the observations that `get_observations` would return without a limit."""
         return int(self._memory.count_operations(_as_operations(where or ObservationFilter())))
 
     def search(
         self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
     ) -> Answer:
-        """Find what answers a query, best first; see `OrchestratorContextManager.search`."""
+        """Search the memory, best hits first; see `OrchestratorContextManager.search`."""
         found: Answer = self._memory.search(query, where=where, mode=mode, limit=limit)
         return found
 
@@ -235,7 +235,7 @@ def _as_operations(where: ObservationFilter) -> OperationFilter:
 
 
 def observation_of(operation: Operation) -> Observation:
-    """Give an operation as an observation; one that was recorded in another way as what it says."""
+    """Convert an operation to an observation; its plain text is the content if this service did not record it."""
     from orchestra_mem.core.documents.entries import plain_text
 
     data = operation.data if isinstance(operation.data, dict) else {}

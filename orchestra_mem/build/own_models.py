@@ -1,4 +1,4 @@
-"""Open the model and the token counter that the settings name."""
+"""Open the language model and the token counter that the settings name."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
 
 
-# The memory's signals hold its method weakly.
+# `weakref_slot`: the memory's signals hold only a weak reference to `operation_recorded`.
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Models:
-    """The model, in this process or behind a server, None where none is set, and the counter, which may be its own.
+    """The model, in this process or on a server, and the token counter. `model` is None if the settings name none.
 
-    `counts` is the counter where a server counts, or may; contexts are assembled by it. `calibration` learns from what
-    the model reports for texts that the counter has counted.
+    `counts` is the counter if a server may be able to count; it then assembles the contexts. `calibration` corrects
+    estimates by the token counts that are reported with operations.
     """
 
     model: LlamaModel | OpenAiModel | None
@@ -36,33 +36,33 @@ class Models:
     counts: ServerCounts | None = None
 
     def operation_recorded(self, memory: object, operation: Operation) -> None:
-        """Learn from the tokens that were reported with an operation."""
+        """Calibrate the estimates with the token count reported for an operation."""
         if operation.tokens != operation.entry_tokens:
             self.calibration.report(operation.entry_tokens, operation.tokens)
 
     def busy(self) -> bool:
-        """Return whether the model answers somebody outside of this program, as far as it can be seen."""
+        """Check whether the model is answering another program, as far as its server reports it."""
         return self.model is not None and self.model.busy()
 
     def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
-        """Have a context built, with exact counts where the server counts; see `ServerCounts.assemble`."""
+        """Build a context, with exact counts if a server counts; see `ServerCounts.assemble`."""
         return self.counts.assemble(build) if self.counts is not None else build(0)
 
     def doubts(self) -> list[str]:
-        """Return what is not as it should be with the model, as far as was seen; in words."""
+        """Return warnings about the model and the counter that have been noticed so far, as messages."""
         return [*(self.model.doubts if self.model else []), *(self.counts.doubts if self.counts else [])]
 
     def close(self) -> None:
-        """Let go of the model's memory."""
+        """Unload the model."""
         if self.model is not None:
             self.model.close()
 
 
 def open_server(llm: LlmSettings) -> Server:
-    """Open the model's server that the settings name.
+    """Open the model server that the settings name, without connecting to it.
 
     Raises:
-        ModelError: the address is none, or what speaks to it is not installed.
+        ModelError: The address or the API key is invalid, or the `http` extra is not installed.
     """
     try:
         from orchestra_mem.adapters.openai_http import Server
@@ -72,22 +72,22 @@ def open_server(llm: LlmSettings) -> Server:
 
 
 def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | None = None) -> Models:
-    """Open the model and the token counter that the settings name; neither is loaded before its first use.
+    """Open the model and the token counter that the settings name. The model is loaded on first use.
 
     Args:
-        folder: the project's, from which a relative `llm.model_path` goes.
-        settings: those in force.
-        counter: one that is used in place of the settings' own.
+        folder: The project's folder, the base of a relative `llm.model_path`.
+        settings: The project's settings.
+        counter: Token counter to use instead of the one that the settings name.
 
     Raises:
-        TokenizerError: the counter that is asked for by name cannot be had.
-        ModelError: a server is named, and what speaks to it is not installed.
+        TokenizerError: The counter that the settings name is unavailable.
+        ModelError: The server's address or API key is invalid, or the `http` extra is not installed.
     """
     llm, choice, calibration = settings.llm, settings.tokens.counter, Calibration()
     model: LlamaModel | OpenAiModel | None = None
     vocabulary = counts = None
     entries = settings.tokens.cache_entries
-    # Adapters of models are imported here, as they are needed by those alone who have one.
+    # Lazy imports: only programs with a model need these adapters.
     if llm.base_url:
         server = open_server(llm)
         from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts

@@ -1,4 +1,4 @@
-"""Say where a project's memory lies, and what an earlier time has left there."""
+"""The paths of a project's memory, and the documents that an earlier database left there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestra_mem.types import DocumentName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a project's memory lies."""
+    """The paths of a project's memory. `names` are its episodic documents."""
 
     project: Path
     home: Path
@@ -24,7 +24,7 @@ class Place:
 
     @classmethod
     def of(cls, project: Path, settings: Settings) -> Place:
-        """Find it out from the settings in force."""
+        """Derive the paths from a project's settings."""
         where = settings.orchestrator
         memory, sessions = project / where.memory_dir, project / where.session_dir
         names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
@@ -32,15 +32,15 @@ class Place:
 
     @property
     def folders(self) -> list[Path]:
-        """The folders that people edit documents in."""
+        """The folders with documents that people edit."""
         return [self.memory, self.sessions, self.memory / "catalog"]
 
     def documents(self) -> list[Path]:
-        """Return the episodic documents, whether they are there or not."""
+        """Return the paths of the episodic documents, whether or not they exist."""
         return [self.memory / f"{name.value}.md" for name in self.names]
 
     def older_documents(self) -> Sequence[str]:
-        """Name what an earlier time has left here; a document that says nothing yet is passed over."""
+        """Return the names of episodic documents that have content, and the number of session documents as text."""
         found = []
         blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
         for name, path in zip(self.names, self.documents(), strict=True):

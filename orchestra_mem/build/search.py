@@ -1,6 +1,6 @@
-"""Build the search of a memory: the index on disk, the configured embedder, and the indexer between them.
+"""Open the search of a memory: the index on disk, the configured embedder, and the indexer that connects them.
 
-Loaded with the first search: nothing else needs vectors.
+Imported with the first search, as nothing else needs vectors.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def open_search(
     """Open the search over a memory.
 
     Args:
-        folder: where the index lies; it is made where there is none.
-        settings: those in force.
-        memories: what is searched.
-        words: the table of words, None where search by meaning is off.
-        clock, write_point: as `open_memory` takes them.
-        read_only: nothing may be written: each process then makes an index of its own in a temporary folder. So it
-            does where the folder alone may not be written to; then the first answer tells it.
+        folder: Folder of the index, created if missing.
+        settings: The project's settings.
+        memories: The stores to search.
+        words: The table of word vectors, None if search by meaning is off.
+        clock, write_point: See `open_memory`.
+        read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as it
+            does if only `folder` is not writable; in that case the first answer reports it.
 
     Raises:
-        StorageError: the folder cannot be used.
+        StorageError: The folder cannot be used, or no temporary folder can be made.
     """
     fault = ""
     try:
@@ -56,8 +56,8 @@ def open_search(
     words = words if embedder else None
     if words is not None:
         with suppress(EmbedderError):
-            words.cut([])  # loads the table now: a search's time for what is new is for that alone
-    # After a change of model, the vectors of the one that needs no files answer until the other's are there.
+            words.cut([])  # loads the table now, so that it does not use up a search's time for indexing
+    # After a change of embedder, word vectors answer queries until the new embedder has embedded more chunks.
     models = [embedder] if embedder else []
     if words and words is not embedder:
         models.append(words)
@@ -65,7 +65,7 @@ def open_search(
     embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
     first = embedders[0] if embedders else None
     index, scratch = _open_index(folder, settings, words, write_point, read_only=read_only)
-    # Those that hold a model of their own have something to close.
+    # Only embedders that hold a model or a connection have `close`.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
         index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
@@ -81,7 +81,7 @@ def _open_index(
     *,
     read_only: bool,
 ) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
-    """Open the index, or one in a folder of its own that goes with the process, where nothing may be written."""
+    """Open the index; if it cannot be written, a new one in a temporary folder, which is also returned for cleanup."""
     problems = []
     if not read_only and not _is_writable(folder):
         why = f"{folder} cannot be written to: each process makes an index of its own"
@@ -117,7 +117,7 @@ def _embedder(settings: Settings, words: WordLlamaEmbedder | None) -> Embedder |
     if choice is EmbedderChoice.ONNX:
         return OnnxEmbedder(Path(search.model_path), threads=search.threads)
     if choice is EmbedderChoice.GGUF:
-        # Here, as it is needed by those alone who have a model.
+        # Lazy import: only programs with a GGUF need it.
         from orchestra_mem.adapters.llama.embedder import GgufEmbedder
 
         return GgufEmbedder(Path(search.model_path).expanduser(), threads=search.threads)

@@ -1,4 +1,4 @@
-"""Open the database that the settings name, a file in the memory's folder or a server's, and the documents with it."""
+"""Open the database that the settings name, a file in the memory's folder or a server, and the document store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COPIES_FILE = "working_copy.db"
 
 
 def database_file(home: Path, settings: Settings) -> Path | None:
-    """Return where the database lies; None where a server keeps it."""
+    """Return the path of the database file, None if the database is on a server."""
     return None if settings.storage.url else home / _FILE
 
 
@@ -37,19 +37,19 @@ def open_database(
     write_point: WritePoint | None = None,
     moving: bool = False,
 ) -> SqlDatabase:
-    """Open a memory's database; the first time makes it.
+    """Open a memory's database, and create it on first use.
 
     Args:
-        home: the memory's folder.
-        settings: where the database is.
-        read_only: refuse all that writes.
-        wait_s: how long to wait for others; as the settings say where not given.
-        write_point: told of each commit, before and after.
-        moving: a memory is moved to it, or back: nothing is asked of where it was moved, or whose documents are here.
+        home: The memory's folder.
+        settings: Name the database.
+        read_only: Refuse all writes.
+        wait_s: Seconds to wait for locks of other processes; `storage.busy_timeout_s` by default.
+        write_point: Called before and after each commit.
+        moving: For moving a memory: skip the checks whether it was moved away and whether the documents belong to it.
 
     Raises:
-        StorageReadOnlyError: it is a backup, and not to be read alone.
-        StorageError: it cannot be used; also where the memory was moved away, or the folder has another's documents.
+        StorageReadOnlyError: The folder is a backup, and `read_only` is false.
+        StorageError: The database cannot be used, was moved away, or the folder has documents of another memory.
     """
     if not read_only and (home / BACKUP_MARK).exists():
         raise StorageReadOnlyError(why_read_only(home))
@@ -87,10 +87,10 @@ def open_database(
 
 
 def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
-    """Open what remembers the documents that this folder has copies of; the first time makes it.
+    """Open the record of the shared documents copied to this folder, and create it on first use.
 
     Raises:
-        StorageError: they are of another memory than the database, or a memory of the folder's own is there.
+        StorageError: The copies belong to another memory than the database, or the folder has a memory of its own.
     """
     from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
     from orchestra_mem.adapters.files.local_texts import LocalTexts
@@ -121,14 +121,14 @@ def open_store(
     write_point: WritePoint | None = None,
     read_only: bool = False,
 ) -> FileDocumentStore:
-    """Open the store of a memory's documents: of those in the folder alone, or of copies that others have as well.
+    """Open the store of a memory's documents.
 
     Args:
-        place: where they lie.
-        settings: those in force.
-        database: the memory's; where none is given, or it is a file, the documents are this folder's alone.
-        write_point: told of each change on the disk, before and after.
-        read_only: refuse all that writes.
+        place: The paths of the memory.
+        settings: The project's settings.
+        database: The memory's database. On a server, it shares the documents; without one, or a file, they are local.
+        write_point: Called before and after each change on the disk.
+        read_only: Refuse all writes.
     """
     storage = settings.storage
     how: dict[str, Any] = {
@@ -152,12 +152,12 @@ def open_store(
 
 
 def _plain(name: str) -> str:
-    """A name that can stand in a comment."""
+    """Return a name without characters that could end a comment; never empty."""
     return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
 
 
 def no_working_copy(place: Place) -> None:
-    """Let the folder's documents be its own again, without the numbers of revisions."""
+    """Make the folder's documents local again: remove their revision numbers and the record of copies."""
     from orchestra_mem.core.documents.copies import unstamped
 
     plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")

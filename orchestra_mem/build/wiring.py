@@ -1,6 +1,6 @@
-"""Join the parts of a memory: each adapter behind its port, each setting where it is heeded.
+"""Create and connect the parts of a memory: each port gets its adapter, each part its settings.
 
-The shared log is a memory like any other, in the home, whose settings leave it the decision log alone.
+The shared log is an ordinary memory in the home folder. Its settings leave the decision log as its only document.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import MemorySearch
     from orchestra_mem.tiers.authorship import Authorship
 
-# Nothing of it is prompted, so no window bounds it: all that is shared stands in its document.
+# Settings of the shared log. No prompt contains the entire document, so it may be large and list all decisions.
 _SETTINGS: dict[str, object] = {
     "project.name": "Shared decisions",
     "project.shared": False,
@@ -89,19 +89,19 @@ _HEAD = "# The decisions that projects share: a memory like any other, but that 
 
 
 def shared_document(environ: Mapping[str, str]) -> Path | None:
-    """Name the document of the shared log, whether it is there or not; None where there is no home."""
+    """Return the path of the shared log's document, which may not exist; None if there is no home folder."""
     home = home_folder(environ)
     return home and home / "shared" / f"{DocumentName.DECISION_LOG}.md"
 
 
 def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
-    """Make the folder of the shared log, with its settings in it, so that every command can be used there.
+    """Create the shared log's folder with a settings file, so that all commands work there. Return its settings.
 
-    `storage` are those of the project that shares: how sure it wants its writes to be, and how long it waits.
+    `storage` are those of the sharing project, used but for the URL. The environment is ignored.
 
     Raises:
-        ConfigError: somebody has changed these so that they cannot be used.
-        StorageError: the folder cannot be written to.
+        ConfigError: The settings file was changed and is invalid.
+        StorageError: The folder cannot be written to.
     """
     path = folder / CONFIG_PATH
     try:
@@ -115,12 +115,12 @@ def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
 
 
 class Wiring:
-    """Joins the parts of one memory.
+    """Creates and connects the parts of one memory.
 
     Args:
-        place, settings: where it lies, and the settings in force.
-        clock, counter, write_point, model: as `open_memory` takes them.
-        table: the table of words, where another memory has loaded it.
+        place, settings: The paths of the memory, and its settings.
+        clock, counter, write_point, model: See `open_memory`.
+        table: The table of word vectors, if another memory has loaded it.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Wiring:
         self.lock = MemoryLock()
 
     def manager(self) -> OrchestratorContextManager:
-        """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
+        """Create missing files and folders, and return the manager, which is read-only if the memory is."""
         place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
             try:
@@ -162,7 +162,7 @@ class Wiring:
         own = open_store(place, self.settings, **how)
         with own.lock():
             if not read_only:
-                # Take out what killed processes have left, and lay down what git shall ignore.
+                # Remove temporary files of killed processes, and write a missing `.gitignore`.
                 within = (place.sessions / "archive", place.memory / "catalog")
                 own.sweep((place.home, place.sessions, place.memory, *within))
                 ignore = place.home / ".gitignore"
@@ -185,11 +185,11 @@ class Wiring:
         return manager
 
     def listed(self) -> ListedProject:
-        """Say what is listed of the project, once its memory is open."""
+        """Return the project's entry for the registry. The memory must be open."""
         from orchestra_mem.adapters.home import ListedProject
 
         named, day, made = self.settings.project, self.clock().date().isoformat(), ""
-        with suppress(OrchestraMemError):  # as on a full disk
+        with suppress(OrchestraMemError):  # for example, if the disk is full
             made = named.id or project_id(self.database)
         return ListedProject(
             id=made, name=named.name, path=self.place.project, tags=tuple(named.tags), shared=named.shared,
@@ -254,13 +254,13 @@ class Wiring:
         compression.close()
         if isinstance(self.counter, CachedCounter) and not self.read_only:
             with suppress(OrchestraMemError):
-                self.counter.keep(stats)  # so that `status` need not load the ranks for them
+                self.counter.keep(stats)  # so that `status` need not load the tokenizer for them
         self.store.close()
         self.database.close()
         self.models.close()
 
     def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
-        """Tell of documents that are older than the database, and make those that are not there."""
+        """Report documents that are older than the database, and create missing ones."""
         if not reporter.is_new:
             reporter.forget_lost_history()
         elif older := self.place.older_documents():
@@ -289,14 +289,14 @@ class Wiring:
         )  # fmt: skip
 
     def _working(self) -> WorkingMemory:
-        """Working memory, no larger than the operations' share of a context."""
+        """Create working memory, no larger than the operations' share of a context."""
         window, wanted = self.settings.orchestrator.context_window, self.settings.orchestrator.working_memory
         budget = int(window.max_tokens * window.refresh_threshold)
         share = int(budget * self.settings.context.shares.working_memory)
         return WorkingMemory(max_operations=wanted.max_operations, max_tokens=min(wanted.max_tokens, max(1, share)))
 
     def _compression(self, episodic: EpisodicMemoryManager) -> Compression:
-        """Join the model's tools with their queue; nothing works before `start`."""
+        """Connect the model's tools with the job queue. No job runs before `start`."""
         database = self.database
         return Compression(
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
@@ -305,7 +305,7 @@ class Wiring:
         )  # fmt: skip
 
     def _open_tools(self, episodic: EpisodicMemoryManager) -> ModelTools:
-        # Here, as without a model few programs need them.
+        # Lazy imports: without a model, few programs need them.
         from orchestra_mem.compression.compressor import MemoryCompressor
         from orchestra_mem.compression.fact_reader import FactReader
         from orchestra_mem.compression.jobs import BackgroundWork
@@ -347,7 +347,7 @@ class Wiring:
     def _open_authorship(
         self, documents: EditedDocuments, session: SessionMemoryManager, work: StateManager
     ) -> Authorship:
-        from orchestra_mem.tiers.authorship import Authorship  # here, as few programs ask who wrote a line
+        from orchestra_mem.tiers.authorship import Authorship  # lazy import: rarely needed
 
         return Authorship(
             documents=documents, session=session, ledger=self.ledger, work=work,
@@ -357,7 +357,7 @@ class Wiring:
     def _open_search(
         self, episodic: EpisodicMemoryManager, sessions: SessionPlace, state: StateManager
     ) -> MemorySearch:
-        # Here, as vectors take long to load and few commands need them.
+        # Lazy imports: they load NumPy and FAISS, which few commands need.
         from orchestra_mem.build.search import open_search
         from orchestra_mem.retrieval.indexer import Memories
 
@@ -372,7 +372,7 @@ class Wiring:
 
     @cached_property
     def _words(self) -> WordLlamaEmbedder | None:
-        """The table of words, None where search by meaning is off: one for passages, words and the turns of a talk."""
+        """The table of word vectors, used for search and for comparing turns; None if search by meaning is off."""
         from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
         return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
@@ -386,7 +386,7 @@ class Wiring:
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:
-    """Call a method for as long as its object is there: who is told does not keep whom it tells."""
+    """Return a callback that calls the method but holds its object weakly; it does nothing once the object is gone."""
     found = WeakMethod(method)
 
     def call(item: MemoryItem) -> None:

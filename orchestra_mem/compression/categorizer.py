@@ -1,4 +1,4 @@
-"""Ask a model what was learnt from orchestrations, one by one or in batches; where it does not answer, rules decide."""
+"""Categorise orchestrations: a model extracts what was learnt, and rules do if the model gives no usable answer."""
 
 from __future__ import annotations
 
@@ -36,37 +36,37 @@ _GRACE_S = 5.0
 
 
 class CategorizedBatch(tuple[CategorizedOrchestration, ...]):
-    """What came of a batch, in its order; the design's other shape of it too."""
+    """The results of a batch, in input order. `successful` and `failed` are the source design's view of them."""
 
     __slots__ = ()
 
     @property
     def successful(self) -> list[CategorizedOrchestration]:
-        """Those with a result."""
+        """The orchestrations that were categorised."""
         return [each for each in self if each.success]
 
     @property
     def failed(self) -> list[CategorizedOrchestration]:
-        """Those with an error."""
+        """The orchestrations that could not be categorised."""
         return [each for each in self if not each.success]
 
     @property
     def partial_success(self) -> bool:
-        """Whether some have a result and some an error."""
+        """Whether some orchestrations were categorised and others failed."""
         return 0 < len(self.failed) < len(self)
 
 
 class CategorizationService(MadeOtherwise, use="memory.categorization, or CategorizationService(memory.model)"):
-    """Says what was learnt from orchestrations. Safe to share between threads.
+    """Extracts what was learnt from orchestrations. Safe to share between threads.
 
-    That of a memory (`memory.categorization`) stores each categorization as an observation in the catalog.
+    A memory's own service (`memory.categorization`) stores each categorization as an observation in the catalog.
 
     Args:
-        model: the one to ask; without one rules decide.
-        settings: of its answers, and what is done where there is none.
-        observations: where categorizations are stored; nowhere by default.
-        foreground: keeps background work off the model while it is asked.
-        redacted: takes secrets out of what is read.
+        model: The model to ask; None to use the rules only.
+        settings: Limits for the model's answers, and whether the rules replace a missing answer.
+        observations: Stores the categorizations; None to store nothing.
+        foreground: Returns a context manager that keeps background jobs off the model.
+        redacted: Removes secrets from a text.
     """
 
     def __init__(
@@ -85,28 +85,28 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
         self._observations = observations
         self._foreground = foreground
         self._redacted = redacted
-        # A model takes one prompt at a time: the time that others take must not count.
+        # The model answers one prompt at a time: the time limit must not include the wait for other prompts.
         self._turn = threading.Lock()
         self._counting = threading.Lock()
         self._counts = dict.fromkeys(("total_requests", "successful", "failed", "fallbacks"), 0)
         self._mean_ms = 0.0
 
     def is_ai_available(self) -> bool:
-        """Tell whether there is a model to ask."""
+        """Check whether there is a model to ask."""
         return self._model is not None
 
     def categorize_orchestration(self, orchestration: AnyOrchestration) -> Categorization:
-        """Say what was learnt from an orchestration, and store it where this is a memory's service.
+        """Return what was learnt from an orchestration. A memory's own service also stores it in the catalog.
 
         Args:
-            orchestration: the operation that it was recorded as, or its `task`, with `id` (of the operation, or the
-                one that `VectorStore.add_orchestration` was given), `pattern`, `agent_ids`, `result_summary`,
-                `success` and `duration` in milliseconds, as far as they are known.
+            orchestration: The recorded operation, or a mapping with a `task` and optionally `id` (of the operation, or
+                as given to `VectorStore.add_orchestration`), `pattern`, `agent_ids`, `result_summary`, `success`,
+                `duration` (ms).
 
         Raises:
-            InvalidItemError: it is none; with every fault.
-            ModelError: there is no answer, and `categorization.fallback_to_rules` is off.
-            StorageError: the observation could not be stored.
+            InvalidItemError: The orchestration is invalid; the error lists all faults.
+            ModelError: The model gave no usable answer, and `categorization.fallback_to_rules` is off.
+            StorageError: The observation could not be stored.
         """
         self._count("total_requests")
         begun = time.monotonic()
@@ -154,9 +154,9 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
     def categorize_orchestrations_batch(
         self, orchestrations: Iterable[AnyOrchestration], concurrency: int = 3
     ) -> CategorizedBatch:
-        """Categorise several, `concurrency` at a time; one that fails keeps no other back.
+        """Categorise several orchestrations, `concurrency` at a time. A failure does not stop the others.
 
-        A model answers one at a time all the same: what is done beside it is reading, rules and storing.
+        The model still answers one prompt at a time; only reading, rules and storing run concurrently.
 
         Raises:
             ValueError: `concurrency` is less than 1.
@@ -181,13 +181,13 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
             return CategorizedOrchestration(orchestration_id=number, error=str(error))
 
     def categorize_waiting(self, limit: int | None = None) -> CategorizedBatch:
-        """Categorise the recorded orchestrations of which nothing was learnt yet, at most `limit`, the oldest first.
+        """Categorise the oldest `limit` recorded orchestrations that have no observation yet; all of them by default.
 
-        The event log is the queue: what a kill or a model without quota has kept back is taken here. In groups of
-        `categorization.max_batch_size`, one each `batch_interval_ms`. Those without a task are passed over.
+        The event log is the queue, so a killed process loses none, nor a failed model without fallback to rules. At
+        most `categorization.max_batch_size` are processed per `batch_interval_ms`; those without a task are skipped.
 
         Raises:
-            StorageError: they cannot be read.
+            StorageError: The operations or observations could not be read.
         """
         waiting = list(filter(is_orchestration, self._observations.waiting() if self._observations else ()))[:limit]
         size, interval_s = self._settings.max_batch_size, self._settings.batch_interval_ms / 1_000
@@ -200,16 +200,16 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
         return CategorizedBatch(results)
 
     def get_observations_by_orchestration(self, orchestration_id: int | str, *, agent: str = OWNER) -> list[MemoryItem]:
-        """Return the items of the catalog that were learnt from an orchestration, newest first.
+        """Return the observations in the catalog about an orchestration, newest first.
 
         Args:
-            orchestration_id: of its operation, or the one that it was recorded or categorised with.
-            agent: who asks.
+            orchestration_id: Id of its operation, or the id with which it was recorded or categorised.
+            agent: The caller, who only gets the items that it may see.
         """
         return self._observations.of(orchestration_id, agent=agent) if self._observations else []
 
     def get_stats(self) -> dict[str, Json]:
-        """Return how many were asked for, answered by the model (`avg_duration` in ms), failed, and left to rules."""
+        """Return the counts of requests, model answers, failures and fallbacks, and the mean time per answer in ms."""
         with self._counting:
             return {**self._counts, "avg_duration": self._mean_ms}
 
@@ -221,4 +221,4 @@ class CategorizationService(MadeOtherwise, use="memory.categorization, or Catego
 
 
 AICategorizationService = CategorizationService
-"""The name of the source design."""
+"""The class's name in the source design."""

@@ -1,4 +1,4 @@
-"""What came of a compression: the text, how it was made, and what the model did on the way."""
+"""The result of a compression, and a record of the model calls made for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestra_mem.ports import TokenCounter
 
 @dataclass(slots=True)
 class Talk:
-    """What was asked of a model for one summary. `asked` counts first prompts, `first` those whose answer was taken."""
+    """Figures of the model calls for one summary. `asked` counts chunks sent, `first` those accepted at once."""
 
     asked: int = 0
     first: int = 0
@@ -28,11 +28,11 @@ class Talk:
     seconds: float = 0.0
 
     def hopeless(self, patience: int) -> bool:
-        """Return whether so many answers were rejected and none was taken."""
+        """Check whether at least `patience` chunks were rejected and no line was accepted."""
         return self.rejected >= patience and not self.lines
 
     def verdict(self, *, used: bool) -> TrialVerdict:
-        """Return what to say of it; `used` where something of what the model wrote was."""
+        """Return the outcome; `used` tells whether the summary uses text by the model."""
         if self.failed:
             return TrialVerdict.FAILED
         if used:
@@ -42,10 +42,10 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compressed:
-    """A compressed text and its line in the ledger.
+    """A compressed text with the figures for the loss ledger.
 
-    `verdict` is what came of the model's part, `fault` what was last wrong with it; `put_back` are the must-keeps that
-    the text lacked and that were added word for word, `dropped` the identifiers that it no longer has.
+    `verdict` is the outcome of the model's attempt, `fault` its last fault. `put_back` lists the must-keeps that the
+    text lacked and that were added verbatim, `dropped` the identifiers that the text no longer contains.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Compressed:
 
     @classmethod
     def of(cls, material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
-        """Tell what a talk about a material came to: a draft, made by a method."""
+        """Combine a draft, its source and the record of the model calls."""
         return cls(
             text=draft.text,
             method=method,
@@ -77,13 +77,13 @@ class Compressed:
 
     @property
     def ratio(self) -> float:
-        """Tokens of the text over those of its source, 0 and up."""
+        """Tokens of the text divided by tokens of its source, 0 and up."""
         return self.tokens / self.source_tokens if self.source_tokens else 0.0
 
     def __str__(self) -> str:
         return self.text
 
     def followed_by(self, text: str, counter: TokenCounter) -> Compressed:
-        """Return the same with a text below it that was not compressed."""
+        """Return a copy with an uncompressed text appended. `source_tokens` stays as it is."""
         whole = f"{self.text.rstrip()}\n{text}".lstrip()
         return replace(self, text=whole, tokens=counter.count(whole))

@@ -1,9 +1,9 @@
-"""MemoryCompressor: texts made shorter, with a language model where there is one, and never worse than without it.
+"""MemoryCompressor: shorten texts by extraction, and improve the extract with a language model if there is one.
 
-The procedure is the same for all: extraction first; the model writes lines of what was recorded, chunk by chunk, what
-was heard least first; each line is checked, and asked for once more with its fault named; what passes and brings news
-stands beside what extraction chose, in the size that this left; and the whole is checked again. Must-keeps stand word
-for word.
+The source is read in chunks, those that the extract covers least first. The model copies sentences from each chunk.
+Each line is checked; an answer without a valid line is retried once, with the fault named. Valid lines that add
+something are inserted into the extract up to the target size, and the result is checked again. No line of the extract
+is lost, and must-keeps are kept verbatim.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from orchestra_mem.types import EXTRACTIVE, Json, MustKeep, Operation
 logger = logging.getLogger(__name__)
 
 VERBATIM = "verbatim"
-# So much of a source a model reads at once: small ones mix up what longer texts tell.
+# Chunk size: small models mix up the contents of longer texts.
 _CHUNK_TOKENS = 500
-# Where less than this is left of a summary's size, there is no room for a line.
+# Minimum number of free tokens in a summary for asking the model: with fewer, no line fits.
 _LEAST_ROOM = 16
-# Of lines this many times the room is asked for: some bring no news.
+# Stop reading once the lines have this many times the free tokens: some of them add nothing new.
 _ENOUGH = 1.5
-# After so many chunks of which no line passed, the rest is not asked for.
+# Stop reading after this many rejected chunks if no line was accepted.
 _PATIENCE = 3
-# Of a session so many chunks are read, those that were heard least: its parts have summaries of their own.
+# Maximum number of chunks read of an entire session: its segments have their own summaries.
 _SESSION_CHUNKS = 6
-# Of so many newest trials with a kind of content, at least `_FEWEST` of them made, over half must have been good ...
+# The model is used for a kind of content if over half of its last `_LOOK_BACK` trials succeeded, or if there were
+# fewer than `_FEWEST`. Otherwise it is used for one in `_TRIED_AGAIN` summaries, to see whether it has improved.
 _LOOK_BACK = 12
 _FEWEST = 6
-# ... or the model is tried with one of so many summaries only.
 _TRIED_AGAIN = 8
 _MOSTLY_FAILED = "it has mostly failed with such content"
 _SESSION = "session"
@@ -56,11 +56,11 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
     """Compresses operations, texts and documents to a size in tokens. Safe to share between threads.
 
     Args:
-        model: writes; None for extraction alone.
-        counter: counts tokens.
-        clock: gives the present time.
-        timeout_s: the most that the model may take for one answer.
-        trials: is told what came of each try, and asked which kinds of content the model is good at.
+        model: The model that improves extracts; None for extraction only.
+        counter: Counts tokens.
+        clock: Returns the present time.
+        timeout_s: Time limit in seconds for one answer of the model.
+        trials: Records the outcome of each attempt, and decides for which kinds of content the model is used.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
 
     @property
     def model(self) -> LanguageModel | None:
-        """The model that writes, None where there is none."""
+        """The model that improves extracts, None if there is none."""
         return self._reader.model if self._reader else None
 
     def compress_operations(
         self, operations: Sequence[Operation], target_tokens: int, preserve_critical: bool = True
     ) -> Compressed:
-        """Compress operations to about a size in tokens (source design, section 3.6).
+        """Compress operations to about `target_tokens` (source design, section 3.6).
 
         Args:
-            operations: oldest first.
-            target_tokens: what is not critical is brought to so much; must-keeps are kept whatever they take.
-            preserve_critical: whether critical operations stand below it word for word.
+            operations: The operations, oldest first.
+            target_tokens: Target size without the preserved operations. Must-keeps are kept even if they exceed it.
+            preserve_critical: Whether critical operations are appended uncompressed.
         """
         critical = [operation for operation in operations if operation.critical and preserve_critical]
         routine = [operation for operation in operations if not (operation.critical and preserve_critical)]
@@ -105,15 +105,15 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
 
     def hierarchical_summarize(self, text: str, levels: int = 3) -> list[str]:
-        """Summarise a text again and again, each time to half the size; the first is the text itself.
+        """Return a text followed by ever shorter summaries of it, each about half the size of the previous one.
 
         Returns:
-            From the most detailed to the briefest; fewer than `levels` where nothing can be left out any more.
+            Up to `levels` texts; fewer if nothing more can be left out.
         """
         found = [text]
         while len(found) < levels:
             half = self._counter.count(found[-1]) // 2
-            # Must-keeps stand in full for one level, as everywhere.
+            # Must-keeps are quoted in full for one level only, as in the compaction of documents.
             done = self._paragraphs(found[-1].replace(f"\n{KEPT}\n", "\n"), half, kept=len(found) == 1)
             if not done.text.strip() or done.method == VERBATIM:
                 break
@@ -121,7 +121,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return found
 
     def compress_text(self, text: str, target_tokens: int) -> Compressed:
-        """Compress plain text, paragraph by paragraph, to about a size in tokens."""
+        """Compress plain text, split into paragraphs, to about `target_tokens`."""
         return self._paragraphs(text, target_tokens, kept=True)
 
     def _paragraphs(self, text: str, target_tokens: int, *, kept: bool) -> Compressed:
@@ -130,7 +130,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return self._text(text, passages, target_tokens, content="text", kept=kept)
 
     def compress_document(self, text: str, target_tokens: int) -> Compressed:
-        """Compress a markdown document, section by section, to about a size in tokens; what is pinned stays whole."""
+        """Compress a markdown document by section to about `target_tokens`; append its pinned sections verbatim."""
         blocks = [block for block in split_blocks(text) if not block.front]
         pinned = "".join(block.text for block in blocks if block.pinned)
         passages = [
@@ -143,9 +143,9 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return done.followed_by(f"\n{pinned}", self._counter) if pinned and done.method != VERBATIM else done
 
     def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:
-        """Add to a session's structured summary what a model finds in the operations besides; see `summarise_session`.
+        """Add lines that the model finds in the operations to a session's structured summary; see `summarise_session`.
 
-        Every entry that was there stays, and what is added has passed the check of a line.
+        No entry is lost, and each added line has passed the check.
         """
         summary = dict(extracted)
         if self._reader is None:
@@ -168,13 +168,13 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
     ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
-        """Find what a session came to and a text does not say: checked lines under `SESSION_KEYS`, and how it went.
+        """Find results of a session that a text lacks: checked lines by `SESSION_KEYS`, the call figures, the outcome.
 
         Args:
-            material: the session.
-            heard: the text.
-            room_tokens: what the lines may take together.
-            subject, insist, cancelled: as in `improve`, which raises the same.
+            material: The session.
+            heard: The text.
+            room_tokens: Upper limit for all lines together.
+            subject, insist, cancelled: See `improve`, which raises the same errors.
         """
         found: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
 
@@ -206,20 +206,20 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         cancelled: Callable[[], bool] = never,
         merge: Callable[[Sequence[Passage]], Draft | None] | None = None,
     ) -> Compressed:
-        """Better an extract with what a model finds in its material; the extract itself where that does not succeed.
+        """Improve an extract with lines that the model finds in the source; on failure return the extract unchanged.
 
         Args:
-            material: what is summarised.
-            base: the extract of it.
-            target_tokens: how large the summary may be.
-            content: the kind of what is read, for the record of what the model is good at.
-            subject: which summary that is, for that record, as of a `Job`.
-            insist: whether to ask the model even where it has mostly failed with this content.
-            cancelled: asked again and again; where it says yes, it ends there.
-            merge: makes the summary of the lines that have passed; by default they stand beside the extract.
+            material: The source.
+            base: The extract of the source.
+            target_tokens: Upper limit for the size of the summary.
+            content: The kind of source text, such as an operation type, for the trial log.
+            subject: The summary's name in the trial log; see `Job`.
+            insist: Whether to ask the model even if it has mostly failed with this kind of content.
+            cancelled: Polled during generation, which ends once it returns True.
+            merge: Makes a summary from the valid lines; by default they are inserted into the extract.
 
         Raises:
-            InterruptedGenerationError: `cancelled` said so. What was read by then is remembered for the next try.
+            InterruptedGenerationError: `cancelled` returned True. Accepted answers are cached for the next attempt.
         """
         room, better = target_tokens - base.tokens, base
 
@@ -251,7 +251,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         insist: bool,
         fault: str = "",
     ) -> tuple[Talk, TrialVerdict]:
-        """Ask the model for something, unless a fault or its record speaks against it, and record how that went."""
+        """Run `ask` with the model unless there is a fault or the model has mostly failed, and log the trial."""
         talk, verdict = Talk(fault=fault), TrialVerdict.SKIPPED
         if self._reader is None:
             return Talk(), verdict
@@ -278,7 +278,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return talk, verdict
 
     def _worth_trying(self, content: str) -> bool:
-        """Whether a model has been good at a kind of content lately, or it is time to see whether it is now."""
+        """Check whether the model has lately succeeded with a kind of content, or is due to be tried with it again."""
         if self._trials is None or self._reader is None:
             return True
         recent = self._trials.trials(model=self._reader.model.name, content=content, limit=_LOOK_BACK * _TRIED_AGAIN)
@@ -289,13 +289,13 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         return len(newest) == _TRIED_AGAIN - 1 and all(trial.verdict is TrialVerdict.SKIPPED for trial in newest)
 
     def _says_something(self, trial: Trial) -> bool:
-        """Whether a model was tried; one that could not be had for a while is not the worse for it, one too slow is."""
+        """Check whether a trial is evidence: a timeout is, an unavailable model or a skipped trial is not."""
         if trial.verdict is TrialVerdict.FAILED:
             return trial.seconds >= self._timeout_s
         return trial.verdict is not TrialVerdict.SKIPPED
 
     def _compressed(self, material: Material, whole: str, target_tokens: int, *, content: str) -> Compressed:
-        """What is made of a material; its text as it is where nothing shorter passes the check."""
+        """Compress a source; return the text unchanged if it fits, or if no shorter text passes the check."""
         if self._counter.count(whole) <= target_tokens:
             return self._whole(whole)
         base = draft_of(material, target_tokens=target_tokens, counter=self._counter)
@@ -330,7 +330,7 @@ def _line(operation: Operation) -> str:
 
 
 def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:
-    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
+    # Lazy import: it loads the classifier, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import find_must_keeps
 
     return [fact for operation in operations for fact in find_must_keeps(operation)]
@@ -343,13 +343,13 @@ def _facts_in(passages: Sequence[Passage], clock: Clock) -> Sequence[MustKeep]:
 
 
 def _content(operations: Sequence[Operation]) -> str:
-    """The type that most of the operations have."""
+    """Return the most frequent type of operation; empty if there are no operations."""
     types = [operation.type for operation in operations]
     return max(dict.fromkeys(types), key=types.count, default="")
 
 
 def _added(there: Json, lines: Sequence[str]) -> Json:
-    """A list with the lines that it does not have."""
+    """Return a list with those lines appended that none of its entries contains and that contain none."""
     known = [squeeze(str(each)) for each in there] if isinstance(there, list) else []
     return [*known, *(line for line in lines if not any(line in each or each in line for each in known))]
 

@@ -1,7 +1,7 @@
-"""Asks a model in the background for facts that the classifier has missed: pairs of a kind and a verbatim quote.
+"""Find facts that the classifier missed: a model reads operations in the background and quotes facts with their kinds.
 
-A quote that does not stand in its operation word for word is dropped, and so is one of a sentence that the classifier
-holds for no fact at all: a model that lies, or marks everything, adds nothing.
+A quote is dropped if it is not verbatim in the operation, or if the classifier rules out that its sentence is a fact:
+a model that invents quotes, or marks everything, adds nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Quote = tuple[MustKeepKind, str]
 
 _MAX_FACTS = 6
 _ANSWER_TOKENS = 400
-# Small models overlook most of a longer record, and mix up what they do find.
+# Small models miss most facts of a longer text and confuse those that they find.
 _RECORD_CHARS = 800
 _MAX_QUOTE_CHARS = 400
-# Operations that were read; a job that was interrupted goes on where it ended.
+# Number of operations remembered as read, so that an interrupted job resumes where it stopped.
 _REMEMBERED = 4_096
 _KINDS = {
     MustKeepKind.DECISION: "what was chosen or agreed",
@@ -60,14 +60,14 @@ _EXAMPLE_FACTS = (
 
 
 class FactReader:
-    """Reads what summaries cover with a model, and stores the facts that it quotes rightly.
+    """Reads the operations that summaries cover with a model, and stores the facts that it quotes correctly.
 
     Args:
-        model: the one to ask.
-        log: holds the operations.
-        ledger: holds the summaries and the facts.
-        counter: counts tokens, to see whether a prompt fits.
-        timeout_s: the most that an answer may take.
+        model: The model to ask.
+        log: Provides the operations.
+        ledger: Provides the summaries, and stores the facts.
+        counter: Counts tokens, to check whether a prompt fits into the window.
+        timeout_s: Time limit in seconds for one answer.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class FactReader:
         self._read: dict[int, None] = {}
 
     def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
-        """Read the operations that a summary covers, those that have not been read; how many facts that adds.
+        """Read the operations that a summary covers, except those read before; return the number of facts added.
 
-        Whatever is wrong with the model costs facts and nothing else.
+        If the model fails, log the error and stop. The other operations are read if this is called again.
 
         Raises:
-            InterruptedGenerationError: `cancelled` said so; what was found until then is stored.
+            InterruptedGenerationError: `cancelled` returned True; the facts found before are stored.
         """
         added = 0
         try:
@@ -104,7 +104,7 @@ class FactReader:
         return added
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
-        """The operations that a summary covers itself, and no other one does."""
+        """Yield the unread operations that a summary covers directly; of a session, those no other summary covers."""
         if summary.children or summary.document:
             return
         covered: set[int] = set()
@@ -121,7 +121,7 @@ class FactReader:
 def quotes_of(
     text: str, model: ModelWithTimeout, *, counter: TokenCounter, cancelled: Callable[[], bool]
 ) -> list[Quote]:
-    """Ask for the facts of a text, piece by piece; raises as `ModelWithTimeout.ask`."""
+    """Ask the model for the facts in a text, in pieces that fit. Raises the errors of `ModelWithTimeout.ask`."""
     found: list[Quote] = []
     for piece in _pieces(text):
         asked = facts_prompt(piece)
@@ -132,7 +132,7 @@ def quotes_of(
 
 
 def facts_prompt(record: str) -> tuple[Message, ...]:
-    """Ask for the facts of a text; `facts_schema` is the answer's."""
+    """Build the prompt that asks for the facts in a text; `facts_schema` is the schema of the answer."""
     answer: Json = {"facts": [{"kind": kind.name.lower(), "quote": quote} for kind, quote in _EXAMPLE_FACTS]}
     return (
         Message(role=Role.SYSTEM, text=_SYSTEM),
@@ -143,14 +143,14 @@ def facts_prompt(record: str) -> tuple[Message, ...]:
 
 
 def facts_schema() -> dict[str, Json]:
-    """Return what an answer to `facts_prompt` looks like: `{"facts": [{"kind": …, "quote": …}]}`."""
+    """Return the schema of an answer to `facts_prompt`: `{"facts": [{"kind": …, "quote": …}]}`."""
     names: list[Json] = [kind.name.lower() for kind in _KINDS]
     pair = object_schema({"kind": {"type": "string", "enum": names}, "quote": {"type": "string"}})
     return object_schema({"facts": {"type": "array", "items": pair, "maxItems": _MAX_FACTS}})
 
 
 def read_quotes(answer: str) -> list[Quote]:
-    """Read the pairs of an answer; of one that is not as it was asked for, none."""
+    """Parse an answer into (kind, quote) pairs, without invalid pairs; empty if it does not match the schema."""
     try:
         found = json.loads(answer)
     except (ValueError, RecursionError):
@@ -165,8 +165,8 @@ def read_quotes(answer: str) -> list[Quote]:
 
 
 def _together(operations: Iterable[Operation]) -> Iterator[tuple[list[Operation], str]]:
-    """Join neighbouring operations, most of which say little, with their prose, as far as a prompt takes them."""
-    # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
+    """Group consecutive operations, as most are short, up to the size of a prompt; yield each group with its prose."""
+    # Lazy import: it loads NumPy, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import speech_of
 
     joined: list[Operation] = []
@@ -183,7 +183,7 @@ def _together(operations: Iterable[Operation]) -> Iterator[tuple[list[Operation]
 
 
 def _pieces(text: str) -> Sequence[str]:
-    """Cut a text at ends of lines into pieces that a small model can keep in view."""
+    """Cut a text into pieces of about `_RECORD_CHARS`, at line ends if possible."""
     pieces: list[str] = []
     for line in text.splitlines():
         for first in range(0, max(1, len(line)), _RECORD_CHARS):

@@ -1,7 +1,7 @@
-"""Background work: summaries are bettered one after the other, and whoever else wants the model comes first.
+"""Background work: improve summaries one at a time, and yield the model to everyone else who needs it.
 
-One process at a time works, by a lease; jobs lie in the database, so that another goes on where one has ended. A job
-that was interrupted waits again, one that failed waits longer each time, and one that keeps failing is given up.
+Jobs are stored in the database, and a lease lets one process at a time run them; another can take over. An interrupted
+job is put back in the queue. A failed job is retried with a growing delay, and given up after some attempts.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from orchestra_mem.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-# Seconds. A job of a process that was killed is another's after this; it is renewed each third of it.
+# Duration of a lease in seconds, after which another process takes over from a killed one. Renewed after a third of it.
 _LEASE_S = 60.0
 _LOOK_EVERY_S = 5.0
-# A command that ends soon begins nothing; what is new is begun at once.
+# Delay before the first job, so that a short command starts none. A new job ends the delay.
 _FIRST_LOOK_S = 2.0
 _BUSY_WAIT_S = 0.5
-# Whether another process wants the model is asked of the database, and not with every token of a quick one.
+# Interval for asking the database whether another process needs the model: a query per token would be too many.
 _LOOK_ABROAD_S = 0.02
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 30.0, 600.0
 _JOIN_S = 5.0
-# However long somebody says that the model is wanted, a process that was killed has not said that it is no longer.
+# A request for the model expires after this time, as a killed process cannot withdraw its request.
 _LONGEST_FOREGROUND = timedelta(minutes=10)
 
 
 class BackgroundWork:
-    """Does jobs in a thread of its own, from `start` to `close`.
+    """Runs jobs in a dedicated thread, from `start` to `close`.
 
     Args:
-        queue: holds the jobs.
-        improve: does one; raises `InterruptedGenerationError` where the function given says that it is to end.
-        clock: gives the present time.
-        owner: names this process's memory among others.
-        busy: whether the model answers somebody outside of this program.
-        max_jobs: how many may wait.
-        max_attempts: how often one is tried.
+        queue: Stores the jobs.
+        improve: Runs a job. Must raise `InterruptedGenerationError` soon after the function passed to it returns True.
+        clock: Returns the present time.
+        owner: Unique name of this memory object, used as the holder of leases.
+        busy: Reports whether the model is answering another program.
+        max_jobs: Maximum number of waiting jobs.
+        max_attempts: Maximum number of attempts per job.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class BackgroundWork:
         self._busy = busy
         self._max_jobs = max_jobs
         self._max_attempts = max_attempts
-        # Who in this process uses the model for something that does not wait.
+        # Number of foreground users of the model in this process.
         self._users = 0
         self._users_changed = threading.Condition()
         self._closing = threading.Event()
@@ -79,19 +79,19 @@ class BackgroundWork:
         self._told_until: datetime | None = None
 
     def start(self) -> None:
-        """Begin to do what waits."""
+        """Start the thread. Does nothing if it is running."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="orchestra-mem background", daemon=True)
             self._thread.start()
 
     def offer(self, subject: str, priority: int) -> None:
-        """Let a summary wait to be bettered."""
+        """Enqueue a job to improve a summary, and wake the thread."""
         self._queue.put(subject, priority=priority, now=self._clock(), most=self._max_jobs)
         self._wake.set()
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
-        """Keep background work off the model; a generation under way ends within a token and waits again."""
+        """Keep background jobs off the model. A running job is interrupted within a token and put back in the queue."""
         with self._users_changed:
             self._users += 1
         try:
@@ -104,8 +104,8 @@ class BackgroundWork:
             self._tell_others()
 
     def _tell_others(self) -> None:
-        """Let the process that works in the background know whether the model is wanted here."""
-        with self._telling, suppress(OrchestraMemError):  # a disk that refuses keeps nobody from the model
+        """Tell the process that runs the jobs, if it is another one, whether this process needs the model."""
+        with self._telling, suppress(OrchestraMemError):  # a storage error must not block the foreground
             wanted, now = self._users > 0, self._clock()
             told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
             if wanted and not told and self._queue.another_leads(self._owner, now):
@@ -116,7 +116,7 @@ class BackgroundWork:
                 self._told_until = None
 
     def close(self) -> None:
-        """End the thread; what it was at waits again. A model that does not stop is not waited for."""
+        """Stop the thread, waiting up to 5 s for the model to stop, and put the running job back in the queue."""
         self._closing.set()
         self._wake.set()
         if self._told_until is not None:
@@ -137,18 +137,18 @@ class BackgroundWork:
                 pause_s = self.step()
             except ClosedError:
                 return
-            except Exception as error:  # of the disk, for one: the next look may do better
+            except Exception as error:  # such as a storage error: the next look may succeed
                 unforeseen = not isinstance(error, OrchestraMemError)
                 logger.warning("background work pauses: %s", error, exc_info=unforeseen)
                 pause_s = _FIRST_PAUSE_S
             if pause_s > _LOOK_EVERY_S:
-                self._closing.wait(pause_s)  # new jobs would fare no better
+                self._closing.wait(pause_s)  # a new job must not end this pause: it would fail as well
             elif pause_s and not self._closing.is_set():
                 self._wake.wait(pause_s)
                 self._wake.clear()
 
     def _try_again(self) -> bool:
-        """Let what was given up wait once more, as the model may be had now; not what took a process with it."""
+        """Requeue failed jobs, as the model may be available now, except jobs that may have crashed a process."""
         now = self._clock()
         given_up = [job for job in self._queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
         if given_up and self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
@@ -157,11 +157,11 @@ class BackgroundWork:
         return True
 
     def step(self) -> float:
-        """Do a job, if there is one and the model is free; how long to wait before the next look, in seconds."""
+        """Run a job if one is due and the model is free. Return the delay before the next step, in seconds."""
         with self._users_changed:
             is_free = self._users_changed.wait_for(lambda: not self._users, _BUSY_WAIT_S)
         if not is_free:
-            self._tell_others()  # whoever has begun to work in the background since does not know
+            self._tell_others()  # a process that has just taken over the jobs does not know yet
             return 0.0
         now = self._clock()
         until = now + timedelta(seconds=_LEASE_S)
@@ -190,7 +190,7 @@ class BackgroundWork:
         except NotFoundError:
             self._queue.finish(job)
             return 0.0
-        except Exception as error:  # of the disk, for one: another time it may go well
+        except Exception as error:  # such as a storage error: a retry may succeed
             logger.warning("%s could not be bettered", job.subject, exc_info=True)
             return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
@@ -199,20 +199,20 @@ class BackgroundWork:
         return self._failed(job, done.fault)
 
     def _failed(self, job: Job, fault: str) -> float:
-        """Let a job wait for its next attempt, or give it up; how long to wait before the next look, in seconds."""
+        """Schedule the next attempt of a job or give it up. Return the delay before the next step, in seconds."""
         last = job.attempts + 1 >= self._max_attempts
-        # Whatever keeps the model from answering keeps it from the other jobs too: all of them wait.
+        # All jobs pause: what makes the model fail here most likely affects the other jobs as well.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
         logger.warning("%s stays an extract for now: %s", job.subject, fault)
         return pause_s
 
     def _interrupted(self, job: Job) -> bool:
-        """Whether the generation under way is to end; asked with every token, and keeps the lease alive."""
+        """Check whether a running job has to stop, and renew its lease. Called for every token."""
         if self._closing.is_set() or self._users:
             return True
         now = self._clock()
-        with suppress(StorageError):  # a disk that refuses lets nobody else take the job either
+        with suppress(StorageError):  # then no other process can take the job either
             if time.monotonic() - self._renewed > _LEASE_S / 3:
                 self._renewed = time.monotonic()
                 until = now + timedelta(seconds=_LEASE_S)

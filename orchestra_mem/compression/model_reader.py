@@ -1,4 +1,4 @@
-"""Has a model read a record and keeps the lines that pass: one prompt, one more that names the fault, no third."""
+"""Prompt a model to copy notable lines from a text, check them, and retry once if none is valid."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
-# Prompts whose lines are remembered: an interrupted summary is not begun from its start.
+# Number of prompts whose lines are cached, so that an interrupted summary does not start over.
 _REMEMBERED = 256
-# What an answer takes, and a second prompt that names its fault.
+# Tokens to reserve for an answer and for a second prompt that names its fault.
 _ROOM_TOKENS = ANSWER_TOKENS + RETRY_TOKENS
 
 _Asked = tuple[Message, ...]
 
 
 class ModelReader:
-    """Reads chunks with a model. Safe to share between threads."""
+    """Reads chunks of text with a model and returns the valid lines. Safe to share between threads."""
 
     def __init__(self, model: LanguageModel, *, counter: TokenCounter, timeout_s: float) -> None:
         self.model = model
@@ -44,11 +44,11 @@ class ModelReader:
         self._lock = threading.Lock()
 
     def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Passage]:
-        """Return the lines of a chunk that are worth remembering, each with the passage that it is of.
+        """Return the notable lines of a chunk, each as a copy of the passage that contains it.
 
         Raises:
-            InterruptedGenerationError: `cancelled` said so.
-            ModelError: the model does not answer.
+            InterruptedGenerationError: `cancelled` returned True.
+            ModelError: The model does not answer.
         """
         asked = notes_prompt(chunk.text)
         if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
@@ -62,7 +62,7 @@ class ModelReader:
         ]
 
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
-        """Return what a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
+        """Return the results of a session that a chunk reports, by `SESSION_KEYS`. Raises the errors of `lines`."""
         asked = session_prompt(chunk.text)
         if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
@@ -74,7 +74,7 @@ class ModelReader:
         return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
 
     def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
-        """The halves of a chunk that has no room in the window; none where it cannot be divided, which is told."""
+        """Split a chunk that exceeds the window. If that is impossible, count it as rejected and return no chunk."""
         halves = chunk.halves()
         if len(halves) > 1:
             return halves
@@ -91,7 +91,7 @@ class ModelReader:
         talk: Talk,
         cancelled: Callable[[], bool],
     ) -> dict[str, list[str]]:
-        """The lines of an answer that pass, after a second try at the most; of one that was heard before, those."""
+        """Return the valid lines of a prompt's answer, from the cache if possible; retry once if none is valid."""
         with self._lock:
             known = self._read.get(asked)
         if known is not None:
@@ -125,7 +125,7 @@ class ModelReader:
     def _judged(
         done: Generation, keys: Sequence[str], records: Sequence[Record], talk: Talk
     ) -> tuple[dict[str, list[str]], str]:
-        """The lines that pass, and what is wrong with the first that does not."""
+        """Return the valid lines of an answer by key, and the fault of the first invalid line."""
         good: dict[str, list[str]] = {key: [] for key in keys}
         try:
             found = read_lists(done.text, keys)

@@ -1,6 +1,6 @@
-"""Better summaries with a model: those of the ledger, whose drafts wait for an epoch's border, and those of items.
+"""Improve summaries with a model: those in the ledger, as drafts until the next epoch, and those of catalog items.
 
-An item's summary is made of its own sentences, word for word, in its order, under the check that other summaries have.
+An item's summary consists of its own sentences, verbatim and in order, and must pass the same check as other summaries.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operat
 def marked_summary(
     material: Material, base: Draft, lines: Sequence[Passage], counter: TokenCounter, max_words: int
 ) -> Draft | None:
-    """Make a summary of must-keeps, the lines that a model has marked, and the extract's sentences, as many as fit.
+    """Make a summary of must-keeps, then lines that a model chose, then sentences of the extract, as many as fit.
 
     Args:
-        material: the item's text and its must-keeps: they come first, and are not lost where all of them fit.
-        base: the extract.
-        lines: checked ones, the most wanted first.
-        counter: counts tokens.
-        max_words: how long it may be.
+        material: The item's text and its must-keeps. The check requires all of them, unless they exceed `max_words`.
+        base: The extract.
+        lines: Valid lines, most important first.
+        counter: Counts tokens.
+        max_words: Upper limit for the summary.
 
     Returns:
-        None where no line that is new to the extract fits, or the check rejects the summary.
+        None if no line fits that the extract lacks, or if the check rejects the summary.
     """
     whole, extract = squeeze(material.source_text), squeeze(base.text)
     marked = [squeeze(line.text) for line in lines]
@@ -62,7 +62,7 @@ def marked_summary(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSummarizer:
-    """Has a model mark what an item's summary should say; what extraction made stands where that does not succeed."""
+    """Improves the summaries of catalog items with sentences that a model chooses; on failure the extract stays."""
 
     compressor: MemoryCompressor
     catalog: MemoryCatalog
@@ -71,15 +71,15 @@ class ItemSummarizer:
     max_words: int
 
     def may_better(self, item: MemoryItem) -> bool:
-        """Tell whether an item is longer than its summary, and that is none that somebody gave or a model bettered."""
+        """Check whether a live item has an extractive summary (not a given or improved one) shorter than the item."""
         is_extract = item.summary_method == EXTRACTIVE and item.summary_tokens < item.tokens
         return is_extract and item.status is ItemStatus.LIVE
 
     def improve(self, number: int, *, cancelled: Callable[[], bool]) -> Compressed | None:
-        """Let the model better the summary of an item; None where it stays as it is.
+        """Improve the summary of an item with the model. Return None if the summary is not to be improved.
 
         Raises:
-            InterruptedGenerationError: `cancelled` said so, or the item was changed meanwhile.
+            InterruptedGenerationError: `cancelled` returned True, or the item was changed meanwhile.
         """
         item = next(filter(self.may_better, self.store.by_number([number])), None)
         if item is None:
@@ -96,12 +96,12 @@ class ItemSummarizer:
             merge=lambda lines: marked_summary(material, base, lines, self.counter, self.max_words),
         )
         if done.verdict.good and not self.catalog.better_summary(item, done.text, done.method):
-            raise InterruptedGenerationError  # nothing failed: the job waits, and looks at what the item says now
+            raise InterruptedGenerationError  # not a failure: the job is requeued and reads the changed item
         return done
 
 
 def _material(item: MemoryItem) -> Material:
-    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
+    # Lazy import: it loads the classifier, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import find_in_text
 
     paragraphs = [Passage(key=place, text=text) for place, text in enumerate(item.content.split("\n\n"), 1)]
@@ -110,7 +110,7 @@ def _material(item: MemoryItem) -> Material:
 
 
 HIGHER, DOCUMENT = "summaries", "document"
-# Prose fills the size of a short form with extracts: so much larger may it be with a model's lines in it.
+# Prose extracts fill the size of a short form, so lines of the model may enlarge it by this factor.
 _WITH_LINES = 1.25
 _KINDS = {
     "key_accomplishments": MustKeepKind.COMPLETION,
@@ -122,7 +122,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SummaryRefiner:
-    """Makes drafts. Reads what was recorded; of documents, the section alone that a short form is of."""
+    """Drafts better summaries from the recorded operations; for a short form, from the section that it summarises."""
 
     compressor: MemoryCompressor
     log: EventLog
@@ -134,7 +134,7 @@ class SummaryRefiner:
     section: Callable[[Summary], str | None]
 
     def why_not(self, summary: Summary) -> str:
-        """Why a summary stays as it is, in words; empty where it may be bettered."""
+        """Return the reason why a summary cannot be improved, as a message; empty if it can."""
         if summary.parent:
             return f"it has gone into S{summary.parent}"
         if summary.edited:
@@ -144,16 +144,16 @@ class SummaryRefiner:
         return ""
 
     def improve(self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] = never) -> Compressed | None:
-        """Let the model better a summary; None where it stays as it is.
+        """Improve a summary with the model, and store a draft if it is better. Return None if it cannot be improved.
 
         Args:
-            number: the summary's.
-            insist: whether to ask even where the model has mostly failed with such content.
-            cancelled: asked again and again; where it says yes, it ends there.
+            number: Id of the summary.
+            insist: Whether to ask the model even if it has mostly failed with such content.
+            cancelled: Polled during generation, which ends once it returns True.
 
         Raises:
-            NotFoundError: there is no such summary.
-            InterruptedGenerationError: `cancelled` said so.
+            NotFoundError: There is no such summary.
+            InterruptedGenerationError: `cancelled` returned True.
         """
         summary = self.ledger.summary(number)
         if self.why_not(summary):
@@ -196,7 +196,7 @@ class SummaryRefiner:
         return done
 
     def _material(self, summary: Summary) -> tuple[Material, int, str]:
-        """What a summary is of, how large it may be, and the kind of what it is of."""
+        """Return the source of a summary, its maximum size in tokens, and the kind of its source for the trial log."""
         target = int(summary.source_tokens * self.limits.summary / self.limits.segment)
         if summary.document:
             material = section_material(self.section(summary) or "", self.counter, self.clock)
@@ -213,7 +213,7 @@ class SummaryRefiner:
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
 
     def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
-        """What a session came to, with the lines beside it that a model finds and the extract does not say."""
+        """Add results that the model finds, and that the extract lacks, to the summary of an entire session."""
         material = self._session_material(summary)
         found, talk, verdict = self.compressor.session_notes(
             material,
@@ -229,9 +229,9 @@ class SummaryRefiner:
         return Compressed.of(material, replace(base, text=text, tokens=self.counter.count(text)), method, verdict, talk)
 
     def _session_material(self, summary: Summary) -> Material:
-        """A session as its document has it: summaries of what is older, and the operations that none covers.
+        """Return a session as its document shows it: summaries, and the operations that no summary covers.
 
-        What a person took out or said in other words is not read in the words that it had.
+        Facts that people deleted or reworded are cut from the text of the operations.
         """
         standing = self.ledger.summaries(summary.session, standing=True)
         rest = [read_source(operation) for operation in self._between(standing, summary)]
@@ -253,8 +253,8 @@ class SummaryRefiner:
 
 
 def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, list[str]]:
-    """Lines under the keys of what they are: not by a model's word for it, but by the words of the line."""
-    # Here, as the classifier is heavy and loads on first use: to import the package must stay quick.
+    """Group lines by key. A line stays under the model's key only if the classifier agrees; others go to `NOTED`."""
+    # Lazy import: it loads the classifier, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import find_in_text
 
     sorted_: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The model's part in a memory's summaries: who asks for it when, what came of it, and what is wrong."""
+"""Improvement of a memory's summaries by a model: what is queued when, the outcomes, and current problems."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole,
-# and at last what the catalog has.
+# Job priorities, lower first: a person's request, then summaries by level, then those of entire sessions and document
+# sections (level 0), then those of catalog items.
 _ASKED_FOR = 0
 _LEVEL_PRIORITY = 10
 _WHOLE_PRIORITY = 1_000
 _ITEM_PRIORITY = 2_000
-# Sessions, sections and items whose extracts may still wait for the model when a program starts.
+# Number of newest level-0 summaries and items considered for the queue, and of newest trials examined.
 _WHOLE_OFFERED = 20
 _LOOKED_THROUGH = 1_000
-# Of the largest number that a database takes.
+# The database stores ids of up to 18 digits.
 _MOST_DIGITS = 18
 _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryStory:
-    """A summary, what last came of letting a model better it, a draft that waits, and the job that does."""
+    """A summary with the latest trial of a model at it, its waiting draft, and its job; None for those it lacks."""
 
     summary: Summary
     trial: Trial | None
@@ -52,7 +52,7 @@ class SummaryStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTools:
-    """What a model betters texts with, and the thread that it does so in."""
+    """The parts that improve texts with a model, and the background thread that runs them."""
 
     compressor: MemoryCompressor
     improver: SummaryRefiner
@@ -62,9 +62,9 @@ class ModelTools:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compression:
-    """Joins the compressor with the queue. Everything but `redo` is quick, and without a model next to nothing.
+    """Connects the compressor with the job queue. Only `redo` and `work` wait for the model.
 
-    `open_tools` is called at their first use: without a model most programs need none of them.
+    `open_tools` is called on first use, as most programs without a model need none of the tools.
     """
 
     model: LanguageModel | None
@@ -83,7 +83,7 @@ class Compression:
 
     @property
     def compressor(self) -> MemoryCompressor:
-        """Makes texts shorter, with the model where there is one."""
+        """The compressor: it shortens texts, with the model if there is one."""
         return self._tools.compressor
 
     @property
@@ -91,20 +91,20 @@ class Compression:
         return self.auto and self.model is not None
 
     def start(self) -> None:
-        """Begin to better summaries in the background, where a model is set and it is wanted."""
+        """Start to improve summaries in the background, if a model is set and `auto` is true."""
         if not self._auto:
             return
         try:
             self._offer_standing()
-        except StorageError as error:  # a full disk keeps nobody from a memory
+        except StorageError as error:  # a full disk must not keep the memory from opening
             logger.warning("extracts that wait for the model were not looked for: %s", error)
         self._tools.jobs.start()
 
     def work(self) -> bool:
-        """Better the next summary that waits, in this thread, for programs with times of their own.
+        """Run the next waiting job in this thread, for programs that schedule background work themselves.
 
         Returns:
-            Whether there was one.
+            Whether a job was run, successfully or not.
         """
         if self.model is None:
             return False
@@ -114,7 +114,7 @@ class Compression:
         return self.queue.jobs() != waiting
 
     def _offer_standing(self) -> None:
-        """Let extracts wait that this model was not asked for: the running session's, and the newest whole ones."""
+        """Enqueue extracts that this model has not tried: the live session's, the newest of level 0 and of items."""
         live, model = self.log.live_session(), self.model
         if model is None:
             return
@@ -128,7 +128,7 @@ class Compression:
         )
 
     def refreshed(self, memory: object, refreshed: Refreshed) -> None:
-        """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
+        """Handle a refresh: enqueue its new summaries, and delete failed jobs that can no longer succeed."""
         self.offer(refreshed.compacted.summaries)
         for job in self.queue.jobs():
             if job.state is JobState.FAILED and self._stays(job.subject):
@@ -137,11 +137,11 @@ class Compression:
             self._offer_standing()
 
     def session_flushed(self, memory: object, session: Session, path: object) -> None:
-        """Hear of a session's end: what it came to waits to be bettered."""
+        """Handle the end of a session: enqueue its summary."""
         self.offer([each for each in self.ledger.whole_summaries(session.id) if not each.document])
 
     def offer(self, summaries: Sequence[Summary]) -> None:
-        """Let new extracts wait to be bettered."""
+        """Enqueue new extracts, if background work is on."""
         if self._auto:
             self._offer(summaries)
 
@@ -151,7 +151,7 @@ class Compression:
                 self._tools.jobs.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
     def item_said(self, item: MemoryItem) -> None:
-        """Hear of an item of the catalog with a new text: its summary waits to be bettered."""
+        """Handle a new or changed catalog item: enqueue its summary."""
         if self._auto:
             self._offer_items([item])
 
@@ -160,7 +160,7 @@ class Compression:
             self._tools.jobs.offer(f"M{item.number}", _ITEM_PRIORITY)
 
     def _stays(self, subject: str) -> bool:
-        """Whether a summary cannot be bettered any more."""
+        """Check whether a job's summary or item cannot be improved any more."""
         number = int(subject[1:])
         if subject[0] == "M":
             return not any(map(self._tools.items.may_better, self._tools.items.store.by_number([number])))
@@ -170,18 +170,18 @@ class Compression:
             return True
 
     def foreground(self) -> AbstractContextManager[None]:
-        """Keep background work off the model meanwhile; costs nothing where there is no model."""
+        """Return a context manager that keeps background jobs off the model. Does nothing without a model."""
         return nullcontext() if self.model is None else self._tools.jobs.foreground()
 
     def redo(self, reference: str | int) -> Compressed:
-        """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
+        """Improve a summary with the model now, whatever the earlier outcomes. The next refresh inserts the result.
 
-        Where the model does not answer the summary waits, before all others, to be bettered in the background.
+        If the model fails, the summary stays in the queue, ahead of all others.
 
         Raises:
-            NotFoundError: there is no such summary.
-            ModelError: there is no model, or the summary is none that it may better.
-            StorageReadOnlyError: nothing may be written here.
+            NotFoundError: There is no such summary.
+            ModelError: There is no model, or this summary cannot be improved.
+            StorageReadOnlyError: The memory is read-only.
         """
         text = str(reference).strip().upper().removeprefix("S")
         if not text.isdecimal() or len(text) > _MOST_DIGITS:
@@ -192,7 +192,7 @@ class Compression:
         if why := self._tools.improver.why_not(summary):
             raise ModelError(f"S{summary.id} stays as it is: {why}")
         with self._tools.jobs.foreground():
-            # Before the model takes its time: there it waits where the process is killed or the model does not answer.
+            # Enqueued first, so that the job remains if the process is killed or the model fails.
             self._tools.jobs.offer(f"S{summary.id}", _ASKED_FOR)
             done = self._tools.improver.improve(summary.id, insist=True)
         if done is None:
@@ -204,7 +204,7 @@ class Compression:
         return done
 
     def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:
-        """Tell of summaries what a model had to do with them."""
+        """Return the summaries, each with its latest trial, its draft and its job."""
         trials: dict[str, Trial] = {}
         for trial in self.trials.trials(limit=_LOOKED_THROUGH):
             trials.setdefault(trial.subject, trial)
@@ -217,7 +217,7 @@ class Compression:
         ]
 
     def problems(self) -> list[Json]:
-        """Return what is wrong with the model, since when, and in what words."""
+        """Return the model's problems in the format of `status`: subject, since when, message."""
         model = self.model
         if model is None:
             return []
@@ -250,7 +250,7 @@ class Compression:
         return told
 
     def close(self) -> None:
-        """End background work; what it was at waits for the next start."""
+        """Stop background work. The interrupted job waits for the next start."""
         if self.model is not None:
             self._tools.jobs.close()
 

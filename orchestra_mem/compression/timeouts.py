@@ -1,4 +1,4 @@
-"""A language model that is not waited for longer than was agreed, whatever it does."""
+"""A time limit for calls to a language model that holds even if the model ignores it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
 
-# So long after its time is up, or it was told to stop, a model may take to see it.
+# How long a model may take to stop after a timeout or a cancellation, in seconds.
 _GRACE_S = 5.0
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS = 1_000
-# Tokens by a counter, which may be another than the model's, are taken times this.
+# Safety factor for token counts of the counter, whose tokenizer may differ from the model's.
 _CAUTION = 2
 _MOST_TOKENS = 2**31
 
 
 class InterruptedGenerationError(Exception):
-    """A generation was ended on request; nothing is wrong."""
+    """A generation was cancelled by the caller. Not a failure."""
 
 
 def never() -> bool:
-    """Say that a generation is not to be ended."""
+    """Return False: the default for `cancelled`."""
     return False
 
 
 class ModelWithTimeout:
-    """Asks a model in a thread beside, and turns whatever goes wrong into `ModelError`.
+    """Calls a model in a separate thread, and converts every error into `ModelError`.
 
-    A model that neither answers nor stops is left to itself; until it is back, nothing else is asked of it.
+    A call that neither answers nor stops in time is abandoned. Until it returns, this object rejects further prompts.
 
     Args:
-        model: the one to ask.
-        timeout_s: the most that an answer may take.
-        grace_s: so much longer it is waited for before it is given up.
+        model: The model to ask.
+        timeout_s: Time limit for one answer, in seconds.
+        grace_s: How long to wait after the time limit before a call is abandoned, in seconds.
     """
 
     def __init__(self, model: LanguageModel, *, timeout_s: float, grace_s: float = _GRACE_S) -> None:
@@ -51,14 +51,14 @@ class ModelWithTimeout:
 
     @property
     def lost(self) -> bool:
-        """Whether the model has not come back from a prompt that was given up."""
+        """Whether an abandoned call is still running."""
         return self._lost is not None and self._lost.is_alive()
 
     def fits(self, messages: Sequence[Message], *, answer_tokens: int, counter: TokenCounter) -> bool:
-        """Whether a prompt and so long an answer have room in the window; the model counts where a counter sees none.
+        """Check whether a prompt and its answer fit into the window. The model counts only if the counter is in doubt.
 
         Raises:
-            ModelError: the model cannot say.
+            ModelError: The model fails to report its window or to count the prompt.
         """
         estimate = _CAUTION * sum(counter.count(message.text) for message in messages)
         try:
@@ -77,11 +77,11 @@ class ModelWithTimeout:
         temperature: float = 0.0,
         seed: int = 0,
     ) -> Generation:
-        """Give the model's answer; see `LanguageModel.generate`.
+        """Return the model's answer; see `LanguageModel.generate`.
 
         Raises:
-            InterruptedGenerationError: `cancelled` said so.
-            ModelError: there is none.
+            InterruptedGenerationError: `cancelled` returned True.
+            ModelError: The model failed, exceeded the time limit, or is still busy with an abandoned call.
         """
         if cancelled():
             raise InterruptedGenerationError
@@ -96,7 +96,7 @@ class ModelWithTimeout:
                     seed=seed, timeout_s=self._timeout_s,
                 )  # fmt: skip
                 found.set_result(_sound(answer))
-            except BaseException as error:  # told to who asked
+            except BaseException as error:  # raised in the thread that asked
                 found.set_exception(error)
 
         thread = threading.Thread(target=work, name="orchestra-mem generation", daemon=True)
@@ -126,7 +126,7 @@ class ModelWithTimeout:
 
 
 def _sound(answer: object) -> Generation:
-    """An answer that the ledger can take; a host may bring a model of its own."""
+    """Return an answer after checking that its values can be stored, as the host's own model may return anything."""
     if not isinstance(answer, Generation):
         raise TypeError(f"it answers with a {type(answer).__name__}, not with a Generation")
     tokens = (answer.prompt_tokens, answer.answer_tokens, answer.evaluated_tokens)
@@ -138,6 +138,6 @@ def _sound(answer: object) -> Generation:
 
 
 def _as_model_error(error: BaseException, name: str) -> ModelError:
-    """The error in words that a database and a terminal can hold, whatever a server said."""
+    """Convert an error to `ModelError`, with a message short and printable enough for a database and a terminal."""
     words = str(error) if isinstance(error, ModelError) else f"{name} broke: {type(error).__name__}: {error}"
     return ModelError(visible(words[:_MOST_WORDS]))
