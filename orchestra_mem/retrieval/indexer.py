@@ -11,7 +11,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -233,10 +233,7 @@ class Indexer:
             where = OperationFilter(type=STORED_ITEM, after=after, through=through)
             groups = {_name_stored(each): each for each in self._from.log.operations(where) if each.is_stored}
             chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
-            self._index.add(chunks)
-            kept = {chunk.key for chunk in chunks}
-            if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
-                self._index.remove(gone)
+            self._replace(groups, chunks)
             if groups or through == after + _STORED_AT_ONCE:  # rescanning is cheaper than a write each time
                 self._mark("stored", through)
             yield
@@ -273,11 +270,7 @@ class Indexer:
         for start in range(0, len(events), _OPERATIONS_AT_ONCE):
             some = events[start : start + _OPERATIONS_AT_ONCE]
             chunks = [chunk_work_item(*each) for each in _changed_items(state, some)]
-            self._index.add(chunks)
-            kept = {chunk.key for chunk in chunks}
-            gone = [key for chunk in chunks for key in self._index.keys(chunk.group) if key not in kept]
-            if gone:
-                self._index.remove(gone)
+            self._replace({chunk.group for chunk in chunks}, chunks)
             self._mark("work", some[-1].id)
             yield
 
@@ -285,8 +278,8 @@ class Indexer:
         """Index the catalog items that have changed; remove those that are no longer live."""
         catalog = self._from.catalog
         while catalog and (items := catalog.changed_after(self._number("catalog"), _OPERATIONS_AT_ONCE)):
-            for item in items:
-                self._replace(f"M{item.number}", [chunk_item(item)] if item.status is ItemStatus.LIVE else [])
+            live = [chunk_item(item) for item in items if item.status is ItemStatus.LIVE]
+            self._replace([f"M{item.number}" for item in items], live)
             self._mark("catalog", items[-1].changed)
             yield
 
@@ -298,13 +291,13 @@ class Indexer:
             self._document(self._from.episodic.path(name), place)
         ended = [session for session in sessions.values() if session.status is SessionStatus.ARCHIVED]
         for session in ended[self._number("sessions") :]:
-            self._replace(self._from.sessions.document(session).name, ())
+            self._replace([self._from.sessions.document(session).name], ())
             self._session(session, self._from.sessions.archive(session))
         self._mark("sessions", len(ended))
         gone = [session for session in ended if not session.archive]
         if len(gone) != self._number("archives gone"):
             for session in gone:  # the archived document is deleted: index the session's summary instead
-                self._replace(self._from.sessions.archive(session).name, ())
+                self._replace([self._from.sessions.archive(session).name], ())
                 for summary in self._from.ledger.whole_summaries(session.id):
                     self._index.add(chunk_summary(summary))
             self._mark("archives gone", len(gone))
@@ -327,14 +320,15 @@ class Indexer:
             return
         said = _own_words(text) if own_words else without_conflicts(text)
         chunks = chunk_document(said, place)
-        self._replace(place.name, [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
+        self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
         self._mark(f"document {place.name}", now)
 
-    def _replace(self, group: str, chunks: Sequence[Chunk]) -> None:
+    def _replace(self, groups: Iterable[str], chunks: Sequence[Chunk]) -> None:
+        """Add chunks of some groups, and remove all others of these groups."""
         self._index.add(chunks)
-        gone = self._index.keys(group).keys() - {chunk.key for chunk in chunks}
-        if gone:
-            self._index.remove(list(gone))
+        kept = {chunk.key for chunk in chunks}
+        if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
+            self._index.remove(gone)
 
     def _vectors(self) -> Iterator[None]:
         embedder = self._embedder

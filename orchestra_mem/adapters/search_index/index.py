@@ -148,6 +148,8 @@ class DiskSearchIndex:
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
         """Add or update chunks and return their ids, int64, shape (n,), in order; see `SearchIndex.add`."""
+        if not chunks:  # a write without a change would empty the caches of every process
+            return np.zeros(0, np.int64)
         by_key = {chunk.key: chunk for chunk in chunks}
         with self._store.writing("add") as connection:
             known = stored.ids_of(connection, by_key)
