@@ -1,7 +1,7 @@
-"""Read a project's configuration: `.obra/config.yaml`, the environment, and the files that ship along.
+"""Load a project's settings from `.obra/config.yaml`, the environment and overrides; find the packaged template files.
 
-Which values are allowed stands in `settings.py` and `settings_check.py`. Here each source is read into values by dotted
-key, each value with its place, checked on its own, and laid over the ones below it.
+`settings.py` and `settings_check.py` define which values are valid. This module reads each source into values by dotted
+key, each with its origin, validates the source separately, and merges all sources.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestra_mem.settings import Settings, schema, sections
 from orchestra_mem.settings_check import RETIRED, contradictions
 
 if TYPE_CHECKING:
-    import yaml  # loaded for a file that says something: most projects have none
+    import yaml  # imported on demand: most projects configure nothing
 
 logger = logging.getLogger(__name__)
 
@@ -31,22 +31,22 @@ CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
 
 _CHECKOUT = Path(__file__).parents[2]
-# YAML 1.1 reads 010 as eight and 1:30 as ninety; whoever writes that means something else and is told. No setting has
-# more digits than these, and Python refuses to read some thousands.
+# Plain decimal integers. YAML 1.1 reads 010 as 8 and 1:30 as 90, which nobody means: they count as text, which
+# numeric keys reject. The digits are limited because `int` refuses more than 4,300 of them.
 _WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9](_?[0-9]){0,30})")
 _WITHIN = {
     "extra_forbidden": "unknown key", "list_type": "must be a list", "string_type": "must be text",
     "model_type": "must be a mapping", "model_attributes_type": "must be a mapping",
 }  # fmt: skip
 _EMPTY: Mapping[str, object] = {"MappingNode": {}, "SequenceNode": []}
-# A line that is no comment; what `init` lays down has none.
+# A line that is not a comment. The file that `init` creates has none.
 _SAYS_SOMETHING = re.compile(rb"^[ \t\xef\xbb\xbf]*[^#\s\xef\xbb\xbf]", re.MULTILINE)
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """A value as a source gives it, and where: `line` counts from 1, 0 where the source has no lines."""
+    """A value and its origin. `line` counts from 1; 0 if the source has no lines."""
 
     value: object
     source: str
@@ -63,14 +63,14 @@ class _Given:
 def load_settings(
     project_dir: Path, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None
 ) -> Settings:
-    """Read a project's settings: defaults, then its `.obra/config.yaml`, then `environ`, then `overrides`.
+    """Load a project's settings: defaults, overridden by `.obra/config.yaml`, then `environ`, then `overrides`.
 
-    A variable `ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS` sets
-    `orchestrator.context_window.max_tokens`; an empty one counts as not set. In the file and in `overrides` keys stand
-    in sections or are joined by dots.
+    The variable `ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS` sets
+    `orchestrator.context_window.max_tokens`; an empty variable counts as unset. In the file and in `overrides`, keys
+    are nested in sections or joined by dots.
 
     Raises:
-        ConfigError: with every fault of all of these, those of values that a later source replaces too.
+        ConfigError: Lists the faults of all sources, including faults of values that a later source replaces.
     """
     faults: list[ConfigFault] = []
     wrong: set[str] = set()
@@ -85,7 +85,7 @@ def load_settings(
     winners = {key: (rank, each) for rank, given in enumerate(sources) for key, each in given.items()}
     for keys, problem in contradictions(settings):
         given_keys = [key for key in keys if key in winners]
-        if given_keys and wrong.isdisjoint(keys):  # beside a wrong value it would only confuse
+        if given_keys and wrong.isdisjoint(keys):  # next to an invalid value it would only confuse
             blamed = max(given_keys, key=lambda key: winners[key][0])
             faults.append(winners[blamed][1].fault(blamed, problem))
     if faults:
@@ -95,14 +95,14 @@ def load_settings(
 
 
 def _leave_out_retired(given: dict[str, _Given]) -> None:
-    """Drop keys that were settings once, and say so: a configuration of an earlier time stays good."""
+    """Drop removed keys with a warning, so that an old configuration stays valid."""
     for key in RETIRED.keys() & given:
         version, instead = RETIRED[key]
         logger.warning("%s: %s has no effect since %s: %s; remove it", given.pop(key).place, key, version, instead)
 
 
 def _combined(*sources: Mapping[str, _Given]) -> Settings:
-    """Lay sources over the defaults, later ones over earlier ones."""
+    """Merge sources into the defaults; later sources win."""
     tree: dict[str, Any] = {}
     for given in sources:
         for key, each in given.items():
@@ -111,11 +111,11 @@ def _combined(*sources: Mapping[str, _Given]) -> Settings:
             for part in path:
                 section = section.setdefault(part, {})
             section[name] = each.value
-    return Settings.model_validate(tree) if tree else Settings.model_construct()  # defaults are quick to have
+    return Settings.model_validate(tree) if tree else Settings.model_construct()  # faster: no validation
 
 
 def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
-    """Check the values of one source: what is wrong, by key, in the order of the source."""
+    """Validate the values of one source. Return the problems by key, in the order of the source."""
     found = {key: _unknown(key, each.value) for key, each in given.items() if key not in schema()}
     try:
         _combined({key: each for key, each in given.items() if key not in found})
@@ -133,10 +133,10 @@ def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
 
 
 def _unknown(key: str, value: object) -> str:
-    """Say what is wrong at a name that is no key, and which key was most likely meant."""
+    """Describe the fault of a name that is not a key, and suggest the key that was probably meant."""
     if key in sections() or (not key and not isinstance(value, Mapping)):  # the root's key is empty
         return f"must be a section with keys below it, not {_told(value)}"
-    import difflib  # needed by none but the one who mistyped
+    import difflib  # only needed after a typing mistake
 
     known = [*sections(), *schema()]
     section, _, name = key.rpartition(".")
@@ -148,7 +148,7 @@ def _unknown(key: str, value: object) -> str:
 
 
 def _expected(key: str, value: object) -> str:
-    """Say what may stand at a key, and what was found instead."""
+    """Describe the values that a key accepts, and the value that was found."""
     field, told = schema()[key], _told(value)
     kind: Any = field.annotation
     if kind is str:
@@ -167,7 +167,7 @@ def _expected(key: str, value: object) -> str:
 def _told(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
-    if isinstance(value, int) and abs(value) >= 10**40:  # Python refuses to print some thousand digits
+    if isinstance(value, int) and abs(value) >= 10**40:  # `str` refuses more than 4,300 digits
         return "one of 40 digits or more"
     if isinstance(value, int | float):
         return str(value)
@@ -179,7 +179,7 @@ def _told(value: object) -> str:
 
 
 def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> dict[str, _Given]:
-    """Collect values by key; a second one at a key is a fault."""
+    """Collect values by key; a second value for the same key is a fault."""
     found: dict[str, _Given] = {}
     for key, given in leaves:
         if key in found:
@@ -191,7 +191,7 @@ def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> d
 
 
 def _in_value(value: object, key: str | None = None) -> Iterator[tuple[str, _Given]]:
-    """Give what stands at and below a key, none for the root."""
+    """Yield the overrides at and below a key; None for the root."""
     if isinstance(value, Mapping) and (key is None or key in sections()):
         for name, child in value.items():
             yield from _in_value(child, f"{name}" if key is None else f"{key}.{name}")
@@ -200,7 +200,7 @@ def _in_value(value: object, key: str | None = None) -> Iterator[tuple[str, _Giv
 
 
 def _in_environment(environ: Mapping[str, str]) -> Iterator[dict[str, _Given]]:
-    """Give one source for each variable of ours that is set, in the order of their names."""
+    """Yield one source for each `ORCHESTRA_MEM__` variable that is set, in the order of their names."""
     for name, text in sorted(environ.items()):
         if name.startswith(ENVIRONMENT_PREFIX) and text:
             key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
@@ -219,9 +219,9 @@ def _typed(text: str) -> object:
 
 
 def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
-    """Read a configuration file, adding the faults of its form; a file that does not exist is like an empty one."""
+    """Read a configuration file and add its syntax faults to `faults`; a missing file counts as empty."""
     try:
-        if stat.S_ISFIFO(path.stat().st_mode):  # to open one is to wait for whoever writes into it
+        if stat.S_ISFIFO(path.stat().st_mode):  # opening it would wait for a writer
             raise OSError(0, "it is a named pipe, no file")
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -243,7 +243,7 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
 
 
 def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
-    """Say why a file is no YAML, and on which line, 0 where that is not known."""
+    """Return why a file cannot be parsed, and the line, 0 if it is unknown."""
     import yaml
 
     if isinstance(error, UnicodeDecodeError):
@@ -260,7 +260,7 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
 
 
 def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) -> Iterator[tuple[str, _Given]]:
-    """Give what stands at and below a node. Constructs nothing: tags of Python objects stay text."""
+    """Yield the values at and below a node. No Python objects are constructed: their tags are ignored."""
     import yaml
 
     if isinstance(node, yaml.MappingNode) and (key is None or key in sections()):
@@ -274,7 +274,7 @@ def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) ->
 
 
 def _plain(node: yaml.Node, room: int = 8) -> object:
-    """Give the value of a node of any form; of one that contains itself, the beginning."""
+    """Return the value of any node, cut off below `room` levels: a node may contain itself."""
     import yaml
 
     if isinstance(node, yaml.ScalarNode):
@@ -287,7 +287,7 @@ def _plain(node: yaml.Node, room: int = 8) -> object:
 
 
 def _scalar(node: yaml.ScalarNode) -> object:
-    """Give a scalar's value: none, a truth value, a number or text."""
+    """Return a scalar's value: None, a boolean, a number or text."""
     text: str = node.value
     match node.tag.rpartition(":")[2]:
         case "null":
@@ -305,7 +305,7 @@ def _scalar(node: yaml.ScalarNode) -> object:
 
 
 def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Give the text of a configuration file with other values of some keys; and those that stood there otherwise."""
+    """Return the text of a configuration file with `values` in place of its own, and the keys that changed."""
     import yaml
 
     def scalars(node: yaml.Node | None, key: str = "") -> Iterator[tuple[str, yaml.ScalarNode]]:
@@ -318,24 +318,24 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
     changed = [*scalars(yaml.compose(text, Loader=yaml.SafeLoader))]
     for key, node in reversed(changed):
         start, end = node.start_mark.index, node.end_mark.index
-        newline = "\n" if text[start:end].endswith("\n") else ""  # a block ends with its line
+        newline = "\n" if text[start:end].endswith("\n") else ""  # a block scalar includes its line feed
         text = f'{text[:start]}"{values[key]}"{newline}{text[end:]}'
     return text, [key for key, _ in changed]
 
 
 def default_config_text() -> str:
-    """Give the text of `config/default_config.yaml`: every key with its default, unit and reason."""
+    """Return the text of `config/default_config.yaml`: every key with its default, unit and reason."""
     return _shipped("default_config.yaml", _CHECKOUT / "config" / "default_config.yaml").read_text(encoding="utf-8")
 
 
 def template_files() -> dict[str, str]:
-    """Give the files that `init` lays down in `.obra/`, by their paths there, sorted."""
+    """Return the texts of the files that `init` creates in `.obra/`, by relative path, sorted."""
     folder = _shipped("obra-template", _CHECKOUT / ".obra-template")
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: path.read_text(encoding="utf-8") for name, path in sorted(files.items())}
 
 
 def _shipped(name: str, in_checkout: Path) -> Path:
-    """Find what ships along: within the installed package, or where the package is run from its checkout."""
+    """Return the path of a packaged file: in the installed package, else in the checkout."""
     packed = Path(__file__).parents[1] / "_data" / name
     return packed if packed.exists() else in_checkout

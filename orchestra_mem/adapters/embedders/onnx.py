@@ -1,4 +1,4 @@
-"""Sentence-transformers models in ONNX, from a folder of the user's."""
+"""Sentence-transformers models in ONNX format, from a folder that the user provides."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 INSTALL_ONNX = "pip install 'orchestra-mem[onnx]'"
 
 _BATCH = 32
-_MAX_TOKENS = 256  # what all-MiniLM-L6-v2 was trained with
+_MAX_TOKENS = 256  # the limit of all-MiniLM-L6-v2
 
 
 class OnnxEmbedder:
     """Embeds with a sentence-transformers model: the mean of its last layer over the text's tokens.
 
-    Safe to share between threads. Longer texts are embedded by their first 256 tokens.
+    Safe to share between threads. Only the first 256 tokens of a text are used.
 
     Args:
-        folder: holds `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`.
-        threads: of the processor that one call may use.
+        folder: Holds `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`.
+        threads: Number of processor threads that one call may use.
 
     Raises:
-        EmbedderError: the `onnx` extra is not installed, or a file is missing or cannot be read.
+        EmbedderError: The `onnx` extra is not installed, or a file is missing or cannot be read.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
@@ -54,11 +54,11 @@ class OnnxEmbedder:
         try:
             self._session = onnxruntime.InferenceSession(str(model_path), options, providers=["CPUExecutionProvider"])
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
-        except Exception as error:  # both libraries raise classes of their own, and plain ones
+        except Exception as error:  # both libraries raise their own exceptions and plain `Exception`
             raise EmbedderError(f"the model in {folder} cannot be loaded: {error}") from error
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._tokenizer.enable_truncation(_MAX_TOKENS)
-        # What stands there is masked, but must be an id of the vocabulary.
+        # Padding is masked, but its id must be in the vocabulary.
         padding = json.loads(tokenizer_path.read_text(encoding="utf-8")).get("padding") or {}
         self._tokenizer.enable_padding(pad_id=int(padding.get("pad_id", 0)))
         dimensions = self._session.get_outputs()[0].shape[-1]
@@ -68,9 +68,9 @@ class OnnxEmbedder:
         self.model = EmbeddingModel(name=f"onnx {folder.name}", version=f"{size}", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever."""
+        """Embed any strings: float32, shape (n, dimensions); zeros for a blank text."""
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
-        # Texts of like length together: a batch is as wide as its longest.
+        # Batches of similar length, since each batch is padded to its longest text.
         order = sorted((row for row in range(len(texts)) if texts[row].strip()), key=lambda row: len(texts[row]))
         for start in range(0, len(order), _BATCH):
             rows = order[start : start + _BATCH]
@@ -78,7 +78,7 @@ class OnnxEmbedder:
         return unit(vectors)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text."""
+        """Embed a query in the same way as a text: float32, shape (dimensions,)."""
         vector: Vector = self.embed([query])[0]
         return vector
 
@@ -92,9 +92,9 @@ class OnnxEmbedder:
         }
         try:
             (last, *_) = self._session.run(None, {name: given[name] for name in self._inputs})
-        except Exception as error:  # the library raises classes of its own, and plain ones
+        except Exception as error:  # the library raises its own exceptions and plain `Exception`
             raise EmbedderError(f"the ONNX model does not run: {error}") from error
-        if last.ndim == 2:  # pooled within the model
+        if last.ndim == 2:  # the model itself has pooled the tokens
             return np.asarray(last, np.float32)
         weights = mask[:, :, None].astype(np.float32)
         return np.asarray((last * weights).sum(1) / np.maximum(weights.sum(1), 1.0), np.float32)

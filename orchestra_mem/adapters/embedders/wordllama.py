@@ -1,4 +1,4 @@
-"""WordLlama's table of word vectors: no file of the user's, no network, thousands of texts a second."""
+"""Embeddings from WordLlama's table of word vectors, which needs neither a download nor the network."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ _WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
 
 
 class WordLlamaEmbedder:
-    """Embeds by the mean of the words' vectors in WordLlama's table of 256 dimensions; needs no file of the user's.
+    """Embeds texts by the mean of their words' vectors in WordLlama's table of 256 dimensions.
 
-    Texts are read in lower case: the table knows most capitalised words as names only. Thousands of texts a second on
-    one core. Safe to share between threads.
+    Texts are lower-cased, as the table knows most capitalised words only as names. Embeds thousands of texts a second
+    on one core. Safe to share between threads.
     """
 
     model = EmbeddingModel(name="wordllama l2_supercat", version="1 lower", dimensions=256)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ids_of_words: dict[str, int] = {}  # of those that are a token each
+        self._ids_of_words: dict[str, int] = {}  # words that are a single token
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever."""
+        """Embed any strings: float32, shape (n, 256); zeros for a text without tokens."""
         return unit(self._sums(texts))
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text."""
+        """Embed a query in the same way as a text: float32, shape (256,)."""
         vector: Vector = self.embed([query])[0]
         return vector
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Embed words one by one; the table's own lengths, the greater the rarer the word."""
+        """Embed words one by one, not normalised: float32, shape (n, 256). The norm is larger for rarer words."""
         return self._cut(words)[1]
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Cut words into tokens."""
+        """Tokenize words."""
         return self._cut(words)[0]
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the vectors of tokens."""
+        """Return the vectors of tokens: float32, shape (n, 256)."""
         table, _, _ = self._loaded
         return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
-        """Words' tokens, and the sums of their vectors. Half of all words are one; of these no tokenizer is asked."""
+        """Tokenize words, and sum their tokens' vectors. Half of all words are one token and need no tokenizer."""
         _, _, encode_words = self._loaded
         first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
         rest = np.flatnonzero(first < 0)
@@ -85,7 +85,7 @@ class WordLlamaEmbedder:
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
             tokens = encode([_plain(text) for text in texts[start : start + 1_024]])
-            # Most tokens come again: each is brought to full precision once.
+            # Most tokens occur repeatedly: each is converted to float32 once.
             used, places = np.unique(np.fromiter(chain.from_iterable(tokens), np.int64), return_inverse=True)
             vectors, end = table[used].astype(np.float32), 0
             for row, ids in enumerate(tokens, start):
@@ -100,11 +100,11 @@ class WordLlamaEmbedder:
 
     @cached_property
     def _table_and_encoders(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
-        """The table, and what gives the tokens: of each text; and of single words.
+        """The table, a tokenizer of texts, and a tokenizer of words.
 
-        The latter come one after the other, then of which word each is.
+        The tokenizer of words returns the token ids of all words, and for each id the index of its word.
         """
-        # The files alone: its package takes long to import, sets up logging, and would hold the table twice as large.
+        # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
         package = find_spec("wordllama")
         if package is None or package.origin is None:
             raise EmbedderError(f"WordLlama is not installed; {INSTALL_WORDLLAMA}")
@@ -114,19 +114,19 @@ class WordLlamaEmbedder:
 
             table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
             tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-        except Exception as error:  # the tokenizer's own have no other class
+        except Exception as error:  # tokenizers raises plain `Exception`
             raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {INSTALL_WORDLLAMA}") from error
         tokenizer.no_padding()
-        tokenizer.model._resize_cache(0)  # it would keep thousands of whole texts
+        tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
         last = len(table) - 1
         fits = tokenizer.get_vocab_size() <= len(table)
-        # A word that is a token is that token alone, and half of all words are: no need to ask the tokenizer. One by
-        # one: the whole vocabulary at once takes 8 MB that are not given back.
+        # Half of all words are one token, so this table replaces the tokenizer for them. It is built one by one, since
+        # reading the entire vocabulary at once takes 8 MB that are never released.
         tokens = ((number, tokenizer.id_to_token(number) or "") for number in range(tokenizer.get_vocab_size()))
         self._ids_of_words.update((token[1:], number) for number, token in tokens if _WHOLE_WORD.fullmatch(token))
 
         def encode(texts: list[str]) -> list[list[int]]:
-            if len(texts) < _FEW:  # to wake other threads for so little takes longer
+            if len(texts) < _FEW:  # waking other threads for so few takes longer
                 encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
             else:
                 encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -141,7 +141,7 @@ class WordLlamaEmbedder:
 
 
 def _map_table(path: Path) -> NDArray[np.float16]:
-    """Map a file of safetensors with one table into memory: what is not asked for takes no memory."""
+    """Map the table in a safetensors file into memory; rows that are never read take no memory."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         described = json.loads(file.read(size))["embedding.weight"]

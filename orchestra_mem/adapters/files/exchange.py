@@ -1,7 +1,7 @@
-"""Putting a file in another's place without losing what comes out of there. What a document is lives in `store.py`.
+"""Replace a file without losing a concurrent save. The document store that uses this is in `store.py`.
 
-Between looking at a file and renaming another over it there is always an instant in which an editor may save. So the
-two are exchanged in one step, and what came out is looked at afterwards: what nobody expected goes back.
+An editor may always save between the check of a file and the rename of another over it. So the two files are exchanged
+in one step, and the file that came out is checked afterwards: if its content is unexpected, it is put back.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-# Linux, <linux/fs.h> and <fcntl.h>.
+# Constants of Linux, from <linux/fs.h> and <fcntl.h>.
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
-# What a system or a file system says that cannot exchange files, or not link them.
+# Error numbers of systems and file systems that cannot exchange files, or cannot link them.
 _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK, errno.EXDEV})
-# An editor that writes into the file itself needs well under a millisecond for a document.
+# Time limit for an editor that writes in place; it needs well under a millisecond for a document.
 _WAIT_S = 0.1
 _POLL_S = 0.001
-# As often someone would have to save, each time within microseconds.
+# Limit of exchanges, reached only if somebody saves that often, each time within microseconds.
 _MOST_SWAPS = 16
 _ASIDE = re.compile(
     r"\.(?P<document>.+)\.md\.(?P<ours>[0-9a-f]{16})\.(?P<expected>[0-9a-f]{16})\.\d+\.\d+\.aside\.[^.]*"
@@ -39,9 +39,9 @@ _ASIDE = re.compile(
 
 
 def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
-    """Name the place beside a document where its new text waits whole, and where after the exchange its old one lies.
+    """Return the path next to a document for its new text before the exchange, and its old text afterwards.
 
-    The name tells both texts: after a kill, whatever else is found there somebody else has saved.
+    The name contains the digests of both texts: after a kill, any other text found there was saved by somebody else.
     """
     known = f"{_short_digest(ours)}.{_short_digest(expected)}"
     return path.with_name(f".{path.name}.{known}.{os.getpid()}.{threading.get_ident()}.aside{ending}")
@@ -49,9 +49,9 @@ def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignText:
-    """What somebody else saved to a document, found beside it.
+    """A text that somebody else saved to the document `path`, found in a file that a killed writer left next to it.
 
-    `ours` is what its killed writer put there instead, None where that stands there no longer.
+    `ours`: The killed writer's text, None if the document no longer holds it.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class ForeignText:
 
 
 def foreign_text(leftover: Path) -> ForeignText | None:
-    """Return what a file that lies beside a document has of somebody else's; None where nothing."""
+    """Return the text of somebody else in a killed writer's file; None if there is none."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
         return None
@@ -78,10 +78,10 @@ def _short_digest(data: bytes) -> str:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two files change names in one step; False where that cannot be done here.
+    """Exchange the names of two files in one step; return False if the system or file system cannot do this.
 
     Raises:
-        OSError: one of them is not there, or the disk refused.
+        OSError: A file does not exist, or the disk refused.
     """
     rename = _rename()
     if rename is None:
@@ -96,8 +96,8 @@ def exchange(one: Path, other: Path) -> bool:
 
 @cache
 def _rename() -> Callable[[bytes, bytes], int] | None:
-    """A call that exchanges two files and gives an error number; None where the system's library has none."""
-    import ctypes  # here, as only who writes documents needs it
+    """Return a function that exchanges two files and returns an error number; None if the C library has none."""
+    import ctypes  # imported here: only needed to write documents
 
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
@@ -112,10 +112,10 @@ def _rename() -> Callable[[bytes, bytes], int] | None:
 
 
 def link_new(source: Path, path: Path) -> bool:
-    """Give a file a second name that is not taken; False where a file system has no such names.
+    """Create a hard link under an unused name; return False if the file system has no hard links.
 
     Raises:
-        FileExistsError: the name is taken.
+        FileExistsError: The name is taken.
     """
     try:
         os.link(source, path)
@@ -127,9 +127,9 @@ def link_new(source: Path, path: Path) -> bool:
 
 
 def settled(path: Path) -> bytes | None:
-    """Return what a file holds that nobody has open for writing; None where somebody still has in `_WAIT_S`.
+    """Return a file's content once nobody has it open for writing; None if somebody still has after `_WAIT_S`.
 
-    None as well for a folder. Where the system does not tell who has a file open, it is what the file holds now.
+    None for a folder, too. On a system that cannot tell who has a file open, return the present content.
     """
     end = time.monotonic() + _WAIT_S
     with suppress(IsADirectoryError), path.open("rb", buffering=0) as file:
@@ -147,9 +147,9 @@ def settled(path: Path) -> bytes | None:
 
 
 def _lease(descriptor: int) -> bool | None:
-    """Ask for a read lease, which nobody is given while a writer has the file open; None where there are no leases."""
+    """Request a read lease; False while a writer has the file open, None if leases are not available."""
     try:
-        # By default the kernel would end the process when somebody opens the file; this signal is ignored.
+        # Sent when somebody opens the file. SIGURG is ignored by default; the default signal would end the process.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except (NameError, AttributeError):
@@ -160,7 +160,7 @@ def _lease(descriptor: int) -> bool | None:
 
 
 def _still_leased(descriptor: int) -> bool:
-    """Whether nobody has begun to open the file for writing since the lease was given; else it is given up."""
+    """Check whether nobody has opened the file for writing since the lease began; otherwise release the lease."""
     if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
         return True
     fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -170,20 +170,20 @@ def _still_leased(descriptor: int) -> bool:
 def put_back(
     aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, tell: Callable[[str], None]
 ) -> list[bytes]:
-    """Exchange again after something unexpected came out, until the newest text that others saved stands at `path`.
+    """Put an unexpected text back: exchange again until `path` holds the newest text that others have saved.
 
     Args:
-        aside: where lies what came out of `path`.
-        path: where `ours` stands, unless somebody has saved there again.
-        came_out: what `aside` holds, None where somebody is still writing it.
-        ours: the text that was exchanged for it.
-        tell: is told `before` and `after` each step.
+        aside: The file that came out of `path`.
+        path: The document; it holds `ours`, unless somebody has saved it again.
+        came_out: Content of `aside`; None if somebody is still writing it.
+        ours: The text that was put in place of `aside`.
+        tell: Called with `before` and `after` around each exchange.
 
     Returns:
-        What others had saved and stands at `path` no longer, as somebody has saved there since.
+        Texts that others saved and that `path` no longer holds, because somebody has saved it since.
 
     Raises:
-        OSError: the disk refused, or the file is gone; `aside` holds what came out.
+        OSError: The disk refused, or the file is gone; `aside` still holds a text of others.
     """
     standing: bytes | None = ours
     coming = came_out
@@ -194,7 +194,7 @@ def put_back(
         tell("after")
         out = settled(aside)
         if out is not None and out == standing:
-            # Nobody has saved since the last step, so what stands at the path is the newest.
+            # Nobody has saved since the last exchange, so `path` holds the newest text.
             return [] if out == ours else [out]
         standing, coming = coming, out
     return [aside.read_bytes()]

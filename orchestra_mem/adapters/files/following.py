@@ -1,4 +1,4 @@
-"""Follow what people and other machines write while the program does something else."""
+"""Take over the changes of people and other machines in the background."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from orchestra_mem.ports import DocumentStore
 
 logger = logging.getLogger(__name__)
 
-# What is saved on one machine is in the others' files within two of these.
+# A text saved on one machine reaches the files of the others within two periods.
 _EVERY_S = 0.7
 _AFTER_A_FAULT_S = 3.0
-_JOIN_S = 1.0  # longer only where it waits for a server that is away
+_JOIN_S = 1.0  # the thread takes longer only while it waits for an unreachable server
 
 
 class Follower:
-    """Looks again and again, in a thread of its own, until it is ended. It keeps no store alive."""
+    """Calls `DocumentStore.follow` periodically in a daemon thread. Holds only a weak reference to the store."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = weakref.ref(store)
@@ -27,11 +27,11 @@ class Follower:
         weakref.finalize(store, self._ended.set)
         try:
             self._thread.start()
-        except RuntimeError:  # no thread can be had: whoever writes next brings all together
+        except RuntimeError:  # no thread available: the next write takes over the changes
             self._ended.set()
 
     def end(self) -> None:
-        """End the thread, after the look that it is at."""
+        """End the thread once its present call has finished; wait up to a second for it."""
         self._ended.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
@@ -46,7 +46,7 @@ class Follower:
                 wait_s = _EVERY_S
             except ClosedError:
                 return
-            except Exception:  # whoever calls next meets it again, and is told
+            except Exception:  # the next caller gets the same error
                 logger.debug("following has failed", exc_info=True)
                 wait_s = _AFTER_A_FAULT_S
             finally:

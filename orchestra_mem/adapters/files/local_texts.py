@@ -1,4 +1,4 @@
-"""Remember what the copies on this machine have held: by that it is seen what somebody has done to one."""
+"""Remember earlier contents of this machine's copies of shared documents, to detect what people changed in them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS sending (
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 """
 _GONE, _UNKNOWN = "gone", "unknown"
-# An editor may have a document open for hours, while others go on: what so many bytes, packed, tell of each is kept.
+# Compressed size of the contents kept for each document: an editor may have it open for hours while others write.
 _KEPT_BYTES = 4_000_000
 _REMEMBER = (
     "INSERT INTO seen (name, stamp, text) SELECT ?1, ?2, ?3 WHERE (?2, ?3) IS NOT "
@@ -38,13 +38,13 @@ _FORGET = (
 
 
 class Folders:
-    """Where the documents lie on this machine, by names that are the same on every one."""
+    """Maps paths of documents on this machine to names that are the same on every machine, and back."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = folders
 
     def name(self, path: Path) -> str | None:
-        """The name of a document on every machine; None for what is none, as a name that is no text in UTF-8."""
+        """Return a document's name; None for other files, and for paths that are not printable text."""
         for name, folder in self._folders.items():
             if path.suffix == ".md" and path.is_relative_to(folder):
                 rest = path.relative_to(folder).as_posix()
@@ -52,22 +52,22 @@ class Folders:
         return None
 
     def path(self, name: str) -> Path:
-        """Where the document of that name lies here."""
+        """Return the path of a document on this machine."""
         folder, _, rest = name.partition("/")
         return self._folders[folder] / rest
 
     def paths(self, pattern: str) -> Iterator[Path]:
-        """Yield the files of a pattern in all folders."""
+        """Yield the files that match a glob pattern in all folders."""
         return (path for folder in self._folders.values() for path in sorted(folder.glob(pattern)))
 
 
 class LocalTexts:
-    """The names of the files that this folder has copies of, each with its revision, and what it has held.
+    """Stores the names of this folder's copies, their revisions, and the contents that they have had.
 
-    The document store's lock is held by whoever calls it.
+    Callers that write hold the document store's lock.
 
     Raises:
-        StorageError: its file cannot be used. It may be removed: then a copy that differs is kept as a version.
+        StorageError: The file cannot be used. It may be deleted: copies that differ are then kept as versions.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class LocalTexts:
         self._connection: sqlite3.Connection | None = None
 
     def _run(self, query: str, *values: object) -> list[Any]:
-        """Run a statement; the rows that it gives."""
+        """Run a statement and return its rows; open the file first if necessary."""
         try:
             if self._connection is None:
                 self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
@@ -89,16 +89,16 @@ class LocalTexts:
             raise told or StorageError(f"{text}; remove it: what differs from the server's is kept as versions")  # noqa: B904
 
     def about(self, name: str) -> str:
-        """Return what is known of the folder under a name, empty for nothing."""
+        """Return a property of the folder, empty if it is not set."""
         return "".join(value for (value,) in self._run("SELECT value FROM about WHERE name = ?", name))
 
     def note(self, name: str, value: str) -> None:
-        """Keep something about the folder."""
+        """Set a property of the folder."""
         self._run("INSERT OR REPLACE INTO about VALUES (?, ?)", name, value)
 
     @property
     def through(self) -> int:
-        """The revision up to which the server's changes have been taken over."""
+        """The revision up to which the server's changes have been applied here."""
         return int(self.about("through") or 0)
 
     @through.setter
@@ -106,15 +106,15 @@ class LocalTexts:
         self.note("through", str(revision))
 
     def revision(self, name: str) -> int:
-        """Return the revision that a copy was brought to, 0 where there is none."""
+        """Return a copy's revision, or the revision that removed it; 0 for an unknown name."""
         return sum(number for (number,) in self._run("SELECT revision FROM copies WHERE name = ?", name))
 
     def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> dict[str, str]:
-        """Name the copies whose files are not as they were when they were brought to their revision, and how they are.
+        """Return the copies whose files have changed since their revision was recorded, with their present states.
 
         Args:
-            state: gives the state of a file by its name.
-            but: names that have one of these parts are left out.
+            state: Returns the state of a file by its name.
+            but: Names that contain one of these parts are skipped.
         """
         left_out = " AND name NOT LIKE ?" * len(but)
         query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"
@@ -122,33 +122,33 @@ class LocalTexts:
         return {name: now for name, then in known if (now := _state(state(name))) != then}
 
     def names(self) -> set[str]:
-        """Name the files that the folder has copies of."""
+        """Return the names of all copies in the folder."""
         return {name for (name,) in self._run("SELECT name FROM copies WHERE state <> ?", _GONE)}
 
     def in_step(self, name: str) -> Copy | None:
-        """Return what a copy held that the server has; None where that is not remembered."""
+        """Return the last content of a copy that the server has as well; None if it is unknown."""
         rows = self._run("SELECT stamp, text FROM copies WHERE name = ? AND text IS NOT NULL", name)
         return Copy(rows[0][0], decode(rows[0][1])) if rows else None
 
     def held(self, name: str) -> list[Copy]:
-        """Return what a copy has held, oldest first."""
+        """Return the contents that a copy has had, oldest first."""
         rows = self._run("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", name)
         return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
 
     def remember(self, name: str, copy: Copy) -> None:
-        """Remember what a copy holds, or is about to hold."""
+        """Record the content that a copy has or is about to get; drop the oldest contents beyond `_KEPT_BYTES`."""
         self._run(_REMEMBER, name, copy.stamp, _packed(copy.text))
         self._run(_FORGET, name, _KEPT_BYTES)
 
     def begin_sending(self, name: str, text: str, copy: Copy) -> None:
-        """Note a text about to be stored on the server, in which is what a copy holds."""
+        """Record a text that is about to be stored on the server, and the copy's content that it includes."""
         row = name, _packed(text), copy.stamp, _packed(copy.text)
         self._run("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", *row)
 
     def remember_sent(self, name: str, text: str) -> None:
-        """Remember what a copy held when this text of the server's was sent: what is saved next is a change of that.
+        """Record that the server has a text of `begin_sending`: the next save is an edit of the content recorded there.
 
-        Nothing is done where nothing was sent, or its arrival is known.
+        Does nothing if no such text was sent, or if its arrival has already been recorded.
         """
         query = "DELETE FROM sending WHERE name = ? AND sent = ? RETURNING stamp, text"
         for stamp, packed in self._run(query, name, _packed(text)):
@@ -158,13 +158,13 @@ class LocalTexts:
             self.remember(name, copy)
 
     def bring(self, name: str, revision: int, state: FileState | None, copy: Copy | None) -> None:
-        """Note a copy's revision, what it holds where that is remembered, and its file's state where that is known."""
+        """Record a copy's revision, its content (None: not kept), and the state of its file (None: unknown)."""
         self._put(name, revision, _state(state) or _UNKNOWN, copy and copy.stamp, copy and encode(copy.text))
         if copy is not None:
             self.remember(name, copy)
 
     def forget(self, name: str, revision: int) -> None:
-        """Note the revision at which a file went; there is no copy any more."""
+        """Record the revision that removed a file; the copy no longer exists."""
         self._put(name, revision, _GONE, None, None)
         self._run("DELETE FROM seen WHERE name = ?", name)
 
@@ -172,7 +172,7 @@ class LocalTexts:
         self._run("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", *row)
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is asked for something."""
+        """Close the file; the next use opens it again."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""Reading documents: for merging, for showing, and for telling what is wrong with them. Nothing is written here."""
+"""Read documents, for merging and for display, and find their faults. Also helpers for all access to files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, 
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError, storage_error
 from orchestra_mem.types import DocumentFault, FileState
 
-# Stands in the folder of a backup, beside its database.
+# File that marks a folder as a backup, next to its database.
 BACKUP_MARK = "backup.json"
 _MARKED = (
     "is marked as read-only",
@@ -26,8 +26,8 @@ class DocumentReader:
     """Reads documents.
 
     Args:
-        homes: the folders that a link may lead to, besides the one that it stands in.
-        read_only: nothing of the memory may be written.
+        homes: Folders that a symbolic link may lead into, in addition to its own folder.
+        read_only: The memory must not be written.
     """
 
     def __init__(self, *, homes: Sequence[Path], read_only: bool = False) -> None:
@@ -35,42 +35,42 @@ class DocumentReader:
         self._read_only = read_only
 
     def homes(self, path: Path) -> tuple[Path, ...]:
-        """Return the folders that a document at `path` may lie in."""
+        """Return the folders that a symbolic link at `path` may lead into."""
         return path.parent, *self._homes
 
     def read(self, path: Path) -> str | None:
-        """Return the text of a document, None where there is none.
+        """Return the text of a document, None if it does not exist.
 
         Raises:
-            DocumentError: something else than a file of a document's size stands there, or a link that leads out.
-            StorageError: it cannot be read.
+            DocumentError: It is not a regular file, is too large, or is a link that leads out of the memory.
+            StorageError: It cannot be read.
         """
         data = self._read_bytes(path)
         return None if data is None else self.text_of(data)
 
     def text_of(self, data: bytes) -> str:
-        """Return the text that a document's bytes stand for."""
+        """Convert a document's bytes to its text."""
         return decode(data)
 
     def read_to_change(self, path: Path) -> str | None:
-        """Return the text of a document that the machine is about to change, None where there is none.
+        """Return the text of a document that the machine is about to change, None if it does not exist.
 
         Raises:
-            DocumentError: it is to be left as it is: see `read`, or it is no text.
-            StorageReadOnlyError: it is marked as read-only.
-            StorageError: it cannot be read.
+            DocumentError: It must not be changed: see `read`, or it is UTF-16 or contains NUL bytes.
+            StorageReadOnlyError: It is marked as read-only.
+            StorageError: It cannot be read.
         """
         data = self._read_bytes(path)
         if data is not None and (fault := unchangeable(data)) is not None:
             place = f"{path}:{fault[0]}:" if fault[0] else f"{path}"
             raise DocumentError(f"{place} {fault[1]}; until then it is served, and left as it is")
-        with telling("reading", path), suppress(FileNotFoundError):  # an editor may have moved it away this instant
+        with telling("reading", path), suppress(FileNotFoundError):  # an editor may just have moved it away
             self.check_rights(path)
             return None if data is None else self.text_of(data)
         return None
 
     def read_settled(self, path: Path) -> str | None:
-        """The text of a document, None where there is none, somebody has it open for writing, or it is no text."""
+        """Return a document's text; None if it does not exist, is open for writing, or cannot be read as text."""
         data = self._settled(path)
         return None if data is None else self.text_of(data)
 
@@ -82,11 +82,11 @@ class DocumentReader:
         return None
 
     def read_shown(self, path: Path) -> str | None:
-        """What of a document can be shown: decoded, where it is too large its beginning; None where there is none.
+        """Return a document's text for display, of a large one only the beginning; None if it does not exist.
 
         Raises:
-            DocumentError: something else than a file stands there, or a link that leads out.
-            StorageError: it cannot be read.
+            DocumentError: It is not a regular file, or is a link that leads out of the memory.
+            StorageError: It cannot be read.
         """
         with telling("reading", path), suppress(FileNotFoundError):
             size = self._status(path).st_size
@@ -95,14 +95,14 @@ class DocumentReader:
         return None
 
     def faults(self, path: Path) -> list[DocumentFault]:
-        """Find what is wrong with a document as it lies there, nothing where there is none."""
+        """Return the faults of a document on disk; none if it does not exist."""
         found: list[tuple[int, str, str]] = []
         try:
             if (place := _place_fault(path, self.homes(path))) is not None:
                 found.append((0, *place))
             else:
                 status = path.stat()
-                # Where nothing of the memory may be written that is told once, and not of each document.
+                # If the entire memory is read-only, that is reported once, not for each document.
                 if not self._read_only and _is_marked(status):
                     found.append((0, *_MARKED))
                 elif not self._read_only and not os.access(path, os.W_OK):
@@ -122,7 +122,7 @@ class DocumentReader:
         return None
 
     def _status(self, path: Path) -> os.stat_result:
-        """A file's status; `DocumentError` where something else stands there that is none of this memory's."""
+        """Return a file's status; raise `DocumentError` unless it is a regular file inside the memory."""
         if (fault := _place_fault(path, self.homes(path))) is not None:
             raise DocumentError(f"{path} {': '.join(fault)}")
         return path.stat()
@@ -132,19 +132,19 @@ class DocumentReader:
             raise DocumentError(f"{path} {': '.join(fault)}")
 
     def check_rights(self, path: Path) -> None:
-        """Refuse to change what somebody has marked as not to be written, whatever this user may do.
+        """Check that a document is not marked as read-only, even if this user could write to it.
 
         Raises:
-            DocumentError: something else than a file stands there, or a link that leads out.
-            StorageReadOnlyError: it is marked so.
+            DocumentError: It is not a regular file, or is a link that leads out of the memory.
+            StorageReadOnlyError: It is marked as read-only.
         """
         if _is_marked(self._status(path)):
             raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")
 
     def state(self, path: Path) -> FileState | None:
-        """Return what tells cheaply whether a document has changed, None where there is none: then one may be begun.
+        """Return metadata for detecting changes cheaply; None if there is no document, so that one may be created.
 
-        A link that nothing may be written through stands in its place, whether there is anything at its end or not.
+        A link that leads out of the memory counts as a document, even if its target does not exist.
         """
         with suppress(OSError):
             try:
@@ -160,21 +160,21 @@ class DocumentReader:
 
 
 def encode(text: str) -> bytes:
-    """Return the bytes of a text; what was no UTF-8 comes out as it was."""
+    """Convert text to UTF-8; bytes that `decode` found invalid are restored."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def decode(data: bytes) -> str:
-    """Return the text of some bytes, whatever they are."""
+    """Convert any bytes to text; bytes that are not UTF-8 become lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
 
 
 @contextmanager
 def telling(doing: str, path: Path) -> Iterator[None]:
-    """Tell in words what could not be done to which file.
+    """Translate an `OSError` in the block; `doing` is the action for the message, such as "reading".
 
     Raises:
-        StorageError: in place of an `OSError`.
+        StorageError: Instead of the `OSError`.
     """
     try:
         yield
@@ -183,15 +183,15 @@ def telling(doing: str, path: Path) -> Iterator[None]:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of some bytes, however little the system takes at a time."""
+    """Write all data, in several calls if the system accepts only a part at a time."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    if os.name == "nt":  # Windows has no handle for a folder that could be flushed
+    """Flush a folder, so that the file names in it are on the disk."""
+    if os.name == "nt":  # Windows cannot flush a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -201,7 +201,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def why_read_only(home: Path) -> str | None:
-    """Say why a memory can be read alone, and what to do; None where all of it may be written."""
+    """Return why a memory is read-only, and what to do about it; None if it can be written."""
     if (home / BACKUP_MARK).exists():
         return f"{home} is a backup and stays as it was made; `orchestra-mem restore-backup` makes a memory of it"
     for path in (home, home / "obra.lock", home / "obra.db"):
@@ -211,7 +211,7 @@ def why_read_only(home: Path) -> str | None:
 
 
 def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
-    """Return where a symbolic link leads that leaves the folders of a memory; None for anything else."""
+    """Return the target of a symbolic link that leads out of a memory's folders; None for anything else."""
     if not path.is_symlink():
         return None
     target = Path(os.path.realpath(path))
@@ -219,10 +219,10 @@ def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
 
 
 def _place_fault(path: Path, homes: Iterable[Path]) -> tuple[str, str] | None:
-    """Say what stands in a document's place that is none of this memory's, and what follows; None for a file.
+    """Return why a path is no document of this memory, and the consequence; None for a regular file in its folders.
 
     Raises:
-        OSError: nothing stands there, or it cannot be seen.
+        OSError: Nothing exists there, or it is not accessible.
     """
     ending = "nothing is read or written there; put the document itself in its place"
     target = outside_target(path, homes)
@@ -248,5 +248,5 @@ def _size_fault(size_bytes: int) -> tuple[str, str] | None:
 
 
 def _is_marked(status: os.stat_result) -> bool:
-    """Whether nobody may write to a file: root, who may do everything, is to leave it as well."""
+    """Check whether a file's mode allows nobody to write: then root must not write either, although it could."""
     return not status.st_mode & 0o222

@@ -1,8 +1,8 @@
-"""Documents that several machines have copies of: each is merged with what the others have saved, then shared.
+"""Documents that several machines share: each machine has copies, which are synchronised with files on a server.
 
-The lock keeps all machines from writing. Whoever takes it first brings the copies here and the server's files together:
-what only the server has is written here, what only was saved here goes there, and where both have changed the two are
-merged. Whatever is written under the lock is shared at once, before the ledger says so.
+The lock excludes all machines from writing. Its holder first synchronises: changes on the server are written to the
+local copies, local edits are stored on the server, and a document that changed on both sides is merged. A document
+written under the lock is shared at once, before the ledger records the write.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ logger = logging.getLogger(__name__)
 _Given = TypeVar("_Given")
 
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
-# Documents of ended sessions and versions may be many, and few change.
+# Period of looking at versions and archived sessions, which can be many and seldom change.
 _ALL_EVERY_S = 30.0
-_AGAIN_S = 1.5  # so that it is elsewhere in two seconds where an editor has closed it since
+_AGAIN_S = 1.5  # retry period: once an editor closes a document, the others have it within two seconds
 
 
 class SharedDocumentStore(FileDocumentStore):
-    """Fulfils `ports.DocumentStore` for a folder that is one machine's copy of a memory's documents.
+    """Implements `ports.DocumentStore` for one machine's copies of a memory's documents.
 
     Args:
-        folders: where the documents lie, by names that are the same on every machine.
-        files: keeps them on the server.
-        exclusive: keeps other machines from writing them.
-        copies: remembers what the copies here have held.
-        machine: what this machine is called.
-        more: as `FileDocumentStore` takes them.
+        folders: The folders of documents, by names that are the same on every machine.
+        files: The documents on the server.
+        exclusive: Opens the lock that excludes other machines.
+        copies: Stores the earlier contents of the local copies.
+        machine: Name of this machine.
+        more: Arguments of `FileDocumentStore`.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class SharedDocumentStore(FileDocumentStore):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other machines, processes and threads from writing documents; the copies here are up to date then."""
+        """Keep other machines, processes and threads from writing documents, and synchronise the local copies."""
         with super().lock():
             if self._read_only or self._brings:
                 yield
             elif self._holder == get_ident():
-                if self._saved():  # since it was taken
+                if self._saved():  # since the lock was taken
                     self._bring_together()
                 yield
             else:
@@ -94,30 +94,30 @@ class SharedDocumentStore(FileDocumentStore):
                         self._holder = 0
 
     def follow(self) -> None:
-        """Take over what other machines have written, and share what was saved here."""
+        """Apply the changes of other machines, and share local edits."""
         if self._read_only:
             return
         found = self._saved(), self._files.last_revision()
         if not (self._is_due or found[0] or found[1] > self._copies.through):
             return
-        # What cannot be read or written now is waited for without the lock, which others want.
+        # A document that cannot be read or written now is retried later, so that the lock is free meanwhile.
         if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
             with self.lock():
                 pass
             self._left, self._left_s = found, time.monotonic()
 
     def begin_following(self) -> None:
-        """Do so again and again in a thread of its own, until `close`; it does not keep the store alive."""
+        """Call `follow` periodically in a separate thread until `close`; the thread does not keep the store alive."""
         if not self._read_only:
             self._follower = Follower(self)
 
     def close(self) -> None:
-        """End the thread, and close what remembers the copies."""
+        """Stop the thread, and close the database of earlier contents."""
         if self._follower is not None:
             self._follower.end()
         self._copies.close()
 
-    # Bringing the copies and the server's files together
+    # Synchronising the copies with the server's files
 
     def _bring_together(self) -> None:
         self._brings = True
@@ -126,7 +126,7 @@ class SharedDocumentStore(FileDocumentStore):
             if not newer and not self._copies.through:  # nobody has shared anything yet
                 self._files.begin([*self._all_here()])
                 newer = self._files.newer_than(0)
-            # What was saved here in a file that has moved goes into the one that it has become: that is taken first.
+            # Removed and moved files come last: a local edit of a moved file is merged into its new file.
             in_order = sorted(newer, key=lambda file: file.text is None)
             taken = {file.revision for file in in_order if self._done(self._take, file)}
             for file in takewhile(lambda file: file.revision in taken, newer):
@@ -142,7 +142,7 @@ class SharedDocumentStore(FileDocumentStore):
             self._brings = False
 
     def _done(self, step: Callable[[_Given], None], given: _Given) -> bool:
-        """Do a step; False where the copy here cannot be read or written now."""
+        """Run a step; return False if the local copy cannot be read or written now."""
         try:
             step(given)
         except (DocumentConflictError, DocumentError, StorageReadOnlyError) as error:
@@ -157,21 +157,21 @@ class SharedDocumentStore(FileDocumentStore):
     def _all_here(self) -> Iterator[SharedFile]:
         for path in self._folders.paths("**/*.md"):
             if (name := self._name(path)) and (data := self._settled(path)) is not None:
-                yield self._file(name, decode(data))  # no number of a revision stands there yet
+                yield self._file(name, decode(data))  # has no revision number yet
 
     def _saved(self, *, everything: bool = False) -> dict[str, str]:
-        """Name the documents that were saved here, or taken away, since their copies were last looked at."""
+        """Return the documents that were saved or removed here since their last revision, with their present states."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
 
     def _share_kept(self) -> None:
-        """Share versions and archives of which the server was not told; versions that were taken away come back."""
+        """Share versions and archives that the server lacks; restore versions that were removed here."""
         known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
         for path in self._folders.paths("archive/*.md"):
-            if self._name(path) not in known:  # ended between its move and its sharing
+            if self._name(path) not in known:  # killed between moving and sharing it
                 self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
         for file in self._files.newer_than(0) if gone else ():
@@ -179,7 +179,7 @@ class SharedDocumentStore(FileDocumentStore):
                 self._write(file, file.text, None)
 
     def _here(self, path: Path) -> Copy | None:
-        """What a file holds, None where there is none; a conflict where somebody is saving it, or it is no text."""
+        """Return a file's content, None if it does not exist; raise a conflict if it is being saved or is not text."""
         if self.state(path) is None:
             return None
         if (data := self._settled(path)) is None:
@@ -188,7 +188,7 @@ class SharedDocumentStore(FileDocumentStore):
         return Copy(stamp, text)
 
     def _take(self, file: SharedFile) -> None:
-        """Take over another machine's change."""
+        """Apply a revision of the server to the local copy."""
         if file.revision > self._copies.revision(file.name):
             if file.text is not None and file.machine == self._machine:
                 self._copies.remember_sent(file.name, file.text)
@@ -199,7 +199,7 @@ class SharedDocumentStore(FileDocumentStore):
                 self._write(file, file.text, mine)
 
     def _share_saved(self, name: str) -> None:
-        """Share what somebody has saved here. What was taken away or emptied comes back: others have it still."""
+        """Share a local edit. Restore a copy that was removed or emptied: other machines still have the document."""
         known, mine = self._copies.in_step(name), self._here(self._path(name))
         if known is None:
             return
@@ -210,7 +210,7 @@ class SharedDocumentStore(FileDocumentStore):
             self._write(there, known.text, mine)
 
     def _write(self, file: SharedFile, theirs: str, mine: Copy | None) -> None:
-        """Write here what is on the server, with what was saved here, which is shared first."""
+        """Write the server's text to the local copy. If a local edit is merged in, the result is shared first."""
         text, revision, path = self._merged(file, theirs, mine), file.revision, self._path(file.name)
         if text != theirs:
             revision = self._share_text(file.name, text, mine, known=revision)
@@ -221,7 +221,7 @@ class SharedDocumentStore(FileDocumentStore):
         self._note(file.name, revision, mine)
 
     def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
-        """The text that a document is to have, after what was saved here is done to what is on the server."""
+        """Return the server's text with the local edit applied. The edited text is also kept as a version."""
         known = self._copies.in_step(file.name)
         old = known and known.text
         if mine is None or not mine.text.strip() or mine.text in (theirs, old) or _VERSIONS in file.name:
@@ -238,7 +238,7 @@ class SharedDocumentStore(FileDocumentStore):
         return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
 
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
-        """Remove a copy whose file is gone from the server, or has moved: what was saved here goes along."""
+        """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
         known = self._copies.in_step(file.name)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
@@ -256,12 +256,12 @@ class SharedDocumentStore(FileDocumentStore):
     # Sharing
 
     def _share(self, name: str, copy: Copy, *, known: int | None = None) -> None:
-        """Store what lies here as a file's new revision."""
+        """Store a local copy's content as a new revision."""
         revision = self._share_text(name, copy.text, copy, known=known)
         self._note(name, revision, copy)
 
     def _share_text(self, name: str, text: str, mine: Copy | None, *, known: int | None = None) -> int:
-        """Store a text, with what was saved here, as a new revision; a cut may come before its number is known."""
+        """Store a text that includes the local edit `mine`; return its revision. A crash before the reply is safe."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
         known = self._copies.revision(name) if known is None else known
@@ -275,11 +275,11 @@ class SharedDocumentStore(FileDocumentStore):
             self._step(revision)
 
     def _step(self, revision: int) -> None:
-        if revision == self._copies.through + 1:  # else something of another machine's is still to be taken over
+        if revision == self._copies.through + 1:  # else revisions before it have yet to be applied
             self._copies.through = revision
 
     def _note(self, name: str, revision: int, copy: Copy) -> None:
-        """Note that a copy is at a revision; who saves it this instant has saved it after that."""
+        """Record that a copy is at a revision. A save during this call counts as a later edit."""
         path = self._path(name)
         state = self.state(path)
         is_it = self._settled(path) == self._bytes(name, copy)
@@ -289,14 +289,14 @@ class SharedDocumentStore(FileDocumentStore):
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
         return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
 
-    # What is read bears no number of a revision; what is written does, and is shared
+    # Reading removes the revision number; writing adds it, and shares the document
 
     def text_of(self, data: bytes) -> str:
-        """Return the text that a document's bytes stand for."""
+        """Convert a document's bytes to its text, without the revision number."""
         return unstamped(decode(data))[0]
 
     def bytes_of(self, path: Path, text: str) -> bytes:
-        """Return the bytes that a document's file gets for a text."""
+        """Convert a document's text to the bytes of its file, with the revision number."""
         name = self._name(path)
         return encode(text) if name is None else self._bytes(name, Copy(self._stamp, text))
 
@@ -304,7 +304,7 @@ class SharedDocumentStore(FileDocumentStore):
         return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
 
     def _put_stamped(self, name: str, text: str, expected: str | None, revision: int, point: str) -> Copy:
-        """Write a document with its revision's number; after a kill it is known what an editor may have opened."""
+        """Write a document with its revision number. Recorded first: after a kill, an editor may have opened it."""
         self._stamp, copy = revision, Copy(unstamped(stamped(text, revision))[1], text)
         if _VERSIONS not in name:
             self._copies.remember(name, copy)
@@ -312,7 +312,7 @@ class SharedDocumentStore(FileDocumentStore):
         return copy
 
     def read_settled(self, path: Path) -> str | None:
-        """See `DocumentReader.read_settled`; for who holds the lock what is shared, not what was saved here since."""
+        """See `DocumentReader.read_settled`. The lock's holder gets the shared text, without later local edits."""
         if self._holder != get_ident():
             return super().read_settled(path)
         if (name := self._name(path) or "") in self._behind:
@@ -321,7 +321,7 @@ class SharedDocumentStore(FileDocumentStore):
         return known.text if known is not None else super().read_settled(path)
 
     def read_to_change(self, path: Path) -> str | None:
-        """See `DocumentReader.read_to_change`; nobody is to announce a change that cannot be shared now."""
+        """See `DocumentReader.read_to_change`. Raises `DocumentConflictError` if the document cannot be shared now."""
         text, name = super().read_to_change(path), self._name(path)
         if name is not None and self._holder == get_ident() and not self._brings:
             saved = name in self._saved()
@@ -338,7 +338,7 @@ class SharedDocumentStore(FileDocumentStore):
         return text and unstamped(text)[0]
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
-        """See `FileDocumentStore.replace`. It is shared before it is written: others have it if this ends between."""
+        """See `FileDocumentStore.replace`. The text is shared before it is written, so that a crash cannot lose it."""
         if (shared := self._name(path)) is None:
             super().replace(path, text, expected=expected, name=name)
             return
@@ -346,11 +346,11 @@ class SharedDocumentStore(FileDocumentStore):
             known, mine = self._copies.in_step(shared), self._here(path)
             if (mine and mine.text) != expected or (known is not None and known.text != expected):
                 if not self._brings:
-                    self._bring_together()  # saved, emptied or taken away since the lock was taken
+                    self._bring_together()  # changed or removed since the lock was taken
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
             self._check_change(path)
             revision = self._share_text(shared, text, None)
-            with suppress(DocumentConflictError):  # saved here meanwhile: that is merged with what others have now
+            with suppress(DocumentConflictError):  # saved here meanwhile: merged at the next synchronisation
                 self._note(shared, revision, self._put_stamped(shared, text, expected, revision, name))
 
     def append(self, path: Path, text: str, *, name: str) -> None:

@@ -1,8 +1,7 @@
 """Documents on disk: atomic writes, appends, locks, versions.
 
-A document is replaced as a whole (temporary file, fsync, rename, fsync of the folder), and only if it still holds what
-the writer last saw; how that is made sure of stands in `exchange.py`. A version is the earlier text, byte for byte, in
-a file whose name tells the rest; see `versions.py`.
+A document is replaced atomically (temporary file, fsync, rename, fsync of the folder), and only if it still holds what
+the writer last saw (see `exchange.py`). A version is an earlier text, byte for byte (see `versions.py`).
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 class FileDocumentStore(DocumentReader):
-    """Fulfils `ports.DocumentStore`. Safe to share between threads; processes keep apart by the lock file.
+    """Implements `ports.DocumentStore`. Safe to share between threads; a lock file excludes other processes.
 
-    With `read_only` every change is refused and no lock file is made. Documents are replaced in one step by whoever may
-    write them, so they read whole without a lock; of an append half may be seen.
+    With `read_only`, every change is refused and no lock file is created. Readers need no lock: replacement is atomic,
+    but they may see an incomplete append.
     """
 
     def __init__(
@@ -73,13 +72,13 @@ class FileDocumentStore(DocumentReader):
             str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
         )
         self._thread_lock = threading.RLock()
-        # Folders that wait to be flushed, with the name of what was written there.
+        # Folders to be flushed, with the `name` of the last write there, for its write point.
         self._unsynced: dict[Path, str] = {}
         self._syncs_once = False
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes and threads from writing documents. May be taken again by its holder."""
+        """Keep other processes and threads from writing documents. Reentrant."""
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
             raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
         try:
@@ -102,13 +101,13 @@ class FileDocumentStore(DocumentReader):
             self._thread_lock.release()
 
     def follow(self) -> None:
-        """Take over what other machines have written: nothing here, where the folder alone has the documents."""
+        """Do nothing: no other machine shares these documents."""
 
     def begin_following(self) -> None:
-        """Do so again and again in the background, until `close`."""
+        """Do nothing; a store with other machines calls `follow` periodically in the background until `close`."""
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """Stop background work."""
 
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
@@ -124,15 +123,16 @@ class FileDocumentStore(DocumentReader):
             self.check_rights(path)
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
-        """Write a whole document, all or nothing.
+        """Replace a document atomically, or create it if `expected` is None.
 
-        What somebody else saves meanwhile stands afterwards, or is kept as a version where it was saved over.
+        A text that somebody else saves meanwhile stays, or becomes a version if it was saved over in turn. It can be
+        lost only on a system that cannot exchange two files.
 
         Raises:
-            DocumentConflictError: it no longer holds `expected`, or somebody has it open for writing; it stays so.
-            DocumentError: a link leads out.
-            StorageReadOnlyError: it is marked as read-only.
-            StorageError: the disk refused; the document is as before.
+            DocumentConflictError: It no longer holds `expected`, or is open for writing; it is unchanged.
+            DocumentError: It is a link that leads out of the memory.
+            StorageReadOnlyError: It is marked as read-only.
+            StorageError: The disk refused; the document is unchanged.
         """
         with self._changing("writing", path):
             self._check_change(path)
@@ -140,13 +140,13 @@ class FileDocumentStore(DocumentReader):
 
     def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
         ours = self.bytes_of(path, text)
-        # Through a link, so that the link stays and what it leads to is replaced.
+        # Follow a link: its target is replaced, the link stays.
         path = Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._write_new(temporary, ours, name)
-            # What was kept of it before must stand before the document is replaced.
+            # Versions of the old text must be on disk before the document is replaced.
             self._flush_folders(but=path.parent)
             there = self._read_bytes(path)
             if (None if there is None else self.text_of(there)) != expected:
@@ -161,7 +161,7 @@ class FileDocumentStore(DocumentReader):
         self._written_in(path.parent, name)
 
     def bytes_of(self, path: Path, text: str) -> bytes:
-        """Return the bytes that a document's file gets for a text."""
+        """Convert a document's text to the bytes of its file."""
         return encode(text)
 
     def _put_new(self, temporary: Path, path: Path, name: str) -> None:
@@ -174,7 +174,7 @@ class FileDocumentStore(DocumentReader):
         self._tell(f"{name}.rename.after")
 
     def _put_in_place(self, temporary: Path, path: Path, ours: bytes, expected: bytes, name: str) -> None:
-        """Exchange a document for its new text, and look at what came out: what was not expected goes back."""
+        """Exchange a document for its new text; if an unexpected text came out, put it back and raise a conflict."""
         aside = aside_of(path, ours, expected, _TEMPORARY)
         try:
             if settled(path) != expected:
@@ -182,14 +182,14 @@ class FileDocumentStore(DocumentReader):
             os.rename(temporary, aside)
             self._tell(f"{name}.rename.before")
             if not exchange(aside, path):
-                # Nothing better can be done here: a save between the look above and this is lost.
+                # This system cannot exchange files: a save since the check above is lost.
                 os.replace(aside, path)
                 self._tell(f"{name}.rename.after")
                 return
         except BaseException as error:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
-            if isinstance(error, FileNotFoundError):  # the document has been taken away this instant
+            if isinstance(error, FileNotFoundError):  # the document has just been removed
                 raise _conflict(path) from error
             raise
         self._tell(f"{name}.rename.after")
@@ -204,14 +204,14 @@ class FileDocumentStore(DocumentReader):
     def _take_back(
         self, aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, expected: bytes, name: str
     ) -> None:
-        """Give a document back to who saved it, and keep what was saved over meanwhile."""
+        """Restore the newest text of others at `path`; keep texts that were saved over meanwhile as versions."""
         for lost in put_back(aside, path, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
             if lost != expected:
                 self._keep_saved(path, aside, lost)
         self._flush_folders(but=path.parent)
 
     def _keep_saved(self, path: Path, file: Path, data: bytes) -> None:
-        """Keep as a version what somebody saved, and what would stand nowhere else."""
+        """Keep a text that somebody saved, and that no document holds any more, as a version."""
         saved, name = datetime.fromtimestamp(file.stat().st_mtime, UTC), version_document(path, self._versions)
         kept = self.keep_version(
             name, self.text_of(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
@@ -219,15 +219,15 @@ class FileDocumentStore(DocumentReader):
         logger.warning("%s was saved twice at a time; the text that does not stand there is %s", name, kept.path)
 
     def append(self, path: Path, text: str, *, name: str) -> None:
-        """Add to the end of a document; where that fails half-way the document is as before.
+        """Append to a document; a write that fails half-way is rolled back.
 
-        Waits for the disk only where the store was opened with `full_sync`: the event log has it all.
+        Waits for the disk only with `full_sync`, since the event log has the same data.
 
         Raises:
-            DocumentConflictError: an editor put another file in its place meanwhile; what was added went with the old.
-            DocumentError: a link leads out.
-            StorageReadOnlyError: it is marked as read-only.
-            StorageError: the disk refused; the document is as before.
+            DocumentConflictError: An editor replaced the file meanwhile; the appended text is lost with the old file.
+            DocumentError: It is a link that leads out of the memory.
+            StorageReadOnlyError: It is marked as read-only.
+            StorageError: The disk refused; the document is unchanged.
         """
         with self._changing("appending to", path):
             self._check_change(path)
@@ -250,7 +250,7 @@ class FileDocumentStore(DocumentReader):
                 os.close(descriptor)
 
     def move(self, path: Path, target: Path, *, name: str) -> None:
-        """Move a document to another folder; what stands there already is never replaced."""
+        """Move a document to another folder; raise `DocumentConflictError` if the target exists."""
         with self._changing("moving", path):
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists():
@@ -262,11 +262,11 @@ class FileDocumentStore(DocumentReader):
             self._written_in(path.parent, name)
 
     def remove(self, path: Path, *, expected: str, name: str) -> None:
-        """Remove a document for good.
+        """Remove a document permanently.
 
         Raises:
-            DocumentConflictError: it no longer holds `expected`, or somebody has it open for writing; it stays.
-            StorageError: the disk refused.
+            DocumentConflictError: It no longer holds `expected`, or is open for writing; it is unchanged.
+            StorageError: The disk refused, or the document does not exist.
         """
         with self._changing("removing", path):
             there = settled(path)
@@ -280,7 +280,7 @@ class FileDocumentStore(DocumentReader):
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
     ) -> Version:
-        """Keep an earlier text. The lock must be held, so that no sequence number is used twice."""
+        """Keep an earlier text as a version. The lock must be held, so that no sequence number is used twice."""
         with self._changing("keeping a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
@@ -290,7 +290,7 @@ class FileDocumentStore(DocumentReader):
         return version
 
     def versions(self, document: str) -> list[Version]:
-        """Return the kept texts of a document, oldest first."""
+        """Return the versions of a document, oldest first."""
         with telling("listing", self._versions):
             return sorted(scan(self._versions, document), key=lambda version: version.sequence)
 
@@ -298,7 +298,7 @@ class FileDocumentStore(DocumentReader):
         """Return the text of a version.
 
         Raises:
-            StorageError: its file is gone or cannot be read.
+            StorageError: Its file is gone or cannot be read.
         """
         path = Path(version.path)
         with telling("reading", path), suppress(FileNotFoundError):
@@ -306,7 +306,7 @@ class FileDocumentStore(DocumentReader):
         raise StorageError(f"{path} is gone")
 
     def prune_versions(self, document: str, keep: int) -> int:
-        """Remove all but the newest `keep` versions that the machine wrote; a person's are never removed."""
+        """Remove all but the newest `keep` of the machine's versions, none of people's. Return the number removed."""
         if self._read_only:
             return 0
         own = [version for version in self.versions(document) if version.author is Author.MACHINE]
@@ -318,10 +318,10 @@ class FileDocumentStore(DocumentReader):
         return len(old)
 
     def sweep(self, folders: tuple[Path, ...]) -> int:
-        """Remove temporary files that a killed process left. The lock must be held.
+        """Remove the temporary files of killed processes, and return their number. The lock must be held.
 
-        What somebody saved in the instant before it was killed goes back into its place first, or is kept as a
-        version where somebody has saved there since.
+        A text that somebody saved just before the kill is first put back into its document, or kept as a version if
+        the document has been saved since.
         """
         removed = 0
         for folder in () if self._read_only else (*folders, self._versions):
@@ -343,10 +343,10 @@ class FileDocumentStore(DocumentReader):
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
-        """Write several documents under one lock, and flush each folder once: at the end, or before what builds on it.
+        """Hold the lock and flush each folder only once: at the end, or before a document in another one is replaced.
 
         Raises:
-            StorageError: a folder could not be flushed; what was written in it may be gone after power loss.
+            StorageError: A folder could not be flushed; files written in it may be lost at a power failure.
         """
         with self.lock():
             if self._syncs_once:

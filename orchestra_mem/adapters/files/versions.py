@@ -1,4 +1,4 @@
-"""The names of versions: `project_state.20250115T143015.123456Z.000007.machine.refresh.md` tells all but the text."""
+"""File names of versions, with their metadata: `project_state.20250115T143015.123456Z.000007.machine.refresh.md`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _VERSION = re.compile(
 
 
 def version_name(document: str, sequence: int, *, time: datetime, author: Author, reason: VersionReason) -> str:
-    """Make the name of a version's file."""
+    """Return the file name of a version."""
     stamp = time.astimezone(UTC).strftime(_TIME)
     return f"{document}.{stamp}.{sequence:06d}.{author.value}.{reason.value}.md"
 
 
 def version_document(path: Path, versions: Path) -> str:
-    """Return the name that a document at `path` has among the versions.
+    """Return the name under which versions of the document at `path` are kept.
 
-    Those in a folder among the others, as the catalog's, are known by its name and theirs.
+    A document in a subfolder of the memory folder, such as `catalog`, gets the subfolder's name as a prefix.
     """
     return f"{path.parent.name}-{path.stem}" if path.parent.parent == versions.parent else path.stem
 
 
 def read_name(path: Path, size_bytes: int) -> Version | None:
-    """Read a version's record off its file's name; an author or a reason that is not known counts as a person's."""
+    """Parse the name of a version's file; None for others. Unknown authors and reasons count as a person's edit."""
     match = _VERSION.fullmatch(path.name)
     if match is None:
         return None
@@ -49,7 +49,7 @@ def read_name(path: Path, size_bytes: int) -> Version | None:
 
 
 def scan(folder: Path, document: str) -> Iterator[Version]:
-    """Find the versions of a document in a folder, in no order; files with other names are passed over."""
+    """Yield the versions of a document in a folder, unordered; files with other names are skipped."""
     names = os.listdir(folder) if folder.is_dir() else ()
     for path in (folder / name for name in names if name.startswith(f"{document}.")):
         with suppress(FileNotFoundError):  # pruned by another process meanwhile
@@ -59,6 +59,6 @@ def scan(folder: Path, document: str) -> Iterator[Version]:
 
 
 def last_sequence(folder: Path) -> int:
-    """Return the highest sequence number of all versions in a folder, 0 where there are none."""
+    """Return the highest sequence number of all versions in a folder, 0 if there are none."""
     names = os.listdir(folder) if folder.is_dir() else ()
     return max((int(match["sequence"]) for name in names if (match := _VERSION.fullmatch(name))), default=0)

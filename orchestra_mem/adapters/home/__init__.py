@@ -1,4 +1,4 @@
-"""The home: the folder of a user, outside of any project, that holds what all their projects share."""
+"""The home: a folder of the user, outside of all projects, for data that the projects share."""
 
 from orchestra_mem.adapters.home.registry import HOME_VARIABLE, ListedProject, ProjectRegistry, has_memory, home_folder
 

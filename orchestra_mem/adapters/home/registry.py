@@ -1,8 +1,7 @@
-"""The registry of projects: one small file for each folder, replaced as a whole, so that nobody waits for anybody.
+"""The list of a user's projects, and the home folder that holds it.
 
-What a file says comes from the project, so that one that is lost or broken is made anew when that is opened.
-
-The place of the home is told here too.
+Each project folder has one small JSON file, which is replaced atomically, so that no lock is needed. A lost or damaged
+file is written again when its project is opened.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ HOME_VARIABLE = "ORCHESTRA_MEM_HOME"
 
 
 def home_folder(environ: Mapping[str, str]) -> Path | None:
-    """Name the home folder, whether it is there or not; None where the user wants none, or has no folder at all.
+    """Return the home folder, which need not exist; None if it is turned off, or the user has no data folder.
 
-    The variable `ORCHESTRA_MEM_HOME` names it, or is `off`; unset or empty, it is in the user's data folder.
-    Where it is no full path, `StorageError` says so.
+    The variable `ORCHESTRA_MEM_HOME` is its path or `off`; by default the home is in the user's data folder.
+    `StorageError` is raised if the variable is a relative path.
     """
     given = environ.get(HOME_VARIABLE, "").strip()
     if given == "off":
@@ -38,7 +37,7 @@ def home_folder(environ: Mapping[str, str]) -> Path | None:
         if not (folder := Path(os.path.expanduser(given))).is_absolute():
             raise StorageError(f"{HOME_VARIABLE} is {given}, another home in each folder: give a full path, or off")
         return folder
-    import platformdirs  # takes milliseconds to load
+    import platformdirs  # takes milliseconds to import
 
     found = platformdirs.user_data_path("orchestra-mem", appauthor=False)
     return found if found.is_absolute() else None
@@ -47,17 +46,17 @@ def home_folder(environ: Mapping[str, str]) -> Path | None:
 logger = logging.getLogger(__name__)
 
 _LEFT_BEHIND_S = 60.0
-# In the second stands whose database is on a server.
+# A folder whose database is on a server has the second file.
 _MEMORIES = (Path(".obra") / "obra.db", Path(".obra") / "working_copy.db")
 _NAMES = ("id", "name", "first_opened", "last_opened")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedProject:
-    """A project as it is listed; days are as in 2026-11-26, `shared` is whether others' searches may look into it.
+    """A project in the list. Days are written as 2026-11-26; `shared` lets searches from other projects include it.
 
-    Several folders of one `id` are copies of each other, or the same that was moved. `label` is the name, with the
-    folder where several have that name; `present` is whether the memory is there, `note` what is odd, in words.
+    Folders with the same `id` are copies of each other, or one project that was moved. `label`: The name, with the
+    folder if several present projects have it. `present`: Whether the memory exists. `note`: A warning for people.
     """
 
     id: str
@@ -73,31 +72,31 @@ class ListedProject:
 
 
 def has_memory(project: Path) -> bool:
-    """Tell whether a folder is there and has a memory; False, too, where that cannot be seen."""
+    """Check whether a folder has a memory; False if the folder does not exist or is not accessible."""
     return any(os.path.isfile(project / each) for each in _MEMORIES)
 
 
 class ProjectRegistry:
-    """Keeps the files below a home, which is made when the first is written. Takes no lock.
+    """Reads and writes the list in a home folder, which the first write creates. Takes no lock.
 
-    Every call but `note_opened` raises `StorageError` where the files cannot be read or written.
+    Every method except `note_opened` raises `StorageError` if the files cannot be read or written.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "projects"
 
     def note_opened(self, project: ListedProject) -> None:
-        """List a project that has been opened, at once and without fail, or not at all.
+        """Add a project that has been opened to the list; an error is only logged.
 
-        A project in the system's temporary folder is listed in a home that lies there as well, and in no other.
+        A project in the system's temporary folder is skipped, unless the home is in that folder too.
         """
         try:
             self.put(project, passing=False)
-        except StorageError as error:  # as where the home is on a full disk, or may not be written to
+        except StorageError as error:  # such as a full disk, or a home without write permission
             logger.info("the project is not listed: %s", error)
 
     def put(self, project: ListedProject, *, passing: bool = True) -> None:
-        """List a project; nothing is written where its file says so already. With `passing`, a temporary one too."""
+        """Add or update a project; no write if nothing changes. `passing`: Include projects in the temporary folder."""
         file = self._file(project.path)
         project = replace(project, id=project.id or file.stem)
         old = _read(file)
@@ -109,7 +108,7 @@ class ProjectRegistry:
             if project == old or (not passing and self._is_passing(project.path)):
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for left in self.folder.glob("*.tmp"):  # by a process that was killed
+            for left in self.folder.glob("*.tmp"):  # left by a killed process
                 with suppress(FileNotFoundError):
                     if left.stat().st_mtime < time.time() - _LEFT_BEHIND_S:
                         left.unlink()
@@ -121,7 +120,7 @@ class ProjectRegistry:
                 made.unlink(missing_ok=True)
 
     def projects(self) -> list[ListedProject]:
-        """List all projects, by name: of one that was moved, its present folder alone. A broken file is passed over."""
+        """Return all projects, sorted by name; a moved project only with its present folder. Skips damaged files."""
         read = [each for _, each in self._files()]
         there = {each.path for each in read if has_memory(each.path)}
         names = [each.name for each in read if each.path in there]
@@ -141,7 +140,7 @@ class ProjectRegistry:
         return listed
 
     def remove(self, project: ListedProject) -> None:
-        """Forget a project, with the folders that it was in before."""
+        """Remove a project and its former folders from the list."""
         with self._in_words("writing to"):
             for file, each in self._files():
                 if each.path == project.path or (each.id == project.id and not has_memory(each.path)):
@@ -169,7 +168,7 @@ class ProjectRegistry:
 
 
 def _read(file: Path) -> ListedProject | None:
-    """Read a file; None where there is none that can be used."""
+    """Read a file; None if it is missing or damaged."""
     try:
         found = json.loads(file.read_bytes())
         named: dict[str, Any] = {name: str(found[name]) for name in _NAMES}
