@@ -1,7 +1,7 @@
-"""Back a memory up while programs use it, put a backup back, and move a database to a server or back.
+"""Back up a memory while programs use it, restore a backup, and move a database to a server or back to a file.
 
-A backup is a folder with an `.obra` that is opened like any other, for reading alone: the database as a file, wherever
-it is kept, and the documents as they stood at the same moment. `backup.json` in it has a digest of every file.
+A backup is a folder whose `.obra` opens like any other memory, but read-only. It holds the database as a SQLite file,
+also if a server keeps it, the documents of the same moment, and `backup.json` with the digests of all files.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
-# What is derived, the keys of a server, what a running program has; and the database, which is not copied as a file.
+# Not copied: derived data, the HTTP server's token, files of running programs, and the database, copied by rows.
 _LEFT_OUT = ("index/", "server/", "obra.lock", "working_copy", BACKUP_MARK, _DATABASE)
 _SECRETS = ("storage.url", "llm.api_key", "search.api_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """What a backup says of itself.
+    """The content of `backup.json`.
 
-    `schema` is that of its tables, `digest` that of all rows, `left_out` are settings that are not in it, and `files`
-    has the SHA-256 of each by its path in `.obra`.
+    `schema` is the version of the database schema, `rows` the number of rows and `digest` the SHA-256 over all of them.
+    `left_out` lists the settings that were removed. `files` maps each path in `.obra` to its SHA-256.
     """
 
     program: str
@@ -58,13 +58,13 @@ class Backup:
 
 
 def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Callable[[str, int], None]) -> Backup:
-    """Copy a memory into a new folder. Records go on meanwhile; who writes a document waits a moment.
+    """Copy a memory into a new folder. Programs can record meanwhile, but wait briefly before writing a document.
 
-    Whatever ends it early leaves no `target`. `on_table` is told each table, with the number of its rows. A memory that
-    this user may only read is copied without its lock: that keeps nobody else from writing a document meanwhile.
+    If it is interrupted, there is no `target`. `on_table` is called with each table's name and number of rows. If this
+    user may only read the memory, it is copied without its lock, so that a document may be written meanwhile.
 
     Raises:
-        StorageError: `target` is there already or cannot be made, or something cannot be read.
+        StorageError: `target` exists or cannot be made, the memory is itself a backup, or a file cannot be read.
     """
     place = Place.of(project, settings)
     if os.path.lexists(target):
@@ -87,7 +87,7 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
         home.mkdir()
         _copy_rights(place.home, home, 0o700)
         _copy_changed(place, home, copied)
-        with store.lock():  # only what has changed since is left to copy
+        with store.lock():  # held briefly: only files that have changed since are copied
             made = datetime.now(UTC)
             moment.enter_context(database.snapshot())
             _copy_changed(place, home, copied)
@@ -107,13 +107,14 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
 
 
 def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backup, Path | None]:
-    """Copy the memory of a backup into a project's folder. One that is there is moved aside, where it may be.
+    """Copy the memory of a backup into a project's folder; with `replace`, move an existing memory aside first.
 
     Returns:
-        The backup, and where the memory is now that was there.
+        The backup, and the new path of the memory that was there, None if there was none.
 
     Raises:
-        StorageError: it is no backup or a damaged one, or a memory is there and not to be replaced, or in use.
+        StorageError: The folder is no backup or damaged, the settings lead to a server or to other folders, or the
+            existing memory may not be replaced or is in use.
     """
     backup, home, aside = check_backup(folder), project / HOME, None
     settings = load_settings(folder, os.environ)
@@ -145,11 +146,11 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
 
 
 def check_backup(folder: Path) -> Backup:
-    """Read what a backup says of itself, and compare all its files with that.
+    """Read a backup's `backup.json`, and compare all its files with their digests.
 
     Raises:
-        SchemaTooNewError: a newer program has made it.
-        StorageError: it is none, or not as it was made.
+        SchemaTooNewError: A newer program made it.
+        StorageError: It is no backup, is damaged, or has been changed.
     """
     home = folder / HOME
     mark = home / BACKUP_MARK
@@ -176,10 +177,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
-    """Give a folder that becomes the target once it is filled and on the disk; what fails before leaves nothing.
-
-    What stands at the target goes `aside`.
-    """
+    """Yield a temporary folder that, once flushed, becomes `target`; an old one goes `aside`. A failure removes it."""
     folder = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
     with telling("writing", target):
         folder.mkdir()
@@ -192,20 +190,20 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        # From here on nothing is removed: it may be what stood there.
+        # From here on nothing is removed, as `folder` may hold the old target.
         if aside and exchange(folder, target):
             os.rename(folder, aside)
-        elif aside:  # where files cannot be exchanged, nothing stands there for an instant
+        elif aside:  # no exchange on this system: for an instant there is no target
             os.rename(target, aside)
             os.rename(folder, target)
         sync_folder(target.parent)
 
 
 def _files(place: Place) -> Iterator[tuple[str, Path]]:
-    """The files that are backed up, by their paths in `.obra`; documents that are kept elsewhere go there too."""
+    """Yield the files to back up with their paths in the backup's `.obra`, documents in other folders included."""
 
     def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # gone this instant
+        if not isinstance(error, FileNotFoundError):  # else removed meanwhile
             raise storage_error(error, "reading", Path(error.filename))
 
     for folder, _, names in os.walk(place.home, onerror=refuse):
@@ -224,10 +222,10 @@ def _elsewhere(place: Place) -> Mapping[str, Path]:
 
 
 def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
-    """Copy what has changed since it was copied last, and remove what is gone; `copied` has the state of each."""
+    """Copy files changed since their last copy, and remove copies of removed files; `copied` maps files to states."""
     found = dict(_files(place))
     for name, path in found.items():
-        with telling("copying", path), suppress(FileNotFoundError):  # gone this instant
+        with telling("copying", path), suppress(FileNotFoundError):  # removed meanwhile
             state = (status := path.stat()).st_ino, status.st_size, status.st_mtime_ns
             if copied.get(name) != state:
                 _copy(path, home / name)
@@ -239,7 +237,7 @@ def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
 
 def _copy(path: Path, target: Path) -> None:
     if path.suffix == ".md":
-        settled(path)  # an editor that writes into the file itself is waited for
+        settled(path)  # wait for an editor that writes the file in place
     target.parent.mkdir(parents=True, exist_ok=True)
     _copy_rights(path.parent, target.parent, 0o700)
     target.unlink(missing_ok=True)
@@ -247,7 +245,7 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _copy_rights(path: Path, target: Path, own: int) -> None:
-    """Let the same people look into `target`, and its owner have what `own` says."""
+    """Set the permissions of `target` to those of `path`, plus the owner's bits in `own`."""
     target.chmod(path.stat().st_mode & 0o777 | own)
 
 
@@ -263,7 +261,7 @@ def _compare(files: Mapping[str, str], home: Path) -> None:
 
 
 def _make_self_contained(config: Path, place: Place) -> list[str]:
-    """Take out of a backup's settings what is secret or leads elsewhere; gives the keys."""
+    """Remove secrets, and paths of documents outside `.obra`, from a backup's settings; return the changed keys."""
     values = dict.fromkeys(_SECRETS, "")
     for known in _elsewhere(place):
         values[f"orchestrator.{known.removesuffix('s')}_dir"] = f"{HOME}/{known}"
@@ -277,7 +275,7 @@ def _make_self_contained(config: Path, place: Place) -> list[str]:
 
 
 def _is_in_use(database: Path) -> bool:
-    """Tell whether a program has a database open: only who is alone with it can end its write-ahead log."""
+    """Check whether a program has a database open: only a sole connection can end the write-ahead log."""
     try:
         address = f"{database.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
@@ -294,15 +292,15 @@ def move_database(
     project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
     write_point: WritePoint | None = None,
 ) -> Copied:  # fmt: skip
-    """Copy the database that the settings name to where `target` has it, and make sure of it; the old one stays.
+    """Copy the database of `settings` to the one of `target` and verify it; documents stay where they are.
 
-    Nobody writes meanwhile, and nobody there from then on: who does is told where the memory is. Whatever ends it early
-    leaves the target as it was, or complete: then it can be done again. What the memory itself has left in the target
-    when it was moved away from there makes way. Documents stay where they are: from then on the memory is to be opened
-    with `target`. `on_table` is told each table with its number of rows, `write_point` each commit there.
+    Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: using the old database, which
+    keeps its rows, fails with the new place. After an interruption the target is unchanged or complete, and the move
+    can be repeated. Rows left in the target when this memory was moved away from there are replaced. `on_table` is
+    called with each table and its number of rows, `write_point` at each commit to the target.
 
     Raises:
-        StorageError: a database cannot be used, or the target has a memory already.
+        StorageError: A database cannot be used, the memory has been moved away already, or the target has another one.
     """
     place = Place.of(project, settings)
     with (
@@ -313,7 +311,7 @@ def move_database(
     ):
         if words := moved_words(source):
             raise StorageError(words)
-        mark_moved(source, _words(place.home, settings, target))  # before anything is copied: it may be refused
+        mark_moved(source, _words(place.home, settings, target))  # first, as it may be refused
         with opened.transaction("copy"):
             empty_where_left(opened, source)
             copied = copy_database(source, opened, on_table=on_table)
@@ -325,7 +323,7 @@ def move_database(
 
 
 def go_on_here(project: Path, settings: Settings) -> bool:
-    """Let a memory that was moved away go on where it was as well; False where it was not moved."""
+    """Make the old database of a moved memory usable again, in addition to the new one; False if it was not moved."""
     place = Place.of(project, settings)
     path = database_file(place.home, settings)
     if path is not None and not path.exists():
@@ -340,7 +338,7 @@ def go_on_here(project: Path, settings: Settings) -> bool:
 
 
 def _words(home: Path, old: Settings, new: Settings) -> str:
-    """Tell who looks for the memory where it was where it is, and what to do."""
+    """Return the message for programs that open the old database: where the memory is now, and what to do."""
     here, there = (_place(home, each) for each in (old, new))
     todo = "set storage.url and storage.schema_name to that" if new.storage.url else "only that folder can use it"
     back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"

@@ -1,8 +1,8 @@
-"""What is wrong with the documents, each fault with its line, and where secrets stand; both without opening the memory.
+"""Find faults in documents and the search index, find secrets anywhere, and remove secrets.
 
-What a damaged document holds is told even where nothing else works, and one that was taken away is not made again
-before that could be told. `take_out` alone changes something: it rewrites what was recorded, which else is immutable,
-and the audit trail says so; documents are rewritten too, a person's lines among them: who calls it has asked for that.
+The memory is not opened, so that faults are found even if nothing else works, and a missing document is reported before
+opening would create it again. Only `take_out` changes anything: at the caller's request it rewrites recorded
+operations, which are otherwise immutable, and documents, including people's lines; the audit trail records it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ANEW = "the next search makes it anew: it is derived, nothing is lost"
 
 
 def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
-    """Find every problem of the episodic documents, the catalog's, and those of sessions that have not ended.
+    """Find the faults of the episodic documents, the catalog's documents, and the documents of live sessions.
 
-    An episodic one is meant to be there once anything has been kept; before, only where it is.
+    A missing episodic document is a fault if there is a database.
     """
     place = Place.of(project, settings)
     folders = [path for path in (place.memory, place.sessions) if path.exists() and not path.is_dir()]
@@ -51,7 +51,7 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
 
 
 def check_index(project: Path) -> list[DocumentFault]:
-    """Find what is wrong with the search index, which is made of the documents and of what was recorded."""
+    """Check the entire search index; return its fault, if any."""
     index = inspect_index(project, thorough=True)
     if index.fault is None:
         return []
@@ -59,7 +59,7 @@ def check_index(project: Path) -> list[DocumentFault]:
 
 
 def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentFault]:
-    """Find every problem of one document; where it lies is told first, then what it holds, line by line."""
+    """Find the faults of one document: first those of the file, then those of its text, line by line."""
     place = Place.of(project, settings)
     if not os.path.lexists(path):
         again = "the next command that opens the memory writes it anew; `orchestra-mem history` lists its earlier texts"
@@ -71,7 +71,7 @@ def check_document(path: Path, project: Path, settings: Settings) -> list[Docume
 
 
 def _secrets(path: Path, reader: DocumentReader, settings: Settings) -> Iterator[DocumentFault]:
-    """Find what looks like a secret in what a person wrote: the machine writes none."""
+    """Find probable secrets, which can only be in people's lines: the program redacts what it writes."""
     with suppress(StorageError):
         for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(reader.read(path) or ""):
             problem = f"holds what looks like a secret ({kind})"
@@ -80,7 +80,7 @@ def _secrets(path: Path, reader: DocumentReader, settings: Settings) -> Iterator
 
 
 def disk_sizes(project: Path, settings: Settings) -> dict[str, int]:
-    """Measure what a memory takes on the disk, part by part, in bytes."""
+    """Return the size on disk of each part of a memory, in bytes."""
     place = Place.of(project, settings)
     parts = {
         "database": place.home.glob("obra.db*"),
@@ -93,18 +93,18 @@ def disk_sizes(project: Path, settings: Settings) -> dict[str, int]:
 
 
 def _size(path: Path) -> int:
-    with suppress(OSError):  # gone this instant
+    with suppress(OSError):  # removed meanwhile
         return path.stat().st_size if path.is_file() else 0
     return 0
 
 
 def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:
-    """Look at a project's search index; see `inspect`."""
+    """Inspect a project's search index; see `inspection.inspect`."""
     return inspect(project / HOME / "index", thorough=thorough)
 
 
 def index_words(report: IndexReport, last_operation: int) -> str:
-    """Say in one line how an index is, of a memory whose newest operation is `last_operation`."""
+    """Describe the state of an index in one line; `last_operation` is the id of the memory's newest operation."""
     if not report.present:
         return "not made yet; the first search makes it"
     if report.fault is not None:
@@ -118,7 +118,7 @@ def index_words(report: IndexReport, last_operation: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretPlace:
-    """Where secrets stand: a file with a line, or a row of the database; of which kinds, how many."""
+    """A place with secrets, a line of a file or a column of a database row, and their number by kind."""
 
     place: str
     kinds: Mapping[str, int]
@@ -126,14 +126,14 @@ class SecretPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenOut:
-    """How many texts of the database and how many files have been rewritten."""
+    """The number of database texts and of files that were rewritten."""
 
     texts: int
     files: int
 
 
 def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
-    """Look through the database and all documents; nothing is changed."""
+    """Find secrets in the database and in all documents, their versions and archives included."""
     place = Place.of(project, settings)
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
@@ -145,17 +145,17 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
 
 
 def take_out(project: Path, settings: Settings) -> TakenOut:
-    """Put placeholders in the place of all secrets, in the database and in the documents.
+    """Replace all secrets in the database and the documents by placeholders, and delete the search index.
 
     Raises:
-        StorageError: the disk refused; what was rewritten until then stays so, and it can be done again.
+        StorageError: A write failed. Texts that were already rewritten stay so; the call can be repeated.
     """
     place = Place.of(project, settings)
     with closing(open_database(place.home, settings)) as database:
         store = open_store(place, settings, database)
         with store.lock():
             redactor = _redactor(database, settings)
-            # What is derived first: a kill on the way leaves nothing that still has them.
+            # The index first, because after a kill half-way nothing else would remove the secrets from it.
             shutil.rmtree(place.home / "index", ignore_errors=True)
             texts = rewrite(database, redactor.value)
             files = sum(_rewritten(store, path, redactor) for path in _documents(place))

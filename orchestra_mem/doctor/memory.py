@@ -1,6 +1,6 @@
-"""Looking through a project's memory for what is wrong, part by part, each with what to do about it.
+"""Diagnose a project's memory part by part, with advice for each fault.
 
-A part that cannot be looked at does not keep the others from it: what is told is what works and what does not.
+A part that cannot be examined does not prevent the examination of the others.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
     from orchestra_mem.adapters.openai_http import OpenAiModel
 
-# Below the first nothing much can be recorded any more; below the second it is time to know.
+# Free space on the disk below which hardly anything can be recorded, and below which the user is warned.
 _NO_ROOM_BYTES = 20_000_000
 _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
 _MAY_WRITE = "give this user the right to write there"
 _DO_IT = "do what it says, then look again"
-# Enough to measure by, and half a minute at most for a model that reads three tokens a second.
+# Long enough to measure the speed; a model that reads three tokens a second takes half a minute.
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
 _ANSWER_TOKENS = 16
 _TIMEOUT_S = 120.0
@@ -51,7 +51,7 @@ _MEANWHILE = "until then summaries are made by extraction, and tokens are not co
 
 
 class Health(StrEnum):
-    """How a part is: sound, sound with something to know, or at fault."""
+    """The state of a part: in order, in order but with something to note, or faulty."""
 
     SOUND = "sound"
     NOTE = "note"
@@ -60,7 +60,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of a part, and what to do; `advice` is empty where nothing is to be done."""
+    """The state of a part, described in `words`; `advice` is empty if there is nothing to do."""
 
     part: str
     health: Health
@@ -69,26 +69,26 @@ class Finding:
 
 
 def sound(part: str, words: str) -> Finding:
-    """Say that a part is in order."""
+    """Report that a part is in order."""
     return Finding(part, Health.SOUND, words)
 
 
 def note(part: str, words: str, advice: str = "") -> Finding:
-    """Say something of a part that is good to know."""
+    """Report something about a part that is no fault but useful to know."""
     return Finding(part, Health.NOTE, words, advice)
 
 
 def fault(part: str, words: str, advice: str = "") -> Finding:
-    """Say what is wrong with a part."""
+    """Report a fault of a part."""
     return Finding(part, Health.FAULT, words, advice)
 
 
 def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> list[Finding]:
-    """Look through the memory of a project.
+    """Examine the memory of a project.
 
     Args:
-        project: the folder that `.obra` lies in.
-        on_part: is told each part before it is looked at; the database may take a while.
+        project: The folder that contains `.obra`.
+        on_part: Called with the name of each part before it is examined, which may take a while for the database.
     """
     tell = on_part or (lambda part: None)
     tell("configuration")
@@ -104,13 +104,13 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
         why = "the database" if database.health is Health.FAULT else "the configuration"
         return [*findings, note("documents", f"not looked at: {why} must be in order first")]
     tell("documents")
-    # These before the memory is opened, which would make a document again that is not there.
+    # Before the memory is opened, because opening it creates missing documents again.
     problems = check_documents(project, settings)
     findings += [fault("documents", str(each), f"mend it; until then: {each.meanwhile}") for each in problems]
     if not problems:
         findings.append(sound("documents", "all in order"))
     tell("search")
-    # Before the memory is opened as well: what is damaged is told as it lies there.
+    # The index is inspected before the memory is opened as well, because a search would rebuild a damaged one.
     findings += _memory(project, inspect_index(project, thorough=True))
     tell("model")
     findings += check_model(project, settings)
@@ -213,7 +213,7 @@ def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
         stats = cast("dict[str, Any]", memory.get_stats())
         for problem in stats["problems"]:
             if problem["subject"] == "read-only":
-                continue  # has been told of the folder
+                continue  # reported already, for the folder
             since = f" (since {problem['since']})" if problem["since"] else ""
             yield fault(str(problem["subject"]), f"{problem['problem']}{since}")
         yield _counter(stats["context_window"])
@@ -253,7 +253,7 @@ def _counter(window: dict[str, Any]) -> Finding:
 
 
 def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
-    """Find out which model there is, what it takes at once, and how many tokens a second it reads and writes."""
+    """Check the configured model with a short prompt: report its window, and its speed at reading and writing."""
     try:
         models = open_models(project, settings)
     except (TokenizerError, ModelError) as error:
@@ -273,9 +273,9 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
 
 
 def why_unusable(model: LanguageModel) -> str:
-    """Say why a model cannot be had and what happens meanwhile; empty where it can, as far as its window tells.
+    """Return why a model is unusable, and what happens meanwhile; empty if it seems usable.
 
-    It is asked for no answer: of a file the vocabulary is loaded, and a server is asked for its window.
+    Nothing is generated: only the vocabulary of a model file is loaded, and a server is only asked for its window.
     """
     try:
         _ = model.context_tokens

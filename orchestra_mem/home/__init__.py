@@ -1,4 +1,4 @@
-"""All projects of a user: which there are, and questions to all of them at once. Each memory is opened as ever."""
+"""The list of a user's projects, and queries to all of their memories at once."""
 
 from orchestra_mem.adapters.home import ListedProject
 from orchestra_mem.home.projects import Projects

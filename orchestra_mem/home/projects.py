@@ -1,4 +1,4 @@
-"""Projects: the list of a user's projects, and what all of them answer together."""
+"""The list of a user's projects, and queries to all of them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import Answer
 
 TIMEOUT_S = 10.0
-_LEAST_OF_ID = 4  # so many letters of an id name a project
+_LEAST_OF_ID = 4  # minimum length of the beginning of an id that names a project
 
 
 class Projects:
-    """The projects of a user, which list themselves as they are opened. Safe to share between threads.
+    """The projects of a user; opening a project adds it to the list. Safe to share between threads.
 
-    Every call raises `StorageError` where the list cannot be read or written.
+    Every method raises `StorageError` if the list cannot be read or written.
 
     Args:
-        home: the folder that holds the list; by default the one that `ORCHESTRA_MEM_HOME` names, else the user's own.
+        home: The folder that holds the list; by default `ORCHESTRA_MEM_HOME`, else a folder in the user's data folder.
 
     Raises:
-        StorageError: `ORCHESTRA_MEM_HOME` is `off`, or no full path.
+        StorageError: `ORCHESTRA_MEM_HOME` is `off` or a relative path.
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
@@ -42,14 +42,14 @@ class Projects:
         self._registry = ProjectRegistry(folder)
 
     def list(self) -> list[ListedProject]:
-        """List all projects, by name: of one that was moved, its present folder alone."""
+        """Return all projects, by name; a project that was moved appears with its current folder only."""
         return self._registry.projects()
 
     def info(self, which: str | Path) -> ListedProject:
-        """Give the project of this name, id, beginning of an id, or folder.
+        """Return a project by its folder, name, id, or the beginning of its id (at least 4 characters).
 
         Raises:
-            NotFoundError: none is, or several are.
+            NotFoundError: No project matches, or several do.
         """
         named, listed = str(which), self.list()
         folders = {Path(which).absolute(), Path(which).resolve()}
@@ -65,11 +65,11 @@ class Projects:
         return found[0]
 
     def add(self, folder: str | Path) -> ListedProject:
-        """List a project that has a memory; one in a temporary folder too, which does not list itself.
+        """Add a project with a memory to the list, even one in a temporary folder, which opening does not add.
 
         Raises:
-            StorageError: it has none.
-            ConfigError: its settings cannot be used.
+            StorageError: The folder has no memory.
+            ConfigError: The project's settings are invalid.
         """
         path = Path(folder).resolve()
         if not has_memory(path):
@@ -80,10 +80,10 @@ class Projects:
         return self.info(path)
 
     def remove(self, which: str | Path) -> ListedProject:
-        """Take a project off the list, until it is opened again; its memory stays as it is.
+        """Remove a project from the list until it is opened again; its memory stays unchanged.
 
         Raises:
-            NotFoundError: none is this one, or several are.
+            NotFoundError: No project matches, or several do.
         """
         found = self.info(which)
         self._registry.remove(found)
@@ -93,18 +93,18 @@ class Projects:
         self, query: str, *, agent: str | None = None, where: SearchFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID, limit: int = 10, timeout_s: float = TIMEOUT_S,
     ) -> ProjectsAnswer:  # fmt: skip
-        """Find what answers a query in all projects that may be searched, most likely first.
+        """Search all projects that may be searched, and return their hits together, most likely first.
 
-        Each project's own index is searched; what cannot be looked at is told in the notes, and fails nothing.
+        Each project's own index is searched. A project that cannot be searched is reported in the notes.
 
         Args:
-            query: any string.
-            agent: who asks: in each project what this agent may see there; by default all.
-            where, mode, limit: see `OrchestratorContextManager.search`.
-            timeout_s: for each project.
+            query: Any string.
+            agent: The asking agent, which restricts each project to what it may see there; None for no restriction.
+            where, mode, limit: See `OrchestratorContextManager.search`.
+            timeout_s: Time limit for each project, in seconds.
 
         Raises:
-            ValueError: the limit is negative, or a time of the filter has no time zone.
+            ValueError: The limit is negative, or a time of the filter has no time zone.
         """
         from orchestra_mem.home.side_by_side import ask_each, joined_answer
         from orchestra_mem.retrieval.search import check_request
@@ -121,10 +121,10 @@ class Projects:
     def recommend(
         self, task: str, *, agents: Sequence[str] = (), limit: int = 3, timeout_s: float = TIMEOUT_S
     ) -> Recommendations:
-        """Say what past work of all projects means for a task; see `search` and `MemoryRetriever.get_recommendations`.
+        """Return recommendations for a task from all projects; see `search`, `ContextRetriever.get_recommendations`.
 
         Raises:
-            ValueError: the limit is negative.
+            ValueError: The limit is negative.
         """
         from orchestra_mem.home.side_by_side import ask_each, joined_recommendations
         from orchestra_mem.retrieval.search import check_request
@@ -137,12 +137,12 @@ class Projects:
         return joined_recommendations(task, *ask_each(self.list(), ask, timeout_s), limit)
 
     def recurring(self, *, least: int = 3, timeout_s: float = TIMEOUT_S) -> Recurring:
-        """Find the decisions and rules that hold in `least` projects or more, in nearly the same words.
+        """Find decisions and rules that are active, in nearly the same words, in at least `least` projects.
 
-        Those that are shared already, or that a person has taken out of the shared log, are left out.
+        Facts that are in the shared log, or that a person has removed from it, are left out.
 
         Raises:
-            EmbedderError: the table of words cannot be had.
+            EmbedderError: The table of word vectors cannot be loaded.
         """
         from orchestra_mem.home.side_by_side import NEWEST, ask_each, find_recurring, shared_texts
 

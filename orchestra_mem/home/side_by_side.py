@@ -1,4 +1,4 @@
-"""Ask several projects the same at once, each for so long at most; join what they answer, and find what recurs."""
+"""Query several projects in parallel with a time limit, join their answers, and find facts that recur in them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _Answer = TypeVar("_Answer")
 _Found = TypeVar("_Found")
 
 _AT_ONCE = 4
-"""More do not answer sooner, on two cores; fewer would let one that hangs hold up the others."""
+"""Number of parallel queries. More are not faster on two cores; with fewer, a project that hangs delays the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectHit(Hit):
-    """A hit with the project that has it: its label, its id, its folder; `line` is as `hit_lines` gives it."""
+    """A hit with the label, id and folder of its project; for `line` see `hit_lines`."""
 
     project: str
     project_id: str
@@ -47,7 +47,7 @@ class ProjectHit(Hit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectsAnswer(Answer):
-    """What several projects found, most likely first; `notes` tell what could not be looked at or done, in words."""
+    """The hits of several projects, most likely first; `notes` are messages about what could not be searched."""
 
     hits: tuple[ProjectHit, ...]
 
@@ -55,21 +55,21 @@ class ProjectsAnswer(Answer):
 def ask_each(
     projects: Iterable[ListedProject], ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float
 ) -> tuple[list[tuple[ListedProject, _Answer]], list[str]]:
-    """Ask the memories of projects, each in a thread of its own; one that takes longer is left to end by itself.
+    """Call `ask` with the memory of each project, four at a time, each in a thread; abandon calls over `timeout_s`.
 
-    Returns what they answered, in the order of `projects`, and why others did not, in words: each reason once.
+    Returns the answers in the order of `projects`, and a message for each reason why projects did not answer.
     """
     waiting = [*enumerate(projects)][::-1]
     running: dict[int, tuple[ListedProject, float]] = {}
     done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     answers: dict[int, tuple[ListedProject, _Answer]] = {}
     notes: dict[str, list[tuple[int, str]]] = {}
-    table = WordLlamaEmbedder()  # loaded once for all: it takes 80 ms
+    table = WordLlamaEmbedder()  # shared by all threads, because loading it takes 80 ms
 
     def work(number: int, project: ListedProject) -> None:
         try:
             done.put((number, _asked(project, ask, timeout_s, table)))
-        except Exception as error:  # whatever it is: the others answer all the same
+        except Exception as error:  # one project's failure must not affect the others
             logger.debug("%s was not asked", project.path, exc_info=True)
             done.put((number, error))
 
@@ -84,7 +84,7 @@ def ask_each(
         except queue.Empty:
             number = min(running, key=lambda each: running[each][1])
             answer = TimeoutError(f"it took longer than {timeout_s:g} s")
-        if number in running:  # else it comes too late
+        if number in running:  # else it has timed out before
             project, _ = running.pop(number)
             if isinstance(answer, Exception):
                 notes.setdefault(str(answer), []).append((number, project.label))
@@ -99,12 +99,12 @@ def _asked(
     project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float,
     table: WordLlamaEmbedder,
 ) -> _Answer:  # fmt: skip
-    """Ask a project's memory unless it refuses; by that it is not listed as opened, and no summary is made behind."""
+    """Query a project's memory if it may be searched, without listing it as opened and without background summaries."""
     if not has_memory(project.path):
         raise StorageError(f"its memory is gone from {project.path}")
     waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
     wiring = wire(project.path, {"storage": waits, "compression": {"auto": False}}, table=table)
-    # A program may have opened it with settings of its own: what it was listed with counts as well.
+    # The list has the setting of the program that last opened the project, which may differ from the file's.
     if not (project.shared and wiring.settings.project.shared):
         raise AccessDeniedError("not searched (project.shared: false)")
     with wiring.manager() as memory:
@@ -112,7 +112,7 @@ def _asked(
 
 
 def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject, **more: object) -> _Found:
-    """Copy something that was found into a kind that names its project."""
+    """Convert a record to the type `kind`, which has the same fields and those of a project."""
     known = {field.name: getattr(found, field.name) for field in fields(found)}
     return kind(**known, project=project.label, project_id=project.id, path=project.path, **more)
 
@@ -120,7 +120,7 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
 def joined_answer(
     found: Sequence[tuple[ListedProject, tuple[Answer, Sequence[int]]]], notes: Sequence[str], limit: int
 ) -> ProjectsAnswer:
-    """Join answers, each with the lines of its hits, by likelihood; what a copied project has again is left out."""
+    """Join answers, each with the lines of its hits, by likelihood, without duplicates from copies of a project."""
     joined: dict[tuple[str, str], ProjectHit] = {}
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
@@ -133,7 +133,7 @@ def joined_answer(
 def joined_recommendations(
     task: str, found: Sequence[tuple[ListedProject, Recommendations]], notes: Sequence[str], limit: int
 ) -> Recommendations:
-    """Join recommendations by likelihood, at most `limit` of each kind."""
+    """Join recommendations by likelihood, at most `limit` in each group, without duplicates from copies."""
 
     def group(name: str) -> tuple[Recommendation, ...]:
         joined: dict[tuple[str, str], Recommendation] = {}
@@ -148,15 +148,15 @@ def joined_recommendations(
 
 
 NEWEST = 500  # of each project
-# Two facts say the same from this cosine on, which is that of two questions with one answer (`responses.similarity`),
-# where in numbers, names and words such as not they do not differ.
+# Two facts are taken for the same from this cosine on, as are questions in the response cache (`responses.similarity`),
+# if they have the same numbers and names and no word such as "not" sets them apart.
 _LIKE = 0.90
 _OTHER_WORDS = ("", "words", "the order of words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectFact(MustKeep):
-    """A fact with the project that has it: its label, its id, its folder."""
+    """A fact with the label, id and folder of its project."""
 
     project: str
     project_id: str
@@ -165,14 +165,14 @@ class ProjectFact(MustKeep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurring:
-    """What recurs: groups of facts, those of most projects first; `notes` tell what could not be looked at."""
+    """Groups of recurring facts, those in most projects first; `notes` report projects that could not be read."""
 
     groups: tuple[tuple[ProjectFact, ...], ...]
     notes: tuple[str, ...] = ()
 
 
 def shared_texts(folder: Path) -> list[str]:
-    """Return what stands in the shared log in a folder, or stood there until it was taken out."""
+    """Return the texts of all facts in the shared log in `folder`, including removed ones and original wordings."""
     if not has_memory(folder):
         return []
     with wire(folder).manager() as log:
@@ -182,7 +182,7 @@ def shared_texts(folder: Path) -> list[str]:
 def find_recurring(
     found: Sequence[tuple[ListedProject, Sequence[MustKeep]]], notes: Sequence[str], least: int, shared: Sequence[str]
 ) -> Recurring:
-    """Find groups of facts that say the same in so many projects at least, copies being one, but what is `shared`."""
+    """Find groups of similar facts from at least `least` projects, copies counting as one, except `shared` texts."""
     facts = [with_project(ProjectFact, fact, project) for project, each in found for fact in each]
     counted = [(len({fact.project_id for fact in group}), group) for group in _groups(facts, shared)]
     most_first = sorted(counted, key=lambda each: -each[0])
@@ -190,7 +190,7 @@ def find_recurring(
 
 
 def _groups(facts: Sequence[ProjectFact], shared: Sequence[str]) -> Iterator[tuple[ProjectFact, ...]]:
-    """Put each fact with those that are like it, each in one group; those like what is shared are left out."""
+    """Group similar facts, each fact in one group; facts similar to a shared text are left out."""
     texts = [*shared, *(fact.text for fact in facts)]
     vectors = WordLlamaEmbedder().embed(texts)
     left = np.ones(len(texts), bool)

@@ -1,7 +1,7 @@
-"""Chats that another program keeps in the memory: each message an operation, and the list as that program left it.
+"""Chats of other programs, stored in the memory as operations: one for each message.
 
-Nothing is deleted. What the program takes back is recorded as a change, and the list is what the operations of a chat
-say one after the other: so it is the same for all processes, and after any kill.
+Nothing is deleted: removing or archiving messages is recorded as an operation too. The list of messages is computed by
+replaying a chat's operations in order, so it is the same in all processes, and after a crash.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES = {"user": "user_message", "assistant": "agent_message"}
 
 
 class NewMessage(NamedTuple):
-    """A message as it is recorded: an operation of type `kind` that tells people `data`, and what the program gave."""
+    """A message to record: operation type, readable data, and the program's original value."""
 
     kind: str
     data: Mapping[str, Json]
@@ -33,52 +33,52 @@ class NewMessage(NamedTuple):
 
 
 class KeptMessage(NamedTuple):
-    """A message of the list as the program gave it; `status` is active or archived."""
+    """A message of a chat: the program's original value, and its status, `active` or `archived`."""
 
     given: Json
     status: str
 
 
 def spoken(role: str, text: str, given: Json) -> NewMessage:
-    """Make a message of what somebody said, or a tool printed, as the memory knows them from other chats."""
+    """Return a spoken message or the output of a tool, with the same operation types and fields as other chats."""
     if role in ("tool", "function"):
         return NewMessage("tool_result", {"output": text}, given)
     return NewMessage(_TYPES.get(role, "message"), {"role": role, "text": text}, given)
 
 
 class Conversation:
-    """One chat, by its name; an agent's are its own. Safe to share between threads and processes.
+    """A chat, identified by its name. Each agent has separate chats. Safe to share between threads and processes.
 
     Args:
-        memory: where it is kept; an agent's view records in the agent's name.
-        name: which one; any text.
+        memory: The memory to store it in; through an agent's view, operations are recorded as that agent's.
+        name: Any text.
     """
 
     def __init__(self, memory: OrchestratorContextManager | AgentMemory, name: str) -> None:
         self._memory = memory
         self._agent = memory.agent if isinstance(memory, AgentMemory) else None
         self._name = name
-        # A digest, as the name may be long, of several lines, or a secret that is not stored as it is.
+        # A digest, because the name may be long, have several lines, or be a secret and so be redacted.
         digest = hashlib.sha256(json.dumps([self._agent, name]).encode()).hexdigest()
         self._address = f"{_PREFIX}{digest[:32]} "
 
     @classmethod
     def names(cls, memory: OrchestratorContextManager | AgentMemory) -> list[str]:
-        """Name the chats that have messages, in the order in which they began."""
+        """Return the names of the chats that have messages, in the order of their first messages."""
         recorded = memory.operations(OperationFilter(idempotency_prefix=_PREFIX))
         named = dict.fromkeys(_given(each)["conversation"] for each in recorded)
         return [name for name in named if cls(memory, name).messages()]
 
     def add(self, messages: Sequence[NewMessage], status: str = ACTIVE, replace: bool = False) -> None:
-        """Add messages, all or none of them, or put them in the place of all; when this returns they are kept.
+        """Add messages, or with `replace` replace the list by them, all or none. They are then stored permanently.
 
         Raises:
-            InvalidOperationError: one of them is no JSON; none is added.
-            StorageError: they could not be stored.
+            InvalidOperationError: A message is not JSON; none is added.
+            StorageError: The write failed; none is added.
         """
         if replace and not messages:
             self.change("remove")
-        # They count from the last one on: where a process dies before, the list stays as it was.
+        # A batch counts only once its last message is recorded; after a crash before, the list is unchanged.
         batch = f"{uuid4().hex} {status} {int(replace)} {len(messages)}"
         for each in messages:
             checked_json(each.given)
@@ -87,25 +87,25 @@ class Conversation:
             self._record(kind, data, {"message": given}, f"{batch} {place}", agent)
 
     def messages(self, through: int | None = None) -> list[KeptMessage]:
-        """Give the list, oldest first, as it is, or was right behind an operation."""
+        """Return the messages, oldest first: the current list, or the list after the operation `through`."""
         where = OperationFilter(idempotency_prefix=self._address, through=through)
         return _replayed(self._memory.operations(where))
 
     def change(
         self, change: str, first: int | None = None, last: int | None = None, status: str | None = None
     ) -> list[Json]:
-        """Remove or archive messages, and give them as they were given.
+        """Remove or archive messages, and return their original values.
 
         Args:
             change: `remove` or `archive`.
-            first, last: which, as a slice has it.
-            status: of those with it alone.
+            first, last: Bounds of a slice of the messages with `status`.
+            status: Restricts the change to messages with this status; None for all.
         """
         which: dict[str, Json] = {"change": change, "first": first, "last": last, "status": status}
         if not _chosen(self.messages(), which):
             return []
         done = self._record(_CHANGE, {}, which, uuid4().hex)
-        # Another process may have been faster: what stood there right before is what was taken.
+        # Another process may have changed the list meanwhile: replay it up to just before this operation.
         before = self.messages(done.id - 1)
         return [before[place].given for place in _chosen(before, which)]
 
@@ -151,10 +151,10 @@ Result = TypeVar("Result")
 
 
 async def in_thread(call: Callable[..., Result], *given: Any) -> Result:
-    """Run a call in a thread, so that the loop goes on.
+    """Run a call in a thread without blocking the event loop.
 
-    Where the caller is cancelled the call still comes to its end first: a thread cannot be stopped, and who asks next
-    is to see what it did.
+    If the caller is cancelled, wait for the call to end first: a thread cannot be stopped, and the next call must see
+    its effect.
     """
     running = asyncio.ensure_future(asyncio.to_thread(call, *given))
     try:
@@ -162,5 +162,5 @@ async def in_thread(call: Callable[..., Result], *given: Any) -> Result:
     except asyncio.CancelledError:
         await asyncio.wait({running})
         if not running.cancelled():
-            running.exception()  # looked at: the caller hears of the cancellation
+            running.exception()  # marks it as retrieved; the caller gets the cancellation instead
         raise

@@ -1,7 +1,7 @@
-"""A `BaseStore` of LangGraph whose items are kept in the memory, and found by it.
+"""A LangGraph `BaseStore` whose items are stored in the memory and found by its search.
 
-Each put and each delete is an operation, and an item is what the newest one of its key says. So the event log, which
-loses nothing, tells agents apart and is searched already, is all that there is: no table has to agree with it.
+Each put and each delete is recorded as an operation; the newest operation of a key determines its item. The event log,
+which is durable, knows agents and is searched already, is the only storage: there is no table to keep in step with it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ except ImportError as error:
     raise ImportError(f"a store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
 
 _PREFIX = "integrations.store "
-# Which outcomes of a comparison each operator of a filter lets pass: less, equal, more.
+# The outcomes of a comparison that each filter operator accepts: -1 for less, 0 for equal, 1 for greater.
 _ORDERS = {"$gt": (1,), "$gte": (0, 1), "$lt": (-1,), "$lte": (-1, 0)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """An item of the store: in which operation its value stands, and whether it is found by a query."""
+    """An item of the store; `operation` is the id of the operation with its value. Queries find it if `indexed`."""
 
     namespace: tuple[str, ...]
     key: str
@@ -47,14 +47,14 @@ class _Kept:
 
 
 class OrchestraMemStore(base.BaseStore):
-    """Items by namespace and key, as JSON: `builder.compile(store=OrchestraMemStore(memory))`.
+    """Stores JSON items by namespace and key: `builder.compile(store=OrchestraMemStore(memory))`.
 
-    What was put is kept for good when the call returns. Safe to share between threads; what other processes put is
-    there with the next call. A query is answered by the memory's own search and needs no `IndexConfig`; it finds items
-    by the fields that `index` names, by all of them by default. Items do not expire (`ttl`): reads would be writes.
+    When a put returns, the item is stored permanently. Safe to share between threads; items of other processes are
+    visible to the next call. Queries use the memory's own search and need no `IndexConfig`. They find items by the
+    fields in `index`, by default by all fields. `ttl` is not supported, because each read would be a write.
 
     Args:
-        memory: where items are kept; an agent's view has those that the agent may see.
+        memory: The memory to store items in; an agent's view has the items that the agent may see.
     """
 
     def __init__(self, memory: OrchestratorContextManager | AgentMemory) -> None:
@@ -64,11 +64,11 @@ class OrchestraMemStore(base.BaseStore):
         self._seen = 0
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """Answer and store: reads see what was there before the call, of several puts to one key the last counts.
+        """Run operations. Reads see the state before the call; of several puts to one key, the last counts.
 
         Raises:
-            InvalidOperationError: a value is no JSON; nothing is stored.
-            StorageError: something could not be stored.
+            InvalidOperationError: A value is not JSON; nothing is stored.
+            StorageError: A write failed; earlier puts of the call are stored.
         """
         ops = list(ops)
         live = self._items()
@@ -80,14 +80,14 @@ class OrchestraMemStore(base.BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """See `batch`; the loop goes on meanwhile."""
+        """See `batch`; does not block the event loop."""
         return await in_thread(self.batch, list(ops))
 
     def _items(self) -> dict[str, _Kept]:
-        """All items by address, the last changed last; what was recorded since the last look is taken in."""
+        """Return all items by address, the last changed last, after reading newly recorded operations."""
         with self._lock:
             found = self._memory.operations(OperationFilter(type=STORED_ITEM, after=self._seen))
-            live = dict(self._live) if found else self._live  # others may be going through the old one
+            live = dict(self._live) if found else self._live  # a copy, as other threads may iterate over the old dict
             for each in found:
                 self._seen = each.id
                 address, *_ = (each.idempotency_key or "").rpartition(" ")
@@ -123,7 +123,7 @@ class OrchestraMemStore(base.BaseStore):
 
             def keep(hits: Sequence[Hit]) -> list[base.SearchItem]:
                 best: dict[int, Hit] = {}
-                for hit in hits:  # several passages may be of one item
+                for hit in hits:  # an item may have several passages
                     best.setdefault(hit.chunk.operation, hit)
                 ranked = ((known[number], hit.score) for number, hit in best.items() if number in known)
                 return self._passing(ranked, op, end)
@@ -147,14 +147,14 @@ class OrchestraMemStore(base.BaseStore):
         return found
 
     def _value(self, kept: _Kept) -> dict[str, Any]:
-        """An item's value, read anew: callers may change it, and what has been redacted since is gone."""
+        """Read an item's value from the log: callers may modify the copy, and later redaction takes effect."""
         (operation,) = self._memory.operations(OperationFilter(after=kept.operation - 1, through=kept.operation))
         value: dict[str, Any] = operation.data[AS_GIVEN if AS_GIVEN in operation.data else "value"]
         return value
 
 
 def _address(namespace: Sequence[str], key: str) -> str:
-    # A digest, as a name may be long, or a secret that is not stored as it is.
+    # A digest, because a name may be long, or be a secret and so be redacted.
     return f"{_PREFIX}{hashlib.sha256(json.dumps([*namespace, key]).encode()).hexdigest()[:32]}"
 
 
@@ -192,7 +192,7 @@ def _matches(namespace: tuple[str, ...], wanted: base.MatchCondition) -> bool:
 
 
 def _passes(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter wants it: equal, in all that the filter names, or by its operators."""
+    """Check a value against a filter: by the filter's operators, else equal in all fields that the filter names."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
             return all(_compared(value, operator, other) for operator, other in wanted.items())
@@ -211,5 +211,5 @@ def _compared(value: Any, operator: str, other: Any) -> bool:
         value, other = float(value), float(other)
     except (TypeError, ValueError):
         if not (isinstance(value, str) and isinstance(other, str)):
-            return False  # neither comes before the other
+            return False  # not comparable
     return (value > other) - (value < other) in _ORDERS[operator]

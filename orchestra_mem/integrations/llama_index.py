@@ -1,4 +1,4 @@
-"""LlamaIndex's `Memory` over this one: a store that keeps its chats, and a block that recalls what is relevant."""
+"""A chat store and a memory block for LlamaIndex's `Memory`: they store its chats, and recall relevant passages."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MOST_HITS = 20
 
 
 class OrchestraMemChatStore(AsyncDBChatStore):
-    """Keeps the chats of LlamaIndex's `Memory` as operations: `Memory.from_defaults(chat_store=…)`.
+    """Stores the chats of LlamaIndex's `Memory` as operations: `Memory.from_defaults(chat_store=…)`.
 
-    What is deleted or set anew leaves the chat, not the event log.
+    Deleted or replaced messages leave the chat, but stay in the event log.
 
     Args:
-        memory: where they are kept; an agent's view has chats of its own.
+        memory: The memory to store chats in; each agent's view has separate chats.
     """
 
     _memory: OrchestratorContextManager | AgentMemory = PrivateAttr()
@@ -45,17 +45,17 @@ class OrchestraMemChatStore(AsyncDBChatStore):
     async def get_messages(
         self, key: str, status: MessageStatus | None = _ACTIVE, limit: int | None = None, offset: int | None = None
     ) -> list[ChatMessage]:
-        """Return a chat's messages, oldest first: of those with the status `limit` behind the first `offset`."""
+        """Return a chat's messages with a status, oldest first: at most `limit`, after skipping the first `offset`."""
         kept = await in_thread(Conversation(self._memory, key).messages)
         found = [each.given for each in kept if status in (None, each.status)]
         return _read(found[offset or 0 :][:limit])
 
     async def count_messages(self, key: str, status: MessageStatus | None = _ACTIVE) -> int:
-        """Count a chat's messages."""
+        """Return the number of a chat's messages with a status; None for all."""
         return len(await self.get_messages(key, status))
 
     async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = _ACTIVE) -> None:
-        """Add a message; when this returns it is kept for good."""
+        """Add a message. When this returns, it is stored permanently."""
         await self.add_messages(key, [message], status)
 
     async def add_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
@@ -63,23 +63,23 @@ class OrchestraMemChatStore(AsyncDBChatStore):
         await in_thread(Conversation(self._memory, key).add, _written(messages), status.value)
 
     async def set_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
-        """Put messages in the place of all that the chat has."""
+        """Replace all messages of a chat, all or none."""
         await in_thread(Conversation(self._memory, key).add, _written(messages), status.value, True)
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        """Take out the message at a place, counted from 0 over all of the chat, and return it."""
+        """Delete the message at `idx`, counted from 0 over all messages of the chat; return it, or None."""
         return next(iter(await self._change(key, "remove", None, idx, idx + 1)), None)
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
-        """Take out all messages, or those with a status."""
+        """Delete all messages of a chat, or those with a status."""
         await self._change(key, "remove", status)
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        """Take out the oldest active messages, and return them."""
+        """Delete the `n` oldest active messages, and return them."""
         return await self._change(key, "remove", _ACTIVE, 0, max(0, n))
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        """Archive the oldest active messages, and return them."""
+        """Archive the `n` oldest active messages, and return them."""
         return await self._change(key, "archive", _ACTIVE, 0, max(0, n))
 
     async def get_keys(self) -> list[str]:
@@ -94,25 +94,25 @@ class OrchestraMemChatStore(AsyncDBChatStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the class's name."""
+        """Return the name of the class, for serialisation."""
         return "OrchestraMemChatStore"
 
 
 class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
-    """Recalls what answers the user's last message: `Memory.from_defaults(memory_blocks=[OrchestraMemBlock(…)])`.
+    """Recalls passages for the user's last message: `Memory.from_defaults(memory_blocks=[OrchestraMemBlock(…)])`.
 
-    It is looked for in all that the memory has. What the chat itself still says is left out, the rest is fenced as data
-    with its source.
+    Searches the entire memory. Passages that are still in the chat are left out; the others are fenced as data with
+    their sources.
 
     Args:
-        memory: what is searched; an agent's view gives what the agent may see.
-        max_tokens: the most that is recalled, by LlamaIndex's tokenizer.
-        accept_short_term_memory: whether to record what leaves the chat; False by default, as `OrchestraMemChatStore`
-            has recorded it already. True where the chat is kept elsewhere.
+        memory: The memory to search; an agent's view finds what the agent may see.
+        max_tokens: Maximum number of recalled tokens, by LlamaIndex's tokenizer.
+        accept_short_term_memory: Whether to record messages that leave the chat. False by default, because
+            `OrchestraMemChatStore` has recorded them already; set it if another store keeps the chat.
     """
 
     name: str = "orchestra_mem"
-    priority: int = 1  # at 0 it would stay where the prompt is too long
+    priority: int = 1  # with 0 it would not be truncated if the prompt is too long
     accept_short_term_memory: bool = False
     max_tokens: int = Field(default=500, ge=0)
     memory: OrchestratorContextManager | AgentMemory = Field(exclude=True)
@@ -141,7 +141,7 @@ class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
         return recalled
 
     async def atruncate(self, content: list[ContentBlock], tokens_to_truncate: int) -> list[ContentBlock] | None:
-        """Leave out as much of what answers least as makes so many tokens."""
+        """Drop the least relevant passages until `tokens_to_truncate` tokens are freed; None if none are left."""
         kept, count = list(content), get_tokenizer()
         while kept and tokens_to_truncate > 0:
             tokens_to_truncate -= len(count(getattr(kept.pop(), "text", "")))

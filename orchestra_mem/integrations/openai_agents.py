@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK whose items are kept in the memory, and found by it."""
+"""A session for the OpenAI Agents SDK whose items are stored in the memory and found by its search."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class OrchestraMemSession:
-    """A conversation as operations: `Runner.run(agent, line, session=OrchestraMemSession("ann", memory))`.
+    """Stores a conversation as operations: `Runner.run(agent, line, session=OrchestraMemSession("ann", memory))`.
 
-    Safe to share between threads and processes. What is popped or cleared leaves the session, not the event log.
+    Safe to share between threads and processes. Popped or cleared items leave the session, but stay in the event log.
 
     Args:
-        session_id: which conversation; the same name goes on with it.
-        memory: where it is kept; an agent's view has conversations of its own.
-        session_settings: as the SDK's sessions take them.
+        session_id: Name of the conversation; the same name continues it.
+        memory: The memory to store it in; each agent's view has separate conversations.
+        session_settings: See the SDK's sessions.
     """
 
     def __init__(
@@ -40,27 +40,27 @@ class OrchestraMemSession:
         self._conversation = Conversation(memory, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the items, or the newest `limit`, oldest first. Below 0 there is no limit."""
+        """Return the newest `limit` items, oldest first. None: the limit of the settings; negative: no limit."""
         most = resolve_session_limit(limit, self.session_settings)
         items: list[Any] = [each.given for each in await in_thread(self._conversation.messages)]
         return items if most is None or most < 0 else items[max(0, len(items) - most) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Add items, all or none; when this returns they are kept for good.
+        """Add items, all or none. When this returns, they are stored permanently.
 
         Raises:
-            InvalidOperationError: an item is no JSON.
-            StorageError: they could not be stored.
+            InvalidOperationError: An item is not JSON.
+            StorageError: The write failed.
         """
         await in_thread(self._conversation.add, [_as_message(each) for each in items])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item out of the session and return it; None where there is none."""
+        """Remove the newest item from the session and return it; None if the session is empty."""
         taken: list[Any] = await in_thread(self._conversation.change, "remove", -1)
         return taken[0] if taken else None
 
     async def clear_session(self) -> None:
-        """Take all items out of the session."""
+        """Remove all items from the session."""
         await in_thread(self._conversation.change, "remove")
 
 
@@ -77,7 +77,7 @@ def _as_message(item: Mapping[str, Any]) -> NewMessage:
 
 
 def _text(content: object) -> str:
-    """What content says: a text, or parts of which some are no text."""
+    """Return the text of content, which is a string or a list of parts; a part without text yields its type."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     parts = [part for part in content if isinstance(part, dict)]

@@ -1,1 +1,1 @@
-"""Histories that are read in: one file a kind of source, each giving what it finds as `HistoryOperation`s."""
+"""Importers of histories: one module per kind of source, which yields `HistoryOperation`s."""

@@ -1,7 +1,7 @@
-"""The export of a ChatGPT account: `conversations.json`, or several of them with numbers, by themselves or in the zip.
+"""The export of a ChatGPT account: `conversations.json` or several numbered files, unpacked or in the zip archive.
 
-Each conversation is a tree, since a question can be asked again and an answer regenerated. The branch that was open
-last is what was said in the end; the messages of others are left out, and counted.
+Each conversation is a tree, since a question can be asked again and an answer regenerated. Only the branch that was
+open last is imported; the messages of other branches are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestra_mem.types import Json
 CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json")
 _MAX_CONVERSATION_CHARS = 32 << 20
 _BLOCK_BYTES = 1 << 18
-_MOST_UNPACKED = 200  # times the packed size: JSON gets to 30, a zip bomb to 1,000
+_MOST_UNPACKED = 200  # times the packed size: JSON reaches 30, a zip bomb 1,000
 _FIRST = re.compile(r"\ufeff?\s*\[\s*(?P<end>\])?")
 _NEXT = re.compile(r"\s*(?:,\s*|(?P<end>\]))")
 _SPOKEN = frozenset({"text", "multimodal_text"})
@@ -31,7 +31,7 @@ _USED = frozenset({"code", "execution_output", "tether_browsing_display", "tethe
 
 
 def holds_conversations(path: Path) -> bool:
-    """Tell whether a file is the zip of an export."""
+    """Check whether a file is the zip archive of an export."""
     try:
         with zipfile.ZipFile(path) as archive:
             return bool(_members(archive))
@@ -40,7 +40,7 @@ def holds_conversations(path: Path) -> bool:
 
 
 def read_export(source: SourceFile) -> Iterator[HistoryOperation]:
-    """Read all conversations, each from its first message to its last."""
+    """Yield the messages and tool uses of all conversations, each from its first message to its last."""
     if not zipfile.is_zipfile(source.path):
         with source.path.open("rb") as stream:
             yield from _read(source, "", stream, 1.0)
@@ -75,7 +75,7 @@ def _read(source: SourceFile, name: str, stream: IO[bytes], share: float) -> Ite
 
 
 def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
-    """Give the items of a JSON array one by one, with little more in memory than the longest of them."""
+    """Yield the items of a JSON array one by one, with little more in memory than the longest item."""
     decoder, decode = json.JSONDecoder(), getincrementaldecoder("utf-8")().decode
     text, at, line, separator = "", 0, 1, _FIRST
     while True:
@@ -124,7 +124,7 @@ def _conversation(source: SourceFile, item: dict[str, Json]) -> Iterator[History
 
 
 def _branch(mapping: dict[str, Json], leaf: Json) -> dict[str, dict[str, Json]]:
-    """Give the messages from a leaf up to the root, by their nodes; without that leaf from the last node there is."""
+    """Return the messages from a leaf up to the root, by node id; if the leaf is unknown, from the last node."""
     branch: dict[str, dict[str, Json]] = {}
     node: Json = leaf if isinstance(leaf, str) and leaf in mapping else next(reversed(mapping), None)
     while isinstance(node, str) and node in mapping and node not in branch:
@@ -136,7 +136,7 @@ def _branch(mapping: dict[str, Json], leaf: Json) -> dict[str, dict[str, Json]]:
 
 
 def _data(message: dict[str, Json], source: SourceFile) -> dict[str, Json]:
-    """Read what a message says; nothing where it is empty, hidden, or neither said nor done."""
+    """Return the operation's data for a message; empty if the message is blank, hidden, or of a skipped kind."""
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, dict) or not isinstance(content, dict):
         return {}

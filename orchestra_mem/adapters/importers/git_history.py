@@ -1,7 +1,7 @@
-"""Read a git repository's commits as operations, oldest first, from `git log` while it runs.
+"""Read a git repository's commits as operations, oldest first, from the output of `git log` while it runs.
 
-The output is NUL-separated, so nothing in a message or a path can be taken for anything else, and every setting of the
-user's that would change the format is overridden.
+The output is NUL-separated, so that no text in a message or path can be mistaken for another field. All settings of the
+user that would change the format are overridden.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOG = (
     "--no-relative", "--encoding=UTF-8", "-z", "--numstat", "--format=tformat:" + "%x00".join(_FIELDS),
 )  # fmt: skip
 _BLOCK_BYTES = 1 << 16
-# Variables that would lead git to another repository than the one that is named: hooks run with them set.
+# Variables that would make git read another repository than the given one; they are set in git hooks.
 _MISLEADING = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|COMMON_DIR|NAMESPACE|PREFIX|CONFIG.*)")
 
 
@@ -37,15 +37,15 @@ _FileLines = tuple[bytes, bytes, bytes]
 
 
 def open_git_history(path: str | Path, *, limit: int | None = None, agent: str | None = None) -> History:
-    """Open the history of the repository that `path` lies in, of its present branch.
+    """Open the history of the current branch in the repository that contains `path`.
 
     Args:
-        path: a folder in a working tree, or a bare repository.
-        limit: so many of the newest commits; all where not given.
-        agent: who is named as the agent of each; a commit's author stands in its data.
+        path: A folder in a working tree, or a bare repository.
+        limit: Read only this many of the newest commits; None for all.
+        agent: Agent to record the operations under. The author of a commit is in the operation's data.
 
     Raises:
-        HistoryError: it is no repository, has no commits, or git is not installed. While reading: git failed.
+        HistoryError: There is no repository, it has no commits, or git is not installed. While reading: git failed.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -56,7 +56,7 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
     found = _run(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     if found.returncode:
         raise HistoryError(f"{folder} is a git repository without commits; there is no history to read yet")
-    # By its hash from here on: the branch may move while it is read.
+    # From here on, the commit's hash is used, as the branch may move meanwhile.
     head = _text(found.stdout).strip()
     total = int(_ask(folder, "rev-list", "--count", head))
     note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
@@ -70,7 +70,7 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
 
 
 def _log_tokens(folder: Path, which: tuple[str, ...]) -> Iterator[bytes]:
-    """What `git log` tells of commits, NUL by NUL."""
+    """Yield the NUL-separated pieces of the output of `git log`."""
     with _output(folder, *_LOG, *which, "--") as stream:
         rest = b""
         while block := stream.read(_BLOCK_BYTES):
@@ -82,7 +82,7 @@ def _log_tokens(folder: Path, which: tuple[str, ...]) -> Iterator[bytes]:
 
 @contextmanager
 def _output(folder: Path, *arguments: str) -> Iterator[IO[bytes]]:
-    """What git prints, to be read to its end or not; no process stays behind."""
+    """Yield git's output as a stream, which need not be read to its end; the process is always cleaned up."""
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
             _command(folder, *arguments),
@@ -95,7 +95,7 @@ def _output(folder: Path, *arguments: str) -> Iterator[IO[bytes]]:
                 complaints.seek(0)
                 raise HistoryError(f"git could not read the history of {folder}: {_words(complaints.read())}")
         finally:
-            # Also where the reader stops half-way.
+            # The caller may stop reading halfway.
             process.stdout.close()
             with suppress(ProcessLookupError):
                 process.kill()
@@ -145,7 +145,7 @@ def _operation(
 
 
 def _text(raw: bytes) -> str:
-    """A message: UTF-8, or where it is not, the encoding that old repositories were mostly written in."""
+    """Decode text of a commit as UTF-8, or else as Latin-1, the most common encoding in old repositories."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -153,12 +153,12 @@ def _text(raw: bytes) -> str:
 
 
 def _lines(count: bytes) -> int | None:
-    """Lines added or deleted; None for a binary file."""
+    """Parse a number of added or deleted lines; None for a binary file."""
     return None if count == b"-" else int(count)
 
 
 def _time(seconds: bytes) -> datetime | None:
-    """The time of a commit; None where it has none that a calendar knows."""
+    """Convert the time of a commit; None if it is outside the calendar."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (ValueError, OverflowError, OSError):
@@ -166,13 +166,13 @@ def _time(seconds: bytes) -> datetime | None:
 
 
 def _command(folder: Path, *arguments: str) -> list[str]:
-    # showRoot: the first commit's files; safe from the user's own settings as the options of `_LOG` are.
+    # showRoot lists the first commit's files. Like the options of `_LOG`, these override the user's settings.
     return ["git", "-C", str(folder), "-c", "log.showRoot=true", "-c", "core.quotePath=false", *arguments]
 
 
 def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not _MISLEADING.fullmatch(name)}
-    # Never ask for a password, never fetch what a partial clone lacks, complain in English.
+    # Never ask for a password, never fetch objects that a partial clone lacks, report errors in English.
     return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 

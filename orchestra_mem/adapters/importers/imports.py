@@ -1,6 +1,6 @@
-"""The one door to the importers: what a file is, by its name and its first lines, and who reads it.
+"""Entry point of the importers: detects the kind of a file by its name and first lines, and chooses the reader.
 
-In a folder each file is looked at by itself. Links in it are not followed: they may lead in a circle, or out of it.
+Each file of a folder is examined separately. Symbolic links are not followed: they may form cycles or leave the folder.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _PASSED_OVER = frozenset({".git", ".obra", ".obsidian", ".trash", ".venv", "node
 def open_import(
     path: str | Path, kind: ImportKind | None = None, *, agent: str | None = None, on_fault: OnFault
 ) -> History:
-    """Open a file, or all files in a folder that can be imported, the oldest first. `total` is their size in bytes.
+    """Open a file, or all files in a folder that can be imported, oldest first. `total` is their size in bytes.
 
     Args:
-        path: the file or folder.
-        kind: what the file is; of a folder only files of this kind are taken. Found out where not given.
-        agent: who is named as the agent of each operation; by default the one whose transcript it is.
-        on_fault: is told what cannot be read, and the reading goes on.
+        path: The file or folder.
+        kind: Kind of the file, None to detect it. In a folder, only files of this kind are read.
+        agent: Agent to record the operations under; by default, the agent that wrote the transcript.
+        on_fault: Called for each fault; reading then goes on.
 
     Raises:
-        HistoryError: there is nothing that can be imported.
+        HistoryError: Nothing can be imported.
     """
     root, left_out = Path(path), Counter[str]()
     try:
@@ -91,7 +91,7 @@ def _files(root: Path, on_fault: OnFault, left_out: Counter[str]) -> Iterator[Pa
 
 
 def _kind_of(file: Path) -> ImportKind | None:
-    """Tell what a file is imported as; None where it is not."""
+    """Detect the kind of a file; None if it cannot be imported."""
     if file.name in RULE_FILES:
         return ImportKind.RULES
     if file.suffix.lower() in (".md", ".markdown"):

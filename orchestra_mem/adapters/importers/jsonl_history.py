@@ -1,10 +1,10 @@
-"""Read a file of JSON lines as operations, one object a line.
+"""Read a JSON Lines file as operations, one object per line.
 
-An object that has `data` (or `operation_data`) beside the names that `record_operation` knows is an operation as it was
-written; of any other object those names are taken out, and what is left is the data. So nothing in a line is lost.
+Keys that are parameters of `record_operation` are taken from the object. If only `data` (or `operation_data`) is left,
+next to `id` and `session`, its value becomes the operation's data, else the rest of the object.
 
-A line is known again by its file, number and text. A file that was moved is recorded again: operations that are there
-twice do less harm than one that was taken for another and is lost.
+A line is identified by its file, number and text. So a moved file is recorded again: duplicate operations do less harm
+than an operation that is lost because it was mistaken for another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestra_mem.types import Json
 
 _T = TypeVar("_T")
 
-# Each thing that an operation has, with the keys that may hold it; the first that is there counts.
+# The fields of an operation, each with the keys that may hold it; the first key present is used.
 _KEYS = {
     "type": ("type", "operation_type"),
     "tokens": ("tokens", "tokens_used"),
@@ -34,30 +34,30 @@ _KEYS = {
     "idempotency_key": ("idempotency_key",),
 }
 _DATA = ("data", "operation_data")
-# What `ops --json` prints besides: numbers of the memory that it came from.
+# Also printed by `ops --json`; both refer to the memory that the operation comes from.
 _OTHER_MEMORY = {"id", "session"}
 
 
 def open_jsonl_history(
     path: str | Path, *, operation_type: str = "imported", on_fault: OnFault | None = None
 ) -> History:
-    """Open a file of JSON lines. Empty lines are passed over; `total` is its size in bytes.
+    """Open a JSON Lines file. Blank lines are skipped; `total` is the file's size in bytes.
 
-    Read again, also after it has grown, the file gives the same keys; two files never do. A pipe can be read once only,
-    so each reading of one gives keys of its own.
+    Reading a file again, even after it has grown, yields the same idempotency keys; two files never share one. A pipe
+    can be read only once, so each reading of a pipe yields new keys.
 
     Args:
-        path: the file, in UTF-8.
-        operation_type: the type of the objects that do not name one.
-        on_fault: is told each line that cannot be recorded, and the reading goes on; without it the reading ends there.
+        path: The file, in UTF-8.
+        operation_type: Type of the operations whose object does not name one.
+        on_fault: Called for each line that cannot be recorded; reading then goes on. By default, reading stops there.
 
     Raises:
-        HistoryError: the file cannot be opened. While reading: a line is at fault, named by its number.
+        HistoryError: The file cannot be opened. While reading: a line is faulty; the message has its number.
     """
     file = Path(path)
     total = 0
     if not file.exists() or file.is_file():
-        # A pipe can be opened once only, so that is left to the reading.
+        # A pipe can be opened only once, so only `_read` opens it.
         with _opened(file) as stream:
             total = os.fstat(stream.fileno()).st_size
     elif file.is_dir():
@@ -79,7 +79,7 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
         source = _source(file)
         for number, line, position in read_lines(stream):
             try:
-                # No path has a NUL in it, so that no two of these come out as the same bytes.
+                # No path contains a NUL, so different lines never yield the same bytes.
                 key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line or b"")).hexdigest()
                 yield _operation(line, f"{name}:{number}", f"jsonl:{key}", position, kind)
             except BadLineError as bad:
@@ -90,10 +90,10 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
 
 
 def _source(file: Path) -> bytes:
-    """What tells the lines of a file from those of all others, however the file was named."""
+    """Return bytes that identify the file, however its path is written; random bytes for a pipe."""
     if not file.is_file():
         return uuid.uuid4().bytes
-    return os.fsencode(file.resolve())  # behind `/dev/stdin`, too, may be a file
+    return os.fsencode(file.resolve())  # `/dev/stdin` may be a regular file, too
 
 
 def _operation(line: bytes | None, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
@@ -119,7 +119,7 @@ def _data(value: dict[str, Json]) -> Json:
 
 
 def _typed(value: Json, kind: type[_T], key: str, problem: str) -> _T | None:
-    """Give a value of just this type, or none."""
+    """Return the value if it is None or exactly of type `kind`; otherwise raise a `BadLineError`."""
     if value is None or type(value) is kind:
         return value
     raise BadLineError(f"{key}: {json.dumps(value)[:80]} is {problem}")

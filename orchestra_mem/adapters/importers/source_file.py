@@ -1,6 +1,6 @@
-"""The port of the importers: a reader takes a `SourceFile` and gives its operations; the rest it tells the file.
+"""The interface of the importers: a reader takes a `SourceFile`, yields operations, and reports faults to it.
 
-Lines of JSON are read here for all of them: bounded in length, each an object or a fault in words.
+JSON Lines are parsed here for all readers: lines are limited in length, and each is an object or a fault.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MOST_FAULTS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """A file to be read: `start` is how many bytes of other files were read before, `agent` who did what it tells.
+    """A file to be read. `start`: Size in bytes of the files before it. `agent`: Agent to record under, if given.
 
-    `left_out` counts by kind what is there and is no operation.
+    `left_out`: Number of skipped parts by kind, for all files of the import.
     """
 
     path: Path
@@ -36,13 +36,13 @@ class SourceFile:
     left_out: Counter[str]
 
     def fault(self, place: int | str, problem: str) -> None:
-        """Tell what cannot be read, by its line or what it is called; of more than 1,000 faults only how many."""
+        """Report a fault at a line number or a named place. After 1,000 faults, only count them."""
         self.left_out["faulty"] += 1
         if self.left_out["faulty"] <= _MOST_FAULTS:
             self.on_fault(HistoryFault(place=f"{self.path}:{place}", problem=problem))
 
     def text_of(self, content: Json) -> str:
-        """Join the texts of a content, which is one or a list of blocks; blocks of another kind are left out."""
+        """Return the text of a message's content, a string or a list of blocks; count blocks without text."""
         texts = []
         for block in content if isinstance(content, list) else [content]:
             text = block.get("text") if isinstance(block, dict) else block
@@ -54,43 +54,43 @@ class SourceFile:
 
     @property
     def modified(self) -> datetime:
-        """When the file was changed last: the time of what names none."""
+        """Time of the file's last change, used for content without a time."""
         return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
 
 
 Reader = Callable[[SourceFile], Iterator[HistoryOperation]]
-"""Reads a file of one kind. What it cannot read it tells, and goes on; an `OSError` ends that file alone."""
+"""Reads a file of one kind. It reports faults and goes on; an `OSError` ends only this file."""
 
 
 def text_or(value: Json, otherwise: str) -> str:
-    """Give a value that is a text and not empty, else something else."""
+    """Return `value` if it is a string and not empty, else `otherwise`."""
     return value if isinstance(value, str) and value else otherwise
 
 
 def kind_of(value: Json) -> str:
-    """Name the kind of a line or block, as it calls it."""
+    """Return the `type` or `content_type` of a line or block, "of no type" if it has neither."""
     found = value if isinstance(value, dict) else {}
     return text_or(found.get("type"), text_or(found.get("content_type"), "of no type"))
 
 
 def digest(content: str | bytes) -> str:
-    """Name a content in few characters."""
+    """Return the first 24 hexadecimal digits of the content's SHA-256."""
     raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     return hashlib.sha256(raw).hexdigest()[:24]
 
 
-MAX_LINE_BYTES = 32 << 20  # a transcript holds images, and a screenshot in base64 seldom reaches a tenth of it
+MAX_LINE_BYTES = 32 << 20  # transcripts contain images; a screenshot in base64 seldom reaches a tenth of it
 _BLOCK_BYTES = 1 << 16
 
 
 class BadLineError(Exception):
-    """Carries what is wrong with a line up to where its place is known."""
+    """A fault in a line, raised where the line's place is unknown; the caller adds the place."""
 
 
 def read_lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None, int]]:
-    """Give each line that is not blank: its number, its text, and where in the stream it ends.
+    """Yield each line that is not blank: its number, its text, and the offset of its end.
 
-    The text of a line over `MAX_LINE_BYTES` is None; it is read past, and never held in memory.
+    The text of a line of `MAX_LINE_BYTES` or more is None; the rest of the line is skipped in small pieces.
     """
     position = number = 0
     while raw := stream.readline(MAX_LINE_BYTES):
@@ -105,10 +105,10 @@ def read_lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None, int]]:
 
 
 def parse_object(line: bytes | None) -> dict[str, Json]:
-    """Read a line of `read_lines` as a JSON object.
+    """Parse a line from `read_lines` as a JSON object.
 
     Raises:
-        BadLineError: it is none, or gives a key twice.
+        BadLineError: The line is not a JSON object, or contains a key twice.
     """
     if line is None:
         raise BadLineError(f"is longer than {MAX_LINE_BYTES >> 20} MB")
@@ -128,10 +128,10 @@ def parse_object(line: bytes | None) -> dict[str, Json]:
 
 
 def parse_time(value: Json) -> datetime | None:
-    """Read a time in ISO 8601, of UTC where it names no zone, or in seconds since 1970; None of None.
+    """Parse a time in ISO 8601 (in UTC if it has no zone) or in seconds since 1970; None for None.
 
     Raises:
-        BadLineError: it is neither.
+        BadLineError: The value is no such time.
     """
     if value is None:
         return None
@@ -147,7 +147,7 @@ def parse_time(value: Json) -> datetime | None:
 
 
 def time_or(value: Json, otherwise: datetime) -> datetime:
-    """Read a time where a value is one, else take another."""
+    """Parse a time; return `otherwise` if the value is None or no time."""
     try:
         return parse_time(value) or otherwise
     except BadLineError:

@@ -1,9 +1,9 @@
-"""What coding agents leave: transcripts of Claude Code and rollouts of Codex as JSON lines, notes and rule files.
+"""Files of coding agents: transcripts of Claude Code and rollouts of Codex in JSON Lines, notes, and rule files.
 
-Both formats are internal to their programs and change between versions: what is not known here is counted. A tool call
-and its output are one operation, which comes when the output does.
+Both formats are internal to their programs and change between versions, so unknown content is only counted. A tool call
+and its output become one operation, which is yielded when the output is read.
 
-Notes are markdown (of Obsidian, basic-memory, memsearch or any editor), rule files CLAUDE.md and AGENTS.md.
+Notes are markdown files (of Obsidian, basic-memory, memsearch or any editor); rule files are CLAUDE.md and AGENTS.md.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from orchestra_mem.core.histories import HistoryOperation
 from orchestra_mem.types import Json
 
 _SNIFFED_LINES = 50
-_MOST_WAITING = 500  # calls whose output is still to come
+_MOST_WAITING = 500  # calls whose output has not been read yet
 _CODEX_LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
 _CODEX_CALLS = frozenset("function_call custom_tool_call local_shell_call web_search_call".split())
-# What Codex puts in front of a session in the user's name.
+# Texts that Codex puts at the beginning of a session, as messages of the user.
 _PREAMBLE = ("<environment_context>", "<user_instructions>", "<permissions instructions>", "# AGENTS.md instructions")
 
 
 class _Step(NamedTuple):
-    """Something said or done. `key` tells it from others, `call` names a tool call, `answers` one with its output."""
+    """A message, tool call or tool output. `key`: Its id. `call`: Id of a call. `answers`: An output's call id."""
 
     key: str
     data: dict[str, Json]
@@ -50,7 +50,7 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class _Session:
-    """What is known of a session by the present line, which `key` names."""
+    """State of a session up to the current line. `key`: Identifies that line."""
 
     source: SourceFile
     name: str
@@ -62,13 +62,13 @@ class _Session:
 
     @property
     def origin(self) -> dict[str, Json]:
-        # The last part of a path of either kind: a transcript may come from another machine.
+        # Accepts both Windows and POSIX paths, as a transcript may come from another machine.
         project = PureWindowsPath(self.folder).name
         return {"session_id": self.name, "project": project} if project else {"session_id": self.name}
 
 
 def agent_of(path: Path) -> str:
-    """Tell by a file's first lines which agent's transcript it is; empty where it is of none that is known here."""
+    """Detect by a file's first lines which agent wrote the transcript; empty if it is no known agent's."""
     with path.open("rb") as stream:
         for _, line, _ in islice(read_lines(stream), _SNIFFED_LINES):
             try:
@@ -83,7 +83,7 @@ def agent_of(path: Path) -> str:
 
 
 def read_transcript(source: SourceFile) -> Iterator[HistoryOperation]:
-    """Read a session, oldest first. A call without output comes last; should that come later, both are there."""
+    """Yield a session's operations, oldest first, then calls without output; a later import adds calls with output."""
     waiting: dict[str, tuple[dict[str, Json], HistoryOperation]] = {}
     for step, origin, found in _found(source):
         if step.call:
@@ -119,7 +119,7 @@ def _found(source: SourceFile) -> Iterator[tuple[_Step, dict[str, Json], History
 
 
 def _of_claude_code(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
-    """Give what a line of `~/.claude/projects/*/*.jsonl` says; a tool's output stands in one of the user's."""
+    """Yield the steps in a line of `~/.claude/projects/*/*.jsonl`; the output of a tool is in a line of the user."""
     kind, message = kind_of(line), line.get("message")
     session.note(line.get("sessionId"), line.get("cwd"))
     if kind == "summary" and line.get("summary"):
@@ -127,7 +127,7 @@ def _of_claude_code(line: dict[str, Json], session: _Session) -> Iterator[_Step]
     elif kind not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
         session.source.left_out[kind if kind not in ("user", "assistant") else "line of the program's own"] += 1
     else:
-        # What asks a subagent is the agent, and the summary of a compacted conversation is a model's.
+        # The prompt of a subagent comes from the agent, and the summary of a compacted conversation from a model.
         of_person = kind == "user" and not line.get("isSidechain") and not line.get("isCompactSummary")
         content, key = message.get("content"), text_or(line.get("uuid"), session.key)
         for number, block in enumerate(content if isinstance(content, list) else [content]):
@@ -151,16 +151,16 @@ def _block(block: Json, key: str, role: str, source: SourceFile) -> Iterator[_St
 
 
 def _of_codex(line: dict[str, Json], session: _Session) -> Iterator[_Step]:
-    """Give what a line of `~/.codex/sessions/**/rollout-*.jsonl` says.
+    """Yield the steps in a line of `~/.codex/sessions/**/rollout-*.jsonl`.
 
-    An `event_msg` says again what a `response_item` says. In older files the items stand by themselves, without a
-    `payload` around them, behind a first line without a type.
+    An `event_msg` repeats a `response_item`. In older files, the items have no `payload` around them, and the first
+    line has no type.
     """
     kind, item = kind_of(line), line.get("payload", line)
     if not isinstance(item, dict):
         session.source.left_out[kind] += 1
     elif kind in ("session_meta", "turn_context") or "instructions" in line:
-        # A session that was forked has the head of the other one behind its own.
+        # A forked session has the header of the original session after its own; only the first header counts.
         session.note("" if session.folder else item.get("id"), item.get("cwd"))
     elif kind == "compacted" and item.get("message"):
         yield _Step(session.key, {"role": "assistant", "summary": item.get("message")}, "session_summary")
@@ -192,13 +192,13 @@ def _item(item: dict[str, Json], key: str, source: SourceFile) -> Iterator[_Step
 
 RULE_FILES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md"})
 _MAX_BYTES = 4 << 20
-# Neither a box to tick nor a time in a transcript.
+# The pattern for the category excludes checkboxes and times in transcripts.
 _OBSERVATION = re.compile(r"\s*[-*+] \[(?P<category>[^\W\d][^\[\]()\n:]{1,40})\] (?P<text>\S.*)")
 _FRONT_FIELD = re.compile(r"^(title|modified|updated|date|created):[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
 
 
 def read_note(source: SourceFile, *, rules: bool = False) -> Iterator[HistoryOperation]:
-    """Read a note as an operation of type `note`; `rules` as one of that type, which weighs like a decision."""
+    """Read a note as an operation of type `note`; if `rules`, of type `rules`, which is critical like a decision."""
     with source.path.open("rb") as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
@@ -225,7 +225,7 @@ def read_note(source: SourceFile, *, rules: bool = False) -> Iterator[HistoryOpe
 
 
 def _fields(block: Block) -> Iterator[tuple[str, Json]]:
-    """Give a section's text, and each observation in it, with the line where it begins."""
+    """Yield a section's text and each observation in it, each under a key with the number of its first line."""
     lines: list[str] = []
     begin, fenced = block.line, False
     for number, line in enumerate(block.text.split("\n"), block.line):

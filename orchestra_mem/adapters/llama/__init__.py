@@ -1,4 +1,4 @@
-"""Run llama.cpp in this process: a GGUF's vocabulary (`vocabulary.py`) and the model itself (`model.py`)."""
+"""Run llama.cpp in this process: the vocabulary of a GGUF (`library.py`) and the model itself (`model.py`)."""
 
 from orchestra_mem.adapters.llama.library import GgufVocabulary, default_threads
 from orchestra_mem.adapters.llama.model import LlamaModel

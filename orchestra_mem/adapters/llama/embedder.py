@@ -1,4 +1,4 @@
-"""Embed texts with llama.cpp: with an embedding model, or with the mean of a language model's last layer."""
+"""Text embeddings by llama.cpp, from an embedding model or as the mean of a language model's last layer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from orchestra_mem.core.search.late_interaction import unit
 from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
-# A chunk is some 300 tokens, and most embedding models were trained with 512.
+# A chunk has about 300 tokens, and most embedding models were trained with 512.
 _MAX_TOKENS = 512
 _MAX_CHARS = 8_000
-_BY_MODEL, _MEAN = -1, 1  # llama_pooling_type: what the file says, or the mean where it says nothing
+_BY_MODEL, _MEAN = -1, 1  # llama_pooling_type: the type in the file, or the mean if the file has none
 
 
 class GgufEmbedder:
-    """Embeds with a GGUF. Safe to share between threads; one text at a time, by its first 512 tokens.
+    """Embeds texts with a GGUF model, by their first 512 tokens. Safe to share between threads; one text at a time.
 
-    Made with the vocabulary alone; the weights are loaded with the first text.
+    The constructor reads only the vocabulary; the weights are loaded with the first text.
 
     Args:
-        path: the GGUF.
-        threads: of the processor.
+        path: The GGUF file.
+        threads: Number of processor threads.
 
     Raises:
-        EmbedderError: llama.cpp is not installed or does not run here, or the file cannot be used.
+        EmbedderError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
     """
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
@@ -55,25 +55,25 @@ class GgufEmbedder:
         self._held = Held(path, self._load)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever.
+        """Embed any strings as unit vectors; blank strings become zeros.
 
         Raises:
-            EmbedderError: the model cannot be loaded, fails, or is closed meanwhile.
+            EmbedderError: The model cannot be loaded, fails, or is closed meanwhile.
         """
         held = self._held
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):
             if text.strip():
-                vectors[row] = self._embedded(held, text[:_MAX_CHARS])  # between two texts others have their turn
+                vectors[row] = self._embedded(held, text[:_MAX_CHARS])  # other threads get a turn between texts
         return unit(vectors)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text."""
+        """Embed a query in the same way as a text."""
         vector: Vector = self.embed([query])[0]
         return vector
 
     def close(self) -> None:
-        """Let go of the model's memory, ending its loading; loaded anew when used again."""
+        """Free the model's memory, and abort its loading; the next use loads it again."""
         held, self._held = self._held, Held(self._path, self._load)
         held.close()
 
@@ -92,14 +92,14 @@ class GgufEmbedder:
 
 
 class _Weights(LoadedModel):
-    """A loaded model with room for one text."""
+    """A loaded model with a context for one text."""
 
     def __init__(self, path: Path, stop: Stop, *, context_tokens: int, pooling: int, threads: int) -> None:
         super().__init__(path, stop)
         self._most = context_tokens
         self._context = self.open_context(
             context_tokens,
-            # What pools over a text has to see all of it at once.
+            # Pooling needs all tokens of a text in one batch.
             n_batch=context_tokens, n_ubatch=context_tokens, n_seq_max=1,
             n_threads=threads, n_threads_batch=threads, embeddings=True, pooling_type=pooling,
         )  # fmt: skip
@@ -109,11 +109,11 @@ class _Weights(LoadedModel):
         self._run = self.library.llama_encode if only_encodes else self.library.llama_decode
 
     def embed(self, text: str) -> NDArray[np.float32]:
-        """Give the vector of a text, as the model makes it; zeros where the text has no tokens."""
+        """Return the model's vector for a text, not normalised; zeros if the text has no tokens."""
         tokens, library = self.tokens(text, marks=True), self.library
         if not tokens:
             return np.zeros(self._dimensions, np.float32)
-        if len(tokens) > self._most:  # the mark of the end stays
+        if len(tokens) > self._most:  # keep the token that marks the end
             tokens = [*tokens[: self._most - 1], tokens[-1]]
         if memory := library.llama_get_memory(self._context):
             library.llama_memory_clear(memory, True)

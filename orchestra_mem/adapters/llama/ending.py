@@ -1,7 +1,7 @@
-"""Hold what llama.cpp has loaded until it is idle or closed, and stop its work when the interpreter exits.
+"""Lifetime of loaded llama.cpp objects: free them when idle or closed, and stop their work when the interpreter exits.
 
-Compiled code cannot be stopped from outside, and an interpreter that exits while a thread is in it may crash: so the
-thread is told to stop, and then waited for.
+Compiled code cannot be interrupted from outside, and an interpreter that exits while a thread runs such code may crash.
+So the thread is asked to stop, and the exit waits for it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Generic, Protocol, TypeVar
 
 from orchestra_mem.errors import ModelError
 
-# How often whoever waits for llama.cpp asks whether it is still wanted.
+# How often a caller that waits for llama.cpp checks whether the result is still wanted.
 ASK_EVERY_S = 0.02
-# Who closes waits so long for whoever is at work: while llama.cpp loads a file it looks at no sign.
+# How long `Held.close` waits for the thread at work: llama.cpp ignores the stop flag while it loads a file.
 _ENDS_S = 2.0
 NO_MORE = "llama.cpp begins nothing any more: the program ends"
 
@@ -29,24 +29,24 @@ _running: list[Stop] = []
 
 
 class Stop:
-    """A sign to end, set once and for good. llama.cpp reads `sign` itself, as a C string: empty means go on."""
+    """A flag that asks work to stop, and is never cleared. llama.cpp reads `sign` as a C string: empty means go on."""
 
     def __init__(self) -> None:
         self.sign = ctypes.create_string_buffer(2)
 
     def set(self) -> None:
-        """Tell whoever works under this sign to end."""
+        """Ask the work that polls this flag to stop."""
         self.sign[0] = b"\1"
 
     def __call__(self) -> bool:
-        """Tell whether the work is to end."""
+        """Check whether the flag is set."""
         return self.sign[0] != b"\0"
 
     def require_wanted(self, path: Path) -> None:
-        """Go no further with a file that nobody waits for.
+        """Raise an error if nobody waits for the file any more.
 
         Raises:
-            ModelError: the sign is set.
+            ModelError: The flag is set.
         """
         if self():
             raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
@@ -54,12 +54,12 @@ class Stop:
 
 @contextmanager
 def running(stop: Stop) -> Iterator[None]:
-    """Have the interpreter's end set `stop` and wait for what is done here.
+    """Make the interpreter's exit set `stop` and wait for the end of this block.
 
     Raises:
-        ModelError: the interpreter ends already.
+        ModelError: The interpreter is already exiting.
     """
-    _running.append(stop)  # before the question, or the end could come between
+    _running.append(stop)  # before the check: the exit could begin in between
     try:
         if exit_begun():
             raise ModelError(NO_MORE)
@@ -69,27 +69,27 @@ def running(stop: Stop) -> Iterator[None]:
 
 
 def exit_begun() -> bool:
-    """Tell whether the interpreter ends; what it does last, as to close a memory, it does in the main thread."""
+    """Check whether the interpreter is exiting. False in the main thread, as exit handlers there may use llama.cpp."""
     return _exiting.is_set() and current_thread() is not main_thread()
 
 
 class Closable(Protocol):
-    """What can be held."""
+    """An object that `Held` can manage."""
 
     def close(self) -> None:
-        """Let go of its memory."""
+        """Free the object's memory."""
 
 
 _T = TypeVar("_T", bound=Closable)
 
 
 class Held(Generic[_T]):
-    """Something that is loaded at its first use, used by one thread at a time, and let go when it is idle or closed.
+    """An object that is loaded on first use, used by one thread at a time, and freed when it is idle or closed.
 
     Args:
-        path: the file that it is loaded from.
-        load: does that; it heeds the sign that it is given.
-        idle_s: seconds after the last use until it is let go; 0 for never.
+        path: The file that the object is loaded from.
+        load: Loads the object; stops early once the flag in its argument is set.
+        idle_s: Seconds after the last use until the object is freed; 0 for never.
     """
 
     def __init__(self, path: Path, load: Callable[[Stop], _T], *, idle_s: float = 0.0) -> None:
@@ -103,10 +103,10 @@ class Held(Generic[_T]):
 
     @contextmanager
     def use(self) -> Iterator[_T]:
-        """Have it for oneself.
+        """Return a context manager that yields the object, loaded and locked for the calling thread.
 
         Raises:
-            ModelError: it cannot be loaded, or has been closed.
+            ModelError: The object cannot be loaded, or has been closed.
         """
         with self._lock:
             self._end_timer()
@@ -126,7 +126,7 @@ class Held(Generic[_T]):
                     self._timer.start()
 
     def close(self) -> None:
-        """Let go of it for good. Whoever is at work with it is told to end, and lets go of it where that takes long."""
+        """Free the object permanently. A thread that uses it is asked to stop, and frees it if stopping takes long."""
         self.stop.set()
         self._let_go_if_free(_ENDS_S)
 
@@ -141,7 +141,7 @@ class Held(Generic[_T]):
         self._end_timer()
         value, self.value = self.value, None
         if value is not None:
-            with suppress(ModelError), running(Stop()):  # while the interpreter ends the memory is left to the system
+            with suppress(ModelError), running(Stop()):  # the system frees the memory if the interpreter is exiting
                 value.close()
 
     def _end_timer(self) -> None:
@@ -159,5 +159,5 @@ def _end_all() -> None:
         time.sleep(ASK_EVERY_S)
 
 
-if hasattr(os, "register_at_fork"):  # no thread of its parent lives in a child
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=_running.clear)

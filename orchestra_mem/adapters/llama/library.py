@@ -1,8 +1,8 @@
-"""Load the compiled library, and with it a model: its vocabulary alone, or its weights with a context to work in.
+"""The compiled llama.cpp library, and models loaded with it: only the vocabulary, or the weights with a context.
 
-Loaded with the first model, and no sooner. Where the host program has loaded it before, its ways are left as they are.
+The library is loaded with the first model. If the host program has loaded it before, its logging is left unchanged.
 
-The vocabulary alone counts tokens, tokenizes prompts and reads the file's metadata.
+The vocabulary suffices to count tokens, tokenize prompts and read the file's metadata.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _log = logging.getLogger(__name__)
 
 _PIECE_BYTES = 4_000_000
 
-# With one other process at work a generation took 510 s where the threads of llama.cpp spin at each of their hundreds
-# of meetings a token, and 13 s where they sleep. OpenMP reads it once, when the first program part loads it.
+# While one other process was busy, a generation took 510 s with threads that spin at each of llama.cpp's hundreds of
+# barriers per token, and 13 s with threads that sleep. OpenMP reads the variable once, when it is first loaded.
 _WAIT_POLICY = "OMP_WAIT_POLICY"
 
 _lock = Lock()
 _library: Any = None
-# The library calls it for ever.
+# The library keeps a pointer to this callback, so it must never be freed.
 _log_callback: Any = None
 
 
 def load_library() -> Any:
-    """Load the library, once for the process, and give its functions under the names of `llama.h`.
+    """Load the library once per process, and return it; its functions have the names of `llama.h`.
 
     Raises:
-        ModelError: it is not installed, or cannot be loaded.
+        ModelError: The library is not installed, or cannot be loaded.
     """
     global _library  # noqa: PLW0603 (a library is loaded once for a process)
     with _lock:
@@ -54,7 +54,7 @@ def load_library() -> Any:
 
 
 def wait_policy() -> str:
-    """Tell in words where the library's threads spin while they wait; empty where they sleep."""
+    """Return a warning if the library's threads spin while they wait, "" if they sleep."""
     chosen = os.environ.get(_WAIT_POLICY, "passive")
     if chosen.strip().lower() == "passive":
         return ""
@@ -67,7 +67,7 @@ def wait_policy() -> str:
 def _loaded() -> Any:
     require_library()
     by_host = "llama_cpp" in sys.modules
-    # Heeded by whatever uses the same OpenMP later in this process, and by its children.
+    # Also applies to other users of the same OpenMP later in this process, and to child processes.
     os.environ.setdefault(_WAIT_POLICY, "passive")
     if waiting := wait_policy():
         _log.warning("%s", waiting)
@@ -82,7 +82,7 @@ def _loaded() -> Any:
 
 
 def _hand_on_logs(library: Any) -> None:
-    """Have what llama.cpp says go to the program's log, for those who look for it, and not to stderr."""
+    """Send llama.cpp's messages to this module's logger, at level DEBUG, instead of stderr."""
     global _log_callback  # noqa: PLW0603
 
     def tell(level: int, text: bytes, data: object) -> None:
@@ -93,11 +93,11 @@ def _hand_on_logs(library: Any) -> None:
 
 
 def default_threads() -> int:
-    """Return how many threads a generation takes by itself: the cores that this process may use less one, at least 1.
+    """Return the default number of threads for a generation: the physical cores of this process minus one, at least 1.
 
-    Cores are physical ones: two threads of one core share what multiplies.
+    Two threads on one core would share its arithmetic units.
     """
-    # Only Linux has the first, and tells which threads are of one core.
+    # Only Linux reports the cores that the process may use, and which logical processors share a core.
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return max(1, len({_core_of(number) for number in usable}) - 1)
 
@@ -110,15 +110,15 @@ def _core_of(number: int) -> str:
 
 
 class LoadedModel:
-    """A GGUF in memory, for one thread at a time. Freed by `close`, or when nobody holds it any more.
+    """A GGUF in memory, for one thread at a time. Freed by `close`, or when it is garbage-collected.
 
     Args:
-        path: the GGUF.
-        stop: asked while it is loaded.
-        weights: whether all of it is loaded, or its vocabulary alone.
+        path: The GGUF file.
+        stop: Polled while the model is loaded.
+        weights: Whether to load the complete model, or only its vocabulary.
 
     Raises:
-        ModelError: llama.cpp is not installed or does not run here, the file cannot be used, or `stop` says so.
+        ModelError: llama.cpp is not installed or does not run on this machine, the file is unusable, or `stop` is set.
     """
 
     def __init__(self, path: Path, stop: Stop, *, weights: bool = True) -> None:
@@ -135,12 +135,12 @@ class LoadedModel:
         self.frees = ExitStack()
         self.frees.callback(self.library.llama_model_free, self.model)
         self.close = finalize(self, self.frees.close)
-        # The interpreter's end frees nothing: a thread may be at work with it.
+        # The interpreter's exit must not free the model: a thread may still use it.
         self.close.atexit = False
         self.vocabulary = self.library.llama_model_get_vocab(self.model)
 
     def open_context(self, context_tokens: int, **parameters: object) -> Any:
-        """Make the context to work in.
+        """Create a context for inference; `parameters` are fields of `llama_context_params`.
 
         Raises:
             ModelError: llama.cpp refuses.
@@ -155,15 +155,15 @@ class LoadedModel:
         return context
 
     def tokens(self, text: str, *, special: bool = False, marks: bool = False) -> list[int]:
-        """Cut a text into tokens.
+        """Tokenize a text.
 
         Args:
-            text: any string.
-            special: whether what is spelled like a special token is that token.
-            marks: whether to add those with which the model marks beginning and end.
+            text: Any string.
+            special: Whether the spelling of a special token becomes that token, rather than plain text.
+            marks: Whether to add the tokens with which the model marks the beginning and end of a text.
         """
         raw = text.encode("utf-8", "replace")
-        room = len(raw) + 8  # a token is a byte or more; some vocabularies put a space before, and there are the marks
+        room = len(raw) + 8  # a token has at least one byte; some vocabularies prepend a space; and marks
         found = (self.library.llama_token * room)()
         count = self.library.llama_tokenize(self.vocabulary, raw, len(raw), found, room, marks, special)
         if count < 0:
@@ -171,12 +171,12 @@ class LoadedModel:
         return list(found[:count])
 
     def text_of(self, token: int) -> str:
-        """Give the text of a token; empty where there is no such token."""
+        """Return the text of a token, "" for -1, which means that the vocabulary has no such token."""
         text: bytes = self.library.llama_vocab_get_text(self.vocabulary, token) if token >= 0 else b""
         return text.decode("utf-8", "replace")
 
     def said(self, key: str) -> str | None:
-        """Return what the file says of itself under a key, as in `qwen2.context_length`; None where nothing."""
+        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing."""
         tell = self.library.llama_model_meta_val_str
         size = tell(self.model, key.encode(), None, 0)
         if size < 0:
@@ -187,9 +187,9 @@ class LoadedModel:
 
 
 def _read_ahead(path: Path, stop: Stop) -> None:
-    """Read a file into the system's cache, out of which llama.cpp has a gigabyte in a tenth of a second.
+    """Read a file into the system's cache, from which llama.cpp loads a gigabyte in a tenth of a second.
 
-    From a slow disk that takes minutes, and llama.cpp cannot be told to end while it reads.
+    From a slow disk, loading takes minutes, and llama.cpp cannot be interrupted while it loads.
     """
     piece = bytearray(_PIECE_BYTES)
     try:
@@ -200,11 +200,11 @@ def _read_ahead(path: Path, stop: Stop) -> None:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-# Byte-pair encodings whose pattern, in llama.cpp's `llama-vocab.cpp`, lets no match reach over a line feed into what is
-# not white space, and takes white space up to the last line feed as one: `\s*[\r\n]+`. GPT-2's and SmolLM's do not.
+# Byte-pair encodings whose pattern (in llama.cpp's `llama-vocab.cpp`) never matches across a line feed into other text,
+# and matches white space up to the last line feed as one: `\s*[\r\n]+`. The patterns of GPT-2 and SmolLM do not.
 _ADDITIVE_PATTERNS = frozenset({"qwen2", "deepseek-r1-qwen", "llama-bpe"})
 _BPE = "gpt2"
-# For a GGUF that brings none; llama.cpp's server takes this one as well.
+# Chat template for a GGUF without one; the default of llama.cpp's server, too.
 _CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}"
     "{% endfor %}{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}"
@@ -215,10 +215,10 @@ _PRIVATE_USE = range(0xE000, 0xF900)
 class GgufVocabulary:
     """The vocabulary of a GGUF, loaded on first use: half a second, 50 MB for Qwen2.5. Safe to share between threads.
 
-    Fulfils `TokenCounter`, and counts as the model does; text that spells a special token counts as the text it is.
+    Implements `TokenCounter` with the model's own counts. The spelling of a special token counts as plain text.
 
     Args:
-        path: the GGUF.
+        path: The GGUF file.
     """
 
     exact = True
@@ -231,7 +231,7 @@ class GgufVocabulary:
 
     @cached_property
     def additive(self) -> bool:
-        """Pieces add up for byte-pair encodings of which it is known, Qwen's among them."""
+        """Whether counts of pieces add up, as is known of some byte-pair encodings, such as Qwen's."""
         pattern, kind = map(self.said, ("tokenizer.ggml.pre", "tokenizer.ggml.model"))
         return kind == _BPE and pattern in _ADDITIVE_PATTERNS
 
@@ -239,7 +239,7 @@ class GgufVocabulary:
         """Count the tokens of `text`.
 
         Raises:
-            TokenizerError: llama.cpp is not installed or does not run here, or the file cannot be used.
+            TokenizerError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
         """
         try:
             return len(self.tokens(text))
@@ -247,32 +247,32 @@ class GgufVocabulary:
             raise TokenizerError(str(error)) from error
 
     def tokens(self, text: str) -> list[int]:
-        """Cut a text into tokens.
+        """Tokenize a text.
 
         Raises:
-            ModelError: llama.cpp is not installed or does not run here, or the file cannot be used.
+            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
         """
         with self._held.use() as loaded:
             return loaded.tokens(text)
 
     def prompt_tokens(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Json]] = ()) -> list[int]:
-        """Cut a prompt into tokens, laid out by the model's chat template, up to where its answer begins.
+        """Tokenize a prompt, laid out by the model's chat template, up to where the answer begins.
 
-        Tools take tokens where the template has a place for them.
+        Tools add tokens only if the template has a place for them.
 
         Raises:
-            ModelError: as `tokens`; or the template refuses the messages.
+            ModelError: As for `tokens`, or the template rejects the messages.
         """
         offered = json.dumps(list(tools), ensure_ascii=False)
         names = (b"tool_use", None) if tools else (None,)
         with self._held.use() as loaded:
             library, vocabulary = loaded.library, loaded.vocabulary
-            # A character that stands in none of the texts.
+            # A character that occurs in none of the texts.
             texts = [offered, *(message.text for message in messages)]
             sign = next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
             said = [(each.role, _break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
             bos, eos = library.llama_vocab_bos(vocabulary), library.llama_vocab_eos(vocabulary)
-            # A file may have a template of its own for prompts with tools.
+            # A file may have a separate template for prompts with tools.
             found_templates = (library.llama_model_chat_template(loaded.model, name) for name in names)
             template = next(filter(None, found_templates), b"").decode("utf-8", "replace")
             given = json.loads(_break_spellings(offered, _spelled(loaded, offered), sign))
@@ -283,31 +283,31 @@ class GgufVocabulary:
             return found
 
     def said(self, key: str) -> str | None:
-        """Return what the file says of itself under a key, as in `qwen2.context_length`; None where nothing.
+        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing.
 
         Raises:
-            ModelError: as `tokens`.
+            ModelError: As for `tokens`.
         """
         with self._held.use() as loaded:
             return loaded.said(key)
 
     def number(self, key: str) -> int | None:
-        """The whole number under a key of the model's architecture, as in `context_length`; None where there is none.
+        """Return the integer under a key of the model's architecture, such as `context_length`; None if it is missing.
 
         Raises:
-            ModelError: as `tokens`.
+            ModelError: As for `tokens`.
         """
         value = self.said(f"{self.said('general.architecture')}.{key}") or ""
         return int(value) if value.isdecimal() else None
 
     def close(self) -> None:
-        """Let go of it, ending its loading; loaded anew when used again."""
+        """Free the vocabulary, and abort its loading; the next use loads it again."""
         held, self._held = self._held, Held(self.path, self._load)
         held.close()
 
 
 def _spelled(loaded: LoadedModel, text: str) -> set[str]:
-    """Give the special tokens that a text spells."""
+    """Return the special tokens whose spelling occurs in a text."""
     is_special = loaded.library.llama_vocab_is_control
     tokens = set(loaded.tokens(text, special=True))
     return {loaded.text_of(each) for each in tokens if is_special(loaded.vocabulary, each)}
@@ -317,19 +317,19 @@ def _render(template: str, messages: Sequence[tuple[Role, str]], tools: list[Jso
     """Lay out messages by a Jinja template.
 
     Args:
-        template: the model's; ChatML where it is empty.
-        messages: who speaks, and what.
-        tools: what the model may call.
-        first: the text of the token that a prompt begins with.
-        last: that of the token that ends an answer.
+        template: The model's chat template; ChatML if it is empty.
+        messages: Role and text of each message.
+        tools: Definitions of the tools that the model may call.
+        first: Text of the token that begins a prompt.
+        last: Text of the token that ends an answer.
 
     Raises:
-        ModelError: the template refuses the messages.
+        ModelError: The template rejects the messages.
     """
     given = [{"role": role.value, "content": text} for role, text in messages]
     try:
         return str(_formatter(template or _CHATML, first, last)(messages=given, tools=tools or None).prompt)
-    except Exception as error:  # a template is a program, and may raise anything
+    except Exception as error:  # a template is a program and may raise anything
         raise ModelError(f"the model's chat template does not take these messages: {error}") from error
 
 
@@ -341,10 +341,10 @@ def _formatter(template: str, first: str, last: str) -> Any:
 
 
 def _break_spellings(text: str, spellings: Iterable[str], sign: str) -> str:
-    """Put a sign within each spelling of a special token.
+    """Insert the character `sign` into each spelling of a special token.
 
-    What a message says may spell one, as `<|im_end|>` in an operation's data, and must not speak as one. Cut at its
-    signs and joined again as tokens, a prompt has the same characters, and special tokens from its template alone.
+    A message may contain such a spelling, such as `<|im_end|>` in an operation's data, and must not act as the token.
+    The prompt is cut at each `sign` and tokenized in pieces, so only its template can contribute special tokens.
     """
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, spelling[:1] + sign + spelling[1:])

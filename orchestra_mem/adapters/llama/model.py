@@ -1,4 +1,4 @@
-"""Run a GGUF in this process: load it on first use, generate in a thread of its own, unload it when idle."""
+"""Run a GGUF in this process: load it on first use, generate in a separate thread, unload it when idle."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _NOTHING = Generation(
 
 
 class LlamaModel:
-    """A language model in a GGUF. Fulfils `LanguageModel`.
+    """A language model in a GGUF file. Implements `LanguageModel`.
 
-    A prompt's beginning that is that of an earlier one, or of its answer, is not read again, for two talks at once:
-    what is generated in the background does not take the place of what the program said last.
+    Two prompt caches are kept, so that background jobs do not evict the foreground conversation: a prompt that shares a
+    prefix with an earlier prompt (or its answer) reprocesses only the rest.
 
     Args:
-        vocabulary: the GGUF's; it may be counted with before and while the model is loaded.
-        context_tokens: the window, prompt and answer together; no more than the model was trained for is used.
-        threads: of the processor; 0 for the physical cores less one.
-        idle_unload_s: seconds after which an unused model is let go; 0 for never.
+        vocabulary: Vocabulary of the GGUF. It counts tokens even before and while the model is loaded.
+        context_tokens: Context window, shared by prompt and answer; at most what the model was trained for is used.
+        threads: Number of processor threads; 0 for the physical cores minus one.
+        idle_unload_s: Seconds after which an unused model is unloaded; 0 for never.
     """
 
     def __init__(
@@ -50,39 +50,39 @@ class LlamaModel:
 
     @property
     def context_tokens(self) -> int:
-        """The window that prompt and answer share, in tokens.
+        """The context window in tokens, shared by prompt and answer.
 
         Raises:
-            ModelError: llama.cpp is not installed or does not run here, or the file cannot be used.
+            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
         """
         return min(self._wanted_tokens, self._vocabulary.number("context_length") or self._wanted_tokens)
 
     @property
     def loaded(self) -> bool:
-        """Tell whether the model is in memory."""
+        """Whether the model is in memory."""
         return self._held.value is not None
 
     @property
     def where(self) -> str:
-        """Say where it runs, and what the file says of its window."""
+        """The number of threads, and the window that the model was trained for, for messages."""
         trained = self._vocabulary.number("context_length")
         threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
         return f"on {threads}" + (f", trained for {trained:,} tokens" if trained else "")
 
     @property
     def doubts(self) -> list[str]:
-        """What keeps it from being as quick as it could be, in words."""
+        """Warnings about settings that slow generation down."""
         return [wait_policy()] if wait_policy() else []
 
     def busy(self) -> bool:
-        """Tell whether it answers somebody outside of this program: never."""
+        """Return False: no other program uses this model."""
         return False
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count the tokens of a prompt, its chat template included; the vocabulary suffices for it.
+        """Count the tokens of a prompt, including its chat template; loads only the vocabulary.
 
         Raises:
-            ModelError: as `context_tokens`, or the chat template refuses the messages.
+            ModelError: As for `context_tokens`, or the chat template rejects the messages.
         """
         return len(self._vocabulary.prompt_tokens(messages, tools))
 
@@ -97,12 +97,12 @@ class LlamaModel:
         seed: int = 0,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Answer a prompt, as `LanguageModel.generate` has it.
+        """Answer a prompt; see `LanguageModel.generate`.
 
-        Asked while it waits for its turn, loads, or reads the prompt, `cancelled` ends it there as well; a loading goes
-        on, for the next one.
+        `cancelled` also ends a call that waits for its turn, for the loading, or for the prompt to be processed. The
+        loading itself goes on, for the next call.
         """
-        if os.getpid() != self._process:  # what its threads hold may never be let go
+        if os.getpid() != self._process:  # locks held by the parent's threads would never be released
             raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
         held, begun, late = self._held, time.monotonic(), False
 
@@ -130,7 +130,7 @@ class LlamaModel:
                 raise
             said = _NOTHING
         if said.finish is Finish.CANCELLED:
-            # The interpreter's end is no fault of the model's: the caller is left to want an end as well.
+            # The model is not at fault if the interpreter exits: return only when the caller cancels, or time is up.
             while exit_begun() and not unwanted():
                 time.sleep(ASK_EVERY_S)
             if late:
@@ -151,7 +151,7 @@ class LlamaModel:
         return prompt
 
     def close(self) -> None:
-        """Let go of its memory, ending what is under way, its loading as well; loaded anew when used again."""
+        """Free the memory, and abort generation and loading; the next use loads the model again."""
         if os.getpid() != self._process:
             return
         held, self._held = self._held, self._hold()
@@ -163,7 +163,7 @@ class LlamaModel:
 
     def _load(self, stop: Stop) -> LlamaSession:
         path, start = self._vocabulary.path, time.perf_counter()
-        require_gguf(path)  # the vocabulary may be loaded, and the file gone since
+        require_gguf(path)  # the file may have been deleted since the vocabulary was loaded
         context_tokens = self.context_tokens
         if not load_library().llama_supports_gpu_offload():
             beside = min(context_tokens, BESIDE_TOKENS)
@@ -174,9 +174,9 @@ class LlamaModel:
 
 
 def _awaited(answer: Callable[[Stop, Event], Generation], unwanted: Callable[[], bool]) -> Generation:
-    """Have an answer made in a thread beside; where nobody wants it any more it ends early.
+    """Call `answer` in a separate thread, and stop it early once `unwanted` returns True.
 
-    It is nothing where it has not begun: then nobody waits for its turn or for the loading, and it never begins.
+    If generation has not begun by then, return an empty answer without waiting for the turn or the loading.
     """
     stop, answering = Stop(), Event()
     found: Future[Generation] = Future()
@@ -184,12 +184,12 @@ def _awaited(answer: Callable[[Stop, Event], Generation], unwanted: Callable[[],
     def work() -> None:
         try:
             found.set_result(answer(stop, answering))
-        except BaseException as error:  # raised to whoever asks for the result
+        except BaseException as error:  # raised by `found.result`
             found.set_exception(error)
 
     try:
         Thread(target=work, name="llama", daemon=True).start()
-    except RuntimeError as error:  # the interpreter ends, and starts no threads any more
+    except RuntimeError as error:  # the interpreter is exiting and starts no more threads
         raise ModelError(NO_MORE) from error
     try:
         while wait([found], timeout=ASK_EVERY_S).not_done:
@@ -198,5 +198,5 @@ def _awaited(answer: Callable[[Stop, Event], Generation], unwanted: Callable[[],
                 if not answering.is_set():
                     return _NOTHING
         return found.result()
-    finally:  # also where the caller's `cancelled` breaks, or at Ctrl-C: nothing may go on reading
+    finally:  # also if the caller's `cancelled` raises, or at Ctrl-C: the thread must not go on
         stop.set()

@@ -1,7 +1,7 @@
-"""Generate with a loaded model: keep the cache of what it has read, and choose each next token.
+"""Generation with a loaded model: keep a cache of processed tokens, and sample each next token.
 
-Built on the functions of `llama.h` and not on `llama_cpp.Llama`, which redirects the whole process's stdout and stderr
-while it loads, has one sequence in its cache, and lets a grammar look at all of 150,000 tokens each time.
+Built on the functions of `llama.h` instead of `llama_cpp.Llama`, which redirects stdout and stderr of the process while
+it loads, caches a single sequence, and lets a grammar check all 150,000 tokens at every step.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from orchestra_mem.types import Json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# So many tokens of a prompt are read at once. What is cut off in the midst of a batch is read again: where prompts of
-# the foreground come every few seconds a batch must be shorter than that. One core reads 52 tokens of Qwen2.5 0.5B a
-# second with 32, 62 with 64 and 73 with 256; graphics cards want far more to do.
+# Prompt tokens per batch. An aborted batch is lost: if foreground prompts interrupt background ones every few seconds,
+# a batch must take less time than that. One core processes 52 tokens of Qwen2.5 0.5B per second in batches of 32, 62
+# in batches of 64, and 73 in batches of 256; graphics cards need far larger ones.
 _BATCH_TOKENS = 64
 _BATCH_TOKENS_OFFLOADED = 512
 _ABORTED = 2
-# Two talks are kept: the program's, and what goes on in the background, whose prompts begin alike and are short. Beside
-# a whole window so much is kept of the other; where that is not enough the other one goes.
+# Two conversations are cached: the program's, and that of background jobs, whose prompts are short and begin alike.
+# Next to a full window of one, the cache holds this many tokens of the other; if the other has more, it is evicted.
 _TALKS = 2
 BESIDE_TOKENS = 2_048
-# Chat templates alone make prompts begin alike for so many tokens.
+# A shorter common prefix may come from the chat template alone.
 _LEAST_COMMON = 24
-# What llama.cpp's own programs take where chance is wanted.
+# Defaults of llama.cpp's own programs for random sampling.
 _TOP_K, _TOP_P, _MIN_P = 40, 0.95, 0.05
 
 
 @dataclass(slots=True, eq=False)
 class _Talk:
-    """A sequence in the cache, and the tokens that were read into it."""
+    """A sequence in the cache. `number`: Id of the sequence. `read`: Its tokens."""
 
     number: int
     read: list[int] = field(default_factory=list)
 
 
 class LlamaSession(LoadedModel):
-    """A loaded model with a cache for two talks. For one thread at a time.
+    """A loaded model with a cache for two conversations. For one thread at a time.
 
     Args:
-        path: the GGUF.
-        stop: asked while it is loaded.
-        context_tokens: the window, prompt and answer together.
-        threads: of the processor.
+        path: The GGUF file.
+        stop: Polled while the model is loaded.
+        context_tokens: Context window, shared by prompt and answer.
+        threads: Number of processor threads.
 
     Raises:
-        ModelError: llama.cpp refuses, or `stop` says so.
+        ModelError: llama.cpp refuses, or `stop` is set.
     """
 
     def __init__(self, path: Path, stop: Stop, *, context_tokens: int, threads: int) -> None:
         super().__init__(path, stop)
         library = self.library
-        # One buffer for both talks: what the one does not need the other may take.
+        # Both conversations share one buffer, so that each can use the space that the other does not need.
         self._cells = context_tokens + min(context_tokens, BESIDE_TOKENS)
         self._batch_tokens = _BATCH_TOKENS_OFFLOADED if library.llama_supports_gpu_offload() else _BATCH_TOKENS
         self._context = self.open_context(
@@ -74,7 +74,7 @@ class LlamaSession(LoadedModel):
             n_batch=self._batch_tokens, n_ubatch=self._batch_tokens, n_threads=threads, n_threads_batch=threads,
         )  # fmt: skip
         self._memory = library.llama_get_memory(self._context)
-        # The one used last stands last.
+        # In order of use; the last was used most recently.
         self._talks = [_Talk(number) for number in range(_TALKS)]
         self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
         self.frees.callback(library.llama_batch_free, self._batch)
@@ -83,15 +83,15 @@ class LlamaSession(LoadedModel):
     def generate(
         self, prompt: Sequence[int], *, max_tokens: int, grammar: str, temperature: float, seed: int, stop: Stop
     ) -> Generation:
-        """Answer a prompt; where `stop` is set meanwhile, give what there is of the answer as cancelled.
+        """Answer a prompt. If `stop` is set meanwhile, return the answer so far as cancelled.
 
         Args:
-            prompt: its tokens.
-            max_tokens: the most that the answer may have.
-            grammar: in GBNF; empty where any token will do.
-            temperature: 0 for the likeliest answer.
-            seed: of chance.
-            stop: asked all the time.
+            prompt: Tokens of the prompt.
+            max_tokens: Upper limit for the answer.
+            grammar: Grammar in GBNF; empty to allow any token.
+            temperature: Sampling temperature; 0 for the most likely answer.
+            seed: Seed for random sampling.
+            stop: Polled all the time.
 
         Raises:
             ModelError: llama.cpp fails.
@@ -115,7 +115,7 @@ class LlamaSession(LoadedModel):
                 if tokens < max_tokens:
                     self._read(talk, [token])
         return Generation(
-            text=said.decode("utf-8", "ignore"),  # half a character at its end is left out
+            text=said.decode("utf-8", "ignore"),  # drops invalid bytes, such as half a character at the end
             finish=finish or (Finish.LENGTH if tokens >= max_tokens else Finish.CANCELLED),
             prompt_tokens=len(prompt),
             answer_tokens=tokens,
@@ -125,20 +125,20 @@ class LlamaSession(LoadedModel):
         )
 
     def _resumed(self, prompt: Sequence[int]) -> _Talk:
-        """Give the talk that has most in common with `prompt`, cut to what it need not read again.
+        """Return the cached sequence with the longest common prefix with `prompt`, cut to that prefix.
 
-        Where that is next to nothing, it is the one that was left longer ago.
+        If no common prefix is long enough, return the least recently used sequence.
         """
         common = [_common(talk.read, prompt) for talk in self._talks]
         place = common.index(max(common)) if max(common) >= _LEAST_COMMON else 0
         talk = self._talks.pop(place)
         self._talks.append(talk)
-        # The last one is read again: what follows it is not kept.
+        # The last token is always processed again, as its logits are not kept.
         self._forget(talk, min(common[place], len(prompt) - 1))
         return talk
 
     def _read(self, talk: _Talk, tokens: Sequence[int]) -> None:
-        """Read tokens behind what the talk has: one batch at most, none where it is aborted."""
+        """Process at most one batch of tokens, and append them to the sequence; none if processing is aborted."""
         tokens = tokens[: self._batch_tokens]
         if sum(len(each.read) for each in self._talks) + len(tokens) > self._cells:
             self._drop(self._talks[0])
@@ -159,7 +159,7 @@ class LlamaSession(LoadedModel):
             raise ModelError(f"llama.cpp failed with code {code} after {len(talk.read):,} tokens")
 
     def _piece(self, token: int) -> bytes:
-        """Give a token's bytes, which may end within a character."""
+        """Return a token's bytes, which may end within a character."""
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
@@ -169,7 +169,7 @@ class LlamaSession(LoadedModel):
             size = -count
 
     def _forget(self, talk: _Talk, kept: int) -> None:
-        """Drop what a talk has behind its first `kept` tokens; all where the model cannot drop a part."""
+        """Cut a sequence to its first `kept` tokens; to none if the model's cache cannot be cut."""
         if self.library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
             del talk.read[kept:]
         else:
@@ -181,22 +181,22 @@ class LlamaSession(LoadedModel):
 
 
 def _common(read: Sequence[int], prompt: Sequence[int]) -> int:
-    """Count the tokens that two texts begin with alike."""
+    """Count the tokens of the common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(read, prompt, strict=False)))
 
 
 def _abort_callback(library: Any) -> Any:
-    """Give a C function that tells whether the text at its argument is not empty.
+    """Return a C callback that is true if the C string at its argument is not empty.
 
-    llama.cpp asks it hundreds of times a token. A Python function would wait for the interpreter each time, up to 5 ms
-    where the program is busy; `strlen` only looks at the memory that `Stop.set` writes to.
+    llama.cpp calls it hundreds of times per token. A Python function would wait for the interpreter lock each time, up
+    to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
     """
     runtime = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
     return ctypes.cast(runtime.strlen, library.ggml_abort_callback)
 
 
 class _Sampler:
-    """Chooses the next token of an answer: the likeliest, or by chance; of those that a grammar allows."""
+    """Samples the next token of an answer, the most likely or a random one, from those that a grammar allows."""
 
     def __init__(self, loaded: LoadedModel, context: Any, grammar: str, choices: Sequence[Any]) -> None:
         self._library, self._context = loaded.library, context
@@ -212,10 +212,10 @@ class _Sampler:
                 raise ModelError("llama.cpp does not take the grammar that was made of the schema")
 
     def next(self) -> int | None:
-        """Choose a token; None where the grammar allows none.
+        """Sample a token; None if the grammar allows none.
 
-        The grammar looks at the one chosen, and at all only where it does not allow that one: to look at the 151,936 of
-        Qwen takes two thirds of the time in which 0.5B reads a token.
+        The grammar checks all tokens only if it rejects the sampled one: checking the 151,936 tokens of Qwen takes two
+        thirds of the time in which its 0.5B model processes a token.
         """
         import numpy as np
 
@@ -238,7 +238,7 @@ class _Sampler:
         return token
 
     def _apply(self, sampler: Any, rows: NDArray[Any]) -> int:
-        """Have a sampler weigh tokens, in place; give the place of the one that it has chosen."""
+        """Apply a sampler to candidate tokens, in place; return the index of the selected one."""
         library = self._library
         data = (library.llama_token_data * len(rows)).from_buffer(rows)
         array = library.llama_token_data_array(ctypes.cast(data, library.llama_token_data_p), len(rows), -1, False)
@@ -246,7 +246,7 @@ class _Sampler:
         return int(array.selected)
 
     def close(self) -> None:
-        """Free it."""
+        """Free the samplers."""
         for sampler in filter(None, (self._chain, self._grammar)):
             self._library.llama_sampler_free(sampler)
 
@@ -264,10 +264,10 @@ def _choices(library: Any, temperature: float, seed: int) -> list[Any]:
 
 
 def grammar_of(schema: Mapping[str, Json] | None) -> str:
-    """Make a grammar in GBNF of a JSON schema; empty where there is none.
+    """Convert a JSON schema to a grammar in GBNF; empty for None.
 
     Raises:
-        ModelError: the schema says what no grammar can.
+        ModelError: The schema cannot be converted.
     """
     if schema is None:
         return ""
@@ -275,5 +275,5 @@ def grammar_of(schema: Mapping[str, Json] | None) -> str:
 
     try:
         return str(json_schema_to_gbnf(json.dumps(schema)))
-    except Exception as error:  # the converter asserts, and raises what it meets
+    except Exception as error:  # the converter uses assertions, and raises errors of many types
         raise ModelError(f"no grammar can be made of the JSON schema: {error}") from error

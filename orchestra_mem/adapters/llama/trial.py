@@ -1,10 +1,9 @@
-"""Make sure that a model can be loaded here, before it is: that it fits into memory, and that it does not crash.
+"""Checks before a model is loaded: whether it fits into memory, and whether llama.cpp crashes over it.
 
-It is tried in a process of its own first: what kills that one must not kill the program that holds a memory.
+A child process tries the model first, so that a crash does not kill the program that holds a memory.
 
-Found there: instructions that the processor lacks, where the library was compiled for another one, and files over which
-llama.cpp falls. What went well, or can go no other way, is remembered in the user's cache folder for the same library,
-processor and file.
+The trial detects instructions that the processor lacks, if the library was compiled for another one, and files that
+crash llama.cpp. Success and permanent failure are cached in the user's cache folder, per library, processor and file.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ REBUILD = (
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
 _SOUND = "sound"
-# What llama.cpp computes with, beside weights and cache: 110 MB for Qwen2.5 0.5B, mostly for its vocabulary's size.
+# llama.cpp's working memory, next to weights and cache: 110 MB for Qwen2.5 0.5B, mostly due to its large vocabulary.
 _WORKING_BYTES = 200_000_000
 _CACHE_BYTES_A_NUMBER = 2
 
-# Stages are printed as they begin; the last one is where it ended.
+# Prints each stage when it begins, so that the last one printed is the one that failed.
 _PROGRAM = """
 import sys
 folder, path, weights = sys.argv[1:]
@@ -68,10 +67,10 @@ _CAUSE = re.compile(r"error loading model: (.*)")
 
 
 def require_library() -> Path:
-    """Give the folder of the package `llama_cpp`, without loading it.
+    """Return the folder of the package `llama_cpp` without importing it.
 
     Raises:
-        ModelError: it is not installed.
+        ModelError: The package is not installed.
     """
     with suppress(ImportError, ValueError):
         spec = find_spec("llama_cpp")
@@ -81,15 +80,15 @@ def require_library() -> Path:
 
 
 def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
-    """Make sure that a file can be loaded here.
+    """Check that a file can be loaded on this machine.
 
     Args:
-        path: the GGUF.
-        weights: whether all of it is to be loaded and run, or its vocabulary alone.
-        stop: asked while it is tried.
+        path: The GGUF file.
+        weights: Whether to load and run the complete model, or to load only its vocabulary.
+        stop: Polled during the trial.
 
     Raises:
-        ModelError: it cannot, with the reason; or `stop` says so.
+        ModelError: The file cannot be loaded, for the reason in the message; or `stop` is set.
     """
     folder = require_library()
     require_gguf(path)
@@ -104,14 +103,14 @@ def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
 
 
 def require_gguf(path: Path) -> None:
-    """Make sure that a file is there and begins as a GGUF does.
+    """Check that a file exists and begins like a GGUF.
 
     Raises:
-        ModelError: it does not.
+        ModelError: The file does not exist, cannot be read, or is no GGUF.
     """
     try:
         mode = path.stat().st_mode
-        # A named pipe, for one, would be waited for; of a folder the system says what it is.
+        # Opening a named pipe, for example, would block. For a folder, the system's own error is good enough.
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise ModelError(f"{path} is no regular file; llm.model_path names a model's GGUF")
         with path.open("rb") as file:
@@ -125,7 +124,7 @@ def require_gguf(path: Path) -> None:
 
 
 def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, bool]:
-    """Give the verdict, and whether it holds for as long as library, processor and file are the same."""
+    """Return the verdict, and whether it is permanent for the same library, processor and file."""
     command = [sys.executable, "-c", _PROGRAM, str(folder.parent), str(path), "1" if weights else ""]
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     deadline = time.monotonic() + _TIMEOUT_S
@@ -139,7 +138,7 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
                         stages, said = process.communicate(timeout=ASK_EVERY_S)
                         return _verdict(process.returncode, stages, said, folder, path)
             finally:
-                process.kill()  # nothing, where it has ended
+                process.kill()  # no effect if it has ended
     except OSError as error:
         return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
     stop.require_wanted(path)
@@ -157,7 +156,7 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
             f"{stage}; build it without those: {REBUILD}"
         ), True
     if code < 0:
-        # SIGKILL is the system's, for want of memory: another time it may go well.
+        # SIGKILL comes from the system if memory is short; the next trial may succeed.
         name = signal.Signals(-code).name
         return f"llama.cpp dies of {name} while {stage}: {path}", code != -signal.SIGKILL
     if _INCOMPLETE.search(said):
@@ -172,7 +171,7 @@ def _cause(said: str) -> str:
 
 
 def _verdicts_file(folder: Path, path: Path) -> Path:
-    """Name the file that keeps the verdicts on a model by this library on this processor."""
+    """Return the cache file for the verdicts on a model with this library and processor."""
     import platformdirs
 
     states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
@@ -191,7 +190,7 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _write(file: Path, verdicts: dict[str, str]) -> None:
-    """Remember verdicts; where nothing can be written the next process tries again."""
+    """Cache verdicts; if they cannot be written, the next process repeats the trial."""
     temporary = file.with_suffix(f".{os.getpid()}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -202,7 +201,7 @@ def _write(file: Path, verdicts: dict[str, str]) -> None:
 
 
 def _processor() -> str:
-    """Name the processor with what it can do, as far as the system tells."""
+    """Return the processor's name and features, as far as the system reports them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -213,16 +212,16 @@ def _processor() -> str:
 def require_room(
     path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0
 ) -> None:
-    """Make sure that a model fits into the memory that is free.
+    """Check that a model fits into the free memory.
 
     Args:
-        path: the GGUF.
-        number: gives what the file says under a key of its architecture.
-        context_tokens: the window.
-        beside_tokens: what the cache holds beside a whole window.
+        path: The GGUF file.
+        number: Returns the integer under a metadata key of the model's architecture.
+        context_tokens: Context window.
+        beside_tokens: Tokens that the cache holds in addition to a full window.
 
     Raises:
-        ModelError: it does not.
+        ModelError: The model does not fit.
     """
     available = available_bytes()
     weights = path.stat().st_size
@@ -237,7 +236,7 @@ def require_room(
 
 
 def _cache_bytes_a_token(number: Callable[[str], int | None]) -> int:
-    """Estimate what the cache takes; 0 where the file does not say what it is made of."""
+    """Estimate the cache's size per token, in bytes; 0 if the file lacks the numbers for it."""
     heads, layers, width = map(number, ("attention.head_count", "block_count", "embedding_length"))
     if not (heads and layers and width):
         return 0
@@ -247,14 +246,14 @@ def _cache_bytes_a_token(number: Callable[[str], int | None]) -> int:
 
 
 def available_bytes() -> int | None:
-    """Tell how much memory this process may still take, its container's limit heeded; None where that is not told."""
+    """Return the memory that this process can still use, within its container's limit; None if it is unknown."""
     found = []
-    # Not on Linux, no such control, or no limit ("max").
+    # Errors that are ignored: the system is not Linux, there is no control group, or it has no limit ("max").
     with suppress(OSError, ValueError, KeyError):
         found.append(_figures(Path("/proc/meminfo"))["MemAvailable:"] * 1024)
     with suppress(OSError, ValueError, KeyError):
         limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
-        # Files that were read and can be read again count as used.
+        # `current` includes the file cache, which the system can reclaim.
         found.append(limit - used + _figures(Path("/sys/fs/cgroup/memory.stat"))["inactive_file"])
     return min(found, default=None)
 

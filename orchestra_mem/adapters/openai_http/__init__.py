@@ -1,4 +1,4 @@
-"""Use models behind a server that speaks OpenAI's protocol: llama-server, Ollama, vLLM and others."""
+"""Models on a server that speaks OpenAI's protocol: llama-server, Ollama, vLLM and others."""
 
 from orchestra_mem.adapters.openai_http.counter import ServerCounts
 from orchestra_mem.adapters.openai_http.model import OpenAiModel

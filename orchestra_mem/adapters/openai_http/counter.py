@@ -1,7 +1,7 @@
-"""Count tokens with llama-server: a whole context once a request, everything else by a corrected estimate.
+"""Token counts with llama-server: exact for each requested context, corrected estimates for everything else.
 
 Only a request for a context waits for the network, and no longer than a timeout. The server's count of a context
-corrects the estimates that come after it.
+corrects later estimates.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-# Counting takes some milliseconds, for a whole context some hundred. A server that takes longer is left alone for a
-# while, and longer each time.
+# Counting takes a few milliseconds, about a hundred for a complete context. A server that takes longer is left alone
+# for a while, and longer after each further failure.
 _PATIENCE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
-# How often a context is built at most until its estimate is near the server's count and that is within the budget.
+# Attempts to build a context whose estimate is near the server's count, with that count within the budget.
 _TRIES = 5
 _NEAR = 0.02
-# Before the server has counted anything its vocabulary may be a third worse than the estimate's; afterwards one text
-# differs from the next.
+# Factors on the estimate. Before the server's first count, its vocabulary may need a third more tokens than estimated.
+# While the server fails, texts may differ from those that it has counted.
 _UNKNOWN, _SILENT = 1.35, 1.1
-# Of shorter contexts nothing is concluded for other texts. No vocabulary needs so many times fewer tokens than another.
+# Shorter contexts do not correct the estimates. No vocabulary needs this many times fewer tokens than another.
 _LEAST_TOKENS, _MOST_TIMES = 100, 5
 
 
 class ServerCounts:
-    """Estimates at once, and has the server count each context. Fulfils `TokenCounter`; safe between threads.
+    """A `TokenCounter` that estimates at once, and lets the server count each context. Safe to share between threads.
 
     Args:
-        server: tells counts in `/tokenize`, as llama-server and vLLM do.
-        model: its name there; empty for the one that the server has.
-        near: what estimates are made of, and what counts where the server does not.
+        server: Counts tokens at `/tokenize`, as llama-server and vLLM do.
+        model: The model's name on the server; empty for the server's only model.
+        near: Basis of the estimates, and the counter to use if the server does not count.
     """
 
-    exact = False  # what `count` gives; contexts that the server has counted say so themselves
+    exact = False  # refers to `count`; contexts that the server has counted are marked as exact themselves
 
     def __init__(self, server: Server, *, model: str = "", near: TokenCounter) -> None:
         self._server = server
         self._model = model
         self._near = near
         self._serves: bool | None = None  # None until the server has answered
-        self._factor = _UNKNOWN  # the server's tokens over the estimate's
+        self._factor = _UNKNOWN  # the server's count divided by the estimate
         self._fault = ""
         self._resting_until, self._pause_s = 0.0, _FIRST_PAUSE_S
 
     @property
     def name(self) -> str:
-        """Name who counts, as far as is known; nobody is asked."""
+        """Where the counts come from, as far as is known, for messages. Sends no request."""
         if self._serves is False:
             return self._near.name
         if self._fault or self._serves is None:
@@ -69,26 +69,26 @@ class ServerCounts:
 
     @property
     def additive(self) -> bool:
-        """Corrected estimates are rounded up, and contexts counted as a whole."""
+        """Whether counts of pieces add up. Corrected estimates do not: each is rounded up."""
         return self._serves is False and self._near.additive
 
     @property
     def doubts(self) -> list[str]:
-        """Why the server does not count, in words; empty where it does, or nobody knows yet."""
+        """Warnings that the server does not count, and why; empty if it counts, or if that is still unknown."""
         if self._serves is False:
             return [f"{self._server.url} does not count tokens: {self._near.name} does, not the model's own"]
         return [f"tokens are estimated, on the high side: {self._fault}"] if self._fault else []
 
     def count(self, text: str) -> int:
-        """Estimate the tokens of `text`, without waiting."""
+        """Estimate the tokens of `text` without waiting for the server."""
         near = self._near.count(text)
         return near if self._serves is False else ceil(near * self._factor * (_SILENT if self._fault else 1.0))
 
     def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
-        """Build a context within its budget by the server's count; where that cannot be had in time, by estimate.
+        """Build a context within its budget by the server's count, or by estimate if there is no count in time.
 
         Args:
-            build: does it; given the number of an epoch, 0 for none, it has that counted again before.
+            build: Builds the context. Takes the number of an epoch to count again first, 0 for none.
         """
         deadline = time.monotonic() + _PATIENCE_S
         context, known = build(0), dict[str, int]()
@@ -104,7 +104,7 @@ class ServerCounts:
         return replace(context, exact=False, counter=self.name)
 
     def _counted(self, text: str, deadline: float) -> int | None:
-        """The server's count of a context, which corrects the estimates; None where there is none in time."""
+        """Return the server's count of a context, and correct the estimates by it; None if there is none in time."""
         if self._serves is False or time.monotonic() < self._resting_until:
             return None
         near = self._near.count(text)
@@ -125,9 +125,9 @@ class ServerCounts:
         return tokens
 
     def _told(self, text: str, timeout_s: float) -> int:
-        # Halves of characters, which no server takes, become question marks.
+        # Lone surrogates, which no server accepts, become question marks.
         said = text.encode("utf-8", "replace").decode("utf-8")
-        # What llama-server asks for, and what vLLM does; each passes over what is the other's.
+        # The fields of llama-server and those of vLLM; each server ignores the other's.
         body: Json = {
             "content": said, "add_special": False, "parse_special": False,
             "model": self._model, "prompt": said, "add_special_tokens": False,

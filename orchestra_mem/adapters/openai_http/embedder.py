@@ -1,4 +1,4 @@
-"""Embed texts with a server that speaks OpenAI's `/v1/embeddings`: llama-server, Ollama, vLLM, or one far away."""
+"""Text embeddings from a server that speaks OpenAI's `/v1/embeddings`: llama-server, Ollama, vLLM, or a remote one."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
 _BATCH = 64
-_MAX_CHARS = 8_000  # servers refuse what is longer than the model's window; chunks are shorter
+_MAX_CHARS = 8_000  # servers reject texts longer than the model's window; chunks are shorter
 
 
 class HttpEmbedder:
-    """Embeds with the model of a server. Safe to share between threads.
+    """Embeds texts with a model on a server. Safe to share between threads.
 
-    What may pass is tried again with growing pauses: no connection, no answer in time, an overloaded server.
+    Transient faults are retried with growing pauses: no connection, no response in time, an overloaded server.
 
     Args:
-        base_url: as in `http://127.0.0.1:8080/v1`.
-        model: the name under which the server has it.
-        api_key: sent as a bearer token; empty for none.
-        dimensions: of its vectors; 0 to ask the server, with the first use of `model`.
-        timeout_s: for one try to embed passages.
-        query_timeout_s: for one try to embed a query, on which somebody waits.
-        tries: how often passages are tried; a query is tried once.
+        base_url: Address, such as `http://127.0.0.1:8080/v1`. Without `/v1`, the server is asked at `/embeddings`.
+        model: The model's name on the server.
+        api_key: Bearer token; empty for none.
+        dimensions: Dimensions of the vectors; 0 to ask the server at the first use of `model`.
+        timeout_s: Timeout of each attempt to embed passages, in seconds of silence.
+        query_timeout_s: The same for a query, for which somebody waits.
+        tries: Number of attempts for passages; a query has one.
 
     Raises:
-        EmbedderError: the address is none, or the key cannot be sent.
+        EmbedderError: The address is invalid, or the key cannot be sent.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HttpEmbedder:
         tries: int = 4,
     ) -> None:
         try:
-            # Who searches has a circuit breaker around every embedder.
+            # No circuit breaker: the search has its own around every embedder.
             self._server = Server(base_url, api_key=api_key, failures=0, setting="search.base_url")
         except ModelError as error:
             raise EmbedderError(str(error)) from error
@@ -62,30 +62,30 @@ class HttpEmbedder:
 
     @cached_property
     def model(self) -> EmbeddingModel:
-        """What the vectors are made with; the server is asked once where the dimensions are not known."""
+        """The embedding model. If its dimensions are unknown, the server is asked once."""
         dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, 1).shape[1]
         return EmbeddingModel(name=f"http {self._name}", version="", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever.
+        """Embed any strings as unit vectors; blank strings become zeros.
 
         Raises:
-            EmbedderError: the server cannot be reached, refuses, or gives vectors of other dimensions than before.
+            EmbedderError: The server cannot be reached, refuses, or returns vectors of other dimensions than before.
         """
         return self._embed(texts, self._timeout_s, self._tries)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text, and give up sooner."""
+        """Embed a query in the same way as a text, but give up sooner."""
         vector: Vector = self._embed([query], self._query_timeout_s, 1)[0]
         return vector
 
     def close(self) -> None:
-        """End what is under way; nothing is asked any more."""
+        """Abort requests in progress; later calls fail."""
         self._closed = True
 
     def _embed(self, texts: Sequence[str], timeout_s: float, tries: int) -> Vectors:
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
-        # Servers refuse texts that say nothing.
+        # Servers reject blank texts.
         rows = [row for row, text in enumerate(texts) if text.strip()]
         for start in range(0, len(rows), _BATCH):
             some = rows[start : start + _BATCH]

@@ -1,4 +1,4 @@
-"""Generate over HTTP, token by token, and ask llama-server or vLLM for the window and for counts."""
+"""Generation over HTTP, token by token; llama-server and vLLM also report their window and count tokens."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-# A server may be started again with another window, which is seen this soon.
+# Seconds after which the window is asked for again: the server may have been restarted with another one.
 _WINDOW_S = 30.0
-# Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
+# Estimate if the server does not count: few texts have fewer bytes per token; a message has tokens around its text.
 _BYTES_A_TOKEN, _MARKS = 3, 8
-# No text of words has more bytes a token; of short texts nothing is concluded.
+# No text of words has more bytes per token; short texts prove nothing.
 _MOST_BYTES_A_TOKEN, _SHORT_BYTES = 10, 2_000
-# No window has as many tokens: who reports more has not counted.
+# No window is this large: a server that reports more tokens has not counted them.
 _MOST_TOKENS = 10**9
 
 
 class _CancelledError(Exception):
-    """The answer ends where it is."""
+    """The caller has cancelled the answer."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What there is of an answer so far, and what the server told of it; `most` is how many tokens it may have."""
+    """An answer so far, and the server's figures for it. `most`: Maximum number of tokens."""
 
     most: int
     text: str = ""
@@ -48,7 +48,7 @@ class _Answer:
     timings: Any = None
 
     def take(self, event: Any) -> None:
-        """Take in an event of the stream, or a whole answer; what has another shape says nothing."""
+        """Add an event of the stream, or a complete response; data of any other shape are ignored."""
         choices = _within(event, "choices")
         for choice in choices if isinstance(choices, list) else ():
             said = _within(choice, "delta", "content") or _within(choice, "message", "content")
@@ -61,9 +61,9 @@ class _Answer:
         self.timings = _within(event, "timings") or self.timings
 
     def cut(self) -> bool:
-        """End an answer that is longer than was asked for, of a server that does not heed that; whether it was.
+        """End an answer that exceeds its limit, which some servers ignore; return whether it did.
 
-        An event counts as one token, whatever it holds: so its characters are bounded as well.
+        An event counts as one token, however long its text is, so the number of characters is limited, too.
         """
         most_chars = _MOST_BYTES_A_TOKEN * self.most + _SHORT_BYTES
         if self.tokens <= self.most and len(self.text) <= most_chars:
@@ -72,7 +72,7 @@ class _Answer:
         return True
 
     def generation(self, finish: Finish) -> Generation:
-        """Give the answer with its figures."""
+        """Return the answer with its figures."""
         now = time.perf_counter()
         prompt = _positive(_within(self.usage, "prompt_tokens"))
         cached = _positive(_within(self.usage, "prompt_tokens_details", "cached_tokens"))
@@ -89,13 +89,13 @@ class _Answer:
 
 
 class OpenAiModel:
-    """A model behind an OpenAI-compatible server. Fulfils `LanguageModel`.
+    """A model on an OpenAI-compatible server. Implements `LanguageModel`.
 
     Args:
-        server: makes the calls.
-        model: its name there; empty for the one that the server has.
-        context_tokens: the window, where the server does not tell it.
-        wanted_tokens: the window that contexts are made for; 0 where that is not known.
+        server: Sends the requests.
+        model: The model's name on the server; empty for the server's only model.
+        context_tokens: Context window, in case the server does not report it.
+        wanted_tokens: Window that contexts are built for; 0 if unknown.
     """
 
     where = "over HTTP"
@@ -103,22 +103,22 @@ class OpenAiModel:
     def __init__(self, server: Server, *, model: str = "", context_tokens: int = 8_192, wanted_tokens: int = 0) -> None:
         self._server = server
         self._model = model
-        self.name = model or urlsplit(server.url).netloc  # the address where none was given
+        self.name = model or urlsplit(server.url).netloc  # the address if no model is named
         self._context_tokens = context_tokens
         self._window, self._window_told = 0, 0.0
         self._tells_progress = False
-        self._serves: dict[str, bool] = {}  # questions, and whether each was ever answered
-        self._way = 0  # of `_ways`, the first that the server takes
+        self._serves: dict[str, bool] = {}  # by `_question`: whether the server has ever answered it
+        self._way = 0  # index of the first of `_ways` that the server accepts
         self._wanted_tokens = wanted_tokens
         self._silent = self._read_less = ""
         self._turn = threading.Lock()
 
     @property
     def context_tokens(self) -> int:
-        """The window as the server tells it: llama-server in `/props`, vLLM in its list of models.
+        """The context window as reported by the server: llama-server at `/props`, vLLM in its list of models.
 
         Raises:
-            ModelError: the server cannot be reached.
+            ModelError: The server cannot be reached.
         """
         if not self._window or time.monotonic() - self._window_told > _WINDOW_S:
             told = _positive(_within(self._asked("GET", "/props"), "default_generation_settings", "n_ctx"))
@@ -135,10 +135,10 @@ class OpenAiModel:
         return 0
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count a prompt as the server does; where it does not tell, an estimate on the high side.
+        """Count the tokens of a prompt by the server; if it does not count, return an estimate on the high side.
 
         Raises:
-            ModelError: the server cannot be reached.
+            ModelError: The server cannot be reached.
         """
         said: dict[str, Json] = {"messages": _spoken(messages)}
         if tools:
@@ -149,7 +149,7 @@ class OpenAiModel:
             tokens = _within(self._asked("POST", "/tokenize", body), "tokens")
             if isinstance(tokens, list):
                 return len(tokens)
-        elif not self._serves[_question("/apply-template", said)]:  # then it may be vLLM
+        elif not self._serves[_question("/apply-template", said)]:  # then the server may be vLLM
             told = self._asked("POST", "/tokenize", {"model": self._model, **said})
             if count := _positive(_within(told, "count")):
                 return count
@@ -157,11 +157,11 @@ class OpenAiModel:
         return sum(size // _BYTES_A_TOKEN + _MARKS for size in sizes)
 
     def busy(self) -> bool:
-        """Whether no slot of the server is free, as llama-server tells in `/slots`; no where it does not tell."""
+        """Check whether all slots are in use, as llama-server reports at `/slots`; False if the server does not."""
         try:
             slots = self._asked("GET", "/slots")
         except ModelError:
-            return False  # the next prompt says what is wrong
+            return False  # the next prompt reports the fault
         known = [_within(slot, "is_processing") for slot in slots] if isinstance(slots, list) else []
         return bool(known) and all(known)
 
@@ -176,7 +176,7 @@ class OpenAiModel:
         seed: int = 0,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Answer a prompt, as `LanguageModel.generate` has it. Cancelled, the connection ends, and the server stops."""
+        """Answer a prompt; see `LanguageModel.generate`. Cancelling closes the connection, so the server stops, too."""
         answer = _Answer(most=max_tokens)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
@@ -194,7 +194,7 @@ class OpenAiModel:
         }  # fmt: skip
         if self._model:
             body["model"] = self._model
-        if self._tells_progress:  # llama-server sees that a connection has ended when it next writes to it
+        if self._tells_progress:  # llama-server notices a closed connection when it next writes to it
             body["return_progress"] = True
         try:
             while not self._turn.acquire(timeout=LOOK_EVERY_S):
@@ -211,7 +211,7 @@ class OpenAiModel:
 
     @property
     def doubts(self) -> list[str]:
-        """What the server does not tell, or tells wrongly, as far as was seen; in words. Nothing is asked for it."""
+        """Warnings about figures that the server has not reported, or reported wrongly, so far. Sends no request."""
         small = ""
         if self._window and self._wanted_tokens > self._window:
             small = (
@@ -222,7 +222,7 @@ class OpenAiModel:
         return [doubt for doubt in (small, self._silent, self._read_less) if doubt]
 
     def _doubt(self, prompt_bytes: int, done: Generation) -> None:
-        """Compare what the server tells of an answer with what it was given."""
+        """Compare the prompt's size with the number of tokens that the server reports, and note a warning."""
         if not done.prompt_tokens:
             self._silent = f"{self._server.url} does not report how many tokens a prompt has: nothing is learned of it"
             return
@@ -250,7 +250,7 @@ class OpenAiModel:
                 continue
             if place > self._way:
                 self._way = place
-                if not ways[place]:  # who asks checks the shape of every answer anyway
+                if not ways[place]:  # callers validate every answer anyway
                     logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
             return
 
@@ -271,11 +271,11 @@ class OpenAiModel:
         if not (answer.tokens or answer.finish):
             raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion")
         answer.cut()
-        answer.tokens = 0  # of a server that does not stream, only usage tells them
+        answer.tokens = 0  # if the server does not stream, only `usage` reports them
         answer.finish = answer.finish or "stop"
 
     def _take(self, data: str, answer: _Answer) -> bool:
-        """Take in an event of the stream; whether it was the last."""
+        """Add an event of the stream; return whether it was the last."""
         if data == "[DONE]":
             answer.finish = answer.finish or "stop"
             return True
@@ -292,10 +292,10 @@ class OpenAiModel:
         return answer.cut()
 
     def _asked(self, method: str, path: str, body: Json = None) -> Any:
-        """What the server says to a question; None where it refuses.
+        """Return the server's answer to a question, None if it refuses.
 
-        What it has never answered it does not know, and is not asked again. Else the refusal passes, or concerns what
-        was sent.
+        If it has never answered the question, it does not support it, and is not asked again. Otherwise the refusal is
+        temporary, or due to the content.
         """
         key = _question(path, body)
         if self._serves.get(key) is False:
@@ -309,16 +309,16 @@ class OpenAiModel:
         return found
 
     def close(self) -> None:
-        """Do nothing: no connection outlives its call."""
+        """Do nothing: no connection outlives its request."""
 
 
 def _question(path: str, body: Json) -> str:
-    """Name what is asked: a server may count texts and not messages, or messages and no tools."""
+    """Return a question's key in `_serves`: a server may count texts but not messages, or messages but not tools."""
     return " ".join([path, *(part for part in ("messages", "tools") if isinstance(body, dict) and part in body)])
 
 
 def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
-    """How an answer by a schema is asked for: OpenAI's way, that of llama-cpp-python's server, and last not at all."""
+    """Return the fields that request a schema: OpenAI's, those of llama-cpp-python's server, and lastly none."""
     if schema is None:
         return [{}]
     form: Json = {"name": "answer", "strict": True, "schema": dict(schema)}
@@ -330,7 +330,7 @@ def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
 
 
 def _spoken(messages: Sequence[Message]) -> list[Json]:
-    # Halves of characters, which no server takes, become question marks.
+    # Lone surrogates, which no server accepts, become question marks.
     return [
         {"role": message.role.value, "content": message.text.encode("utf-8", "replace").decode("utf-8")}
         for message in messages
@@ -342,12 +342,12 @@ def _bytes(message: Message) -> int:
 
 
 def _within(found: Any, *keys: str) -> Any:
-    """What stands under keys within keys of what a server said; None where it said something of another shape."""
+    """Return the value under nested keys of a server's response; None if the response has another shape."""
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     return found
 
 
 def _positive(value: object) -> int:
-    """A number of tokens as a server tells it; 0 where it is none, or absurd."""
+    """Return a number of tokens reported by a server; 0 if it is no number, not positive, or absurdly large."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0

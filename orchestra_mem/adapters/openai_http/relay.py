@@ -1,4 +1,4 @@
-"""Hand requests on to a server that speaks OpenAI's protocol, and its answers back as they come."""
+"""Forward requests to a server that speaks OpenAI's protocol, and stream its responses back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import httpx2 as httpx
 from orchestra_mem.adapters.openai_http.server import Server
 from orchestra_mem.types import Json
 
-# A large prompt on a small machine is read for minutes before the first token comes.
+# On a small machine, a large prompt is processed for minutes before the first token arrives.
 _SILENT_S = 1_800.0
 _CONNECT_S = 5.0
 
 
 class Relayed:
-    """A server's response; its body is still to be read."""
+    """A server's response whose body is still to be read."""
 
     def __init__(self, server: Server, response: httpx.Response) -> None:
         self._server = server
@@ -26,10 +26,10 @@ class Relayed:
         self.content_type = response.headers.get("content-type", "application/json")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Give the body as it comes.
+        """Yield the body in pieces as they arrive.
 
         Raises:
-            ModelError: the server broke off.
+            ModelError: The connection broke.
         """
         try:
             async for chunk in self._response.aiter_bytes():
@@ -38,15 +38,15 @@ class Relayed:
             raise self._server.fault(error) from error
 
     async def body(self) -> bytes:
-        """Give the whole body; see `chunks`."""
+        """Return the complete body; raises the same error as `chunks`."""
         return b"".join([chunk async for chunk in self.chunks()])
 
 
 class Relay:
-    """Hands requests on to one server, many at a time; used from one event loop.
+    """Forwards requests to one server, many at a time. For use in one event loop.
 
     Args:
-        server: whose address, key and trust it has.
+        server: Provides the address, the key and the trusted certificates.
     """
 
     def __init__(self, server: Server) -> None:
@@ -55,14 +55,14 @@ class Relay:
 
     @asynccontextmanager
     async def send(self, method: str, path: str, body: Json = None) -> AsyncIterator[Relayed]:
-        """Send a request, and give the response, whatever its status is.
+        """Send a request and yield the response, whatever its status.
 
-        Left before its body is read, the connection ends, and with it the server's work.
+        Leaving the block before the body is read closes the connection, and the server stops its work.
 
         Raises:
-            ModelError: the server cannot be reached.
+            ModelError: The server cannot be reached.
         """
-        # As ASCII: a client may escape half of a surrogate pair, or send NaN, and the server is to judge that.
+        # ASCII: so a lone surrogate or NaN from a client reaches the server, which decides about it.
         content = None if body is None else json.dumps(body)
         kind = {"Content-Type": "application/json"}
         request = self._client.build_request(method, path, content=content, headers=kind)
@@ -76,5 +76,5 @@ class Relay:
             await response.aclose()
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._client.aclose()

@@ -1,4 +1,4 @@
-"""Call a server over HTTP: prompts are retried where that may help, questions are not; faults are told in words."""
+"""HTTP requests to a model server. Prompts are retried after transient faults, questions about the server are not."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _T = TypeVar("_T")
 LOOK_EVERY_S = 0.02
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_QUOTED = 200
-# No answer of a model's server is as long; one that does not end must not fill the memory.
+# No response of a model server is this long; an endless one must not fill the memory.
 _MOST_BYTES = 16 * 1024 * 1024
 _CONNECT_S = 5.0
-# Questions about the server itself take milliseconds; a machine that is busy generating takes longer.
+# Questions about the server take milliseconds; longer while the machine is busy generating.
 _QUESTION_S = 10.0
 
 
 class ServerFaultError(ModelError):
-    """The server failed; counted by the breaker."""
+    """The server failed; the circuit breaker counts this fault."""
 
 
 class _PassingError(ServerFaultError):
-    """A fault that may pass: the call is made again."""
+    """A transient fault, after which the request is retried."""
 
 
 class NotServedError(ModelError):
-    """The server does not know what is asked of it; `status` is what it answered with."""
+    """The server does not support the request. `status`: HTTP status of its response."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -52,20 +52,20 @@ class NotServedError(ModelError):
 
 
 class Server:
-    """One server. Safe to share between threads.
+    """A model server. Safe to share between threads.
 
     Args:
-        base_url: its address, with or without `/v1`. A name and a password in it are sent along in place of the key,
-            and are no part of `url`, which is shown and logged.
-        api_key: sent along where it is not empty.
-        tries: how often a prompt is sent at the most.
-        failures: after so many failed prompts in a row it is left alone, 0 for never ...
-        reset_s: ... for so long; then one more decides.
-        setting: the key that names the address, for messages.
-        verify: the certificates that are trusted; the system's by default.
+        base_url: Address, with or without `/v1`. A user name and password in it are sent instead of the key, and are
+            not part of `url`, which is shown and logged.
+        api_key: Bearer token; empty for none.
+        tries: Maximum number of attempts for a prompt.
+        failures: Number of failed attempts in a row after which the server gets no more prompts; 0 for never.
+        reset_s: Seconds until the server gets prompts again; if the next attempt fails, the pause is repeated.
+        setting: Name of the setting that holds the address, for messages.
+        verify: Trusted certificates; by default, the system's.
 
     Raises:
-        ModelError: the address is none, or the key cannot be sent.
+        ModelError: The address is invalid, or the key cannot be sent.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Server:
         )
 
     def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
-        """Give the JSON that the server answers a question with. It is asked once.
+        """Send a question, without retries, and return the JSON of the response.
 
         Raises:
-            NotServedError: it does not know the question.
-            ModelError: it cannot be reached, or fails.
+            NotServedError: The server does not support the question.
+            ModelError: The server cannot be reached, or fails.
         """
         deadline = time.monotonic() + timeout_s
 
@@ -110,19 +110,19 @@ class Server:
         self, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None], *,
         tries: int | None = None, timeout_s: float | None = None,
     ) -> _T:  # fmt: skip
-        """Give what `read` makes of the response to what is sent; sent again where the fault may pass.
+        """Send a request, with retries after transient faults, and return what `read` returns for the response.
 
         Args:
-            path: where it is sent to.
-            body: what is sent.
-            read: called in another thread.
-            check: called all the time; what it raises ends the call.
-            tries: how often it is sent at the most, in place of the server's own.
-            timeout_s: how long the server may stay silent.
+            path: Path of the URL.
+            body: JSON to send.
+            read: Reads the response; called in another thread.
+            check: Called many times a second; an exception from it ends the call.
+            tries: Maximum number of attempts, in place of the server's default.
+            timeout_s: Seconds that the server may stay silent, None for no limit.
 
         Raises:
-            NotServedError: the server does not take what it is sent.
-            ModelError: it cannot be reached, or fails.
+            NotServedError: The server does not support the request.
+            ModelError: The server cannot be reached, fails, or has failed too often.
         """
         if self._breaker.opened:
             raise ModelError(
@@ -141,7 +141,7 @@ class Server:
         return found
 
     def json(self, response: httpx.Response) -> Any:
-        """Give the body of a response as JSON; something else is a fault."""
+        """Parse the body of a response as JSON; raise a `ServerFaultError` if it is not JSON."""
         try:
             return json.loads(self._body(response))
         except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ class Server:
             ) from None
 
     def lines(self, response: httpx.Response) -> Iterator[str]:
-        """Give the lines of a response as they come; they end with line feeds and with nothing else."""
+        """Yield the lines of a response as they arrive; only line feeds end a line."""
         rest = b""
         for chunk in response.iter_bytes():
             *lines, rest = (rest + chunk).split(b"\n")
@@ -174,7 +174,7 @@ class Server:
         self, method: str, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None],
         timeout_s: float | None = None,
     ) -> _T:  # fmt: skip
-        """Make one call; `timeout_s` is how long the server may stay silent, be the call waited for or not."""
+        """Send one request. `timeout_s`: Seconds of silence after which it ends, even if the caller has left."""
 
         def accepted(response: httpx.Response) -> _T:
             if response.status_code < 300:
@@ -192,12 +192,12 @@ class Server:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        # A connection is used once: it can then be ended before its answer begins, and so a server ends its work.
+        # Connections are not reused: so each can be shut down before its response begins, and the server stops work.
         limits = httpx.Limits(max_keepalive_connections=0)
         return httpx.Client(auth=self._auth, verify=self._verify, limits=limits, trust_env=not self._is_local)
 
     def asynchronous(self, timeout: httpx.Timeout) -> httpx.AsyncClient:
-        """Give a client for an event loop, with this server's address, key and trust; whoever takes it closes it."""
+        """Return a client for an event loop, with this server's address, key and certificates; the caller closes it."""
         return httpx.AsyncClient(
             base_url=self.url, headers=self._headers, auth=self._auth, verify=self._verify, timeout=timeout,
             trust_env=not self._is_local,
@@ -205,19 +205,19 @@ class Server:
 
     @property
     def _is_local(self) -> bool:
-        # What is on this machine is not behind the proxy that the environment names.
+        # The proxy that the environment names does not apply to servers on this machine.
         return self._host in ("localhost", "::1") or self._host.startswith("127.")
 
     def _refusal(self, response: httpx.Response) -> ModelError:
         status, refusal = response.status_code, self._body(response)
         words = f"{self.url} answered with {status}{_quoted(refusal)}"
-        # llama-cpp-python's server says 500 where it does not know the form that is asked for.
+        # llama-cpp-python's server responds with 500 if it does not support the `response_format`.
         if status in _RETRIED_STATUS and b"response_format" not in refusal:
             return _PassingError(words)
         return NotServedError(status, words)
 
     def fault(self, error: Exception) -> ServerFaultError:
-        """Tell in words what a client's error means."""
+        """Convert an error of the HTTP client to one with a helpful message."""
         if "CERTIFICATE_VERIFY" in str(error):
             return ServerFaultError(
                 f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"
@@ -232,7 +232,7 @@ class Server:
 
 
 class _Exchange(Generic[_T]):
-    """A request that is made in a thread of its own: whoever waits for what comes of it can leave at any time."""
+    """A request that runs in a separate thread, so that the caller can stop waiting at any time."""
 
     def __init__(self, client: httpx.Client, request: httpx.Request, read: Callable[[httpx.Response], _T]) -> None:
         self._found: Future[_T] = Future()
@@ -243,7 +243,7 @@ class _Exchange(Generic[_T]):
         threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
 
     def result(self, check: Callable[[], None]) -> _T:
-        """Wait for what was read; where `check` raises, the connection is ended."""
+        """Wait for the result of `read`; if `check` raises, shut the connection down."""
         try:
             check()
             while wait([self._found], timeout=LOOK_EVERY_S).not_done:
@@ -272,7 +272,7 @@ class _Exchange(Generic[_T]):
             with closing(client.send(request, stream=True)) as response:
                 found = read(response)
             self._found.set_result(found)
-        except BaseException as error:  # raised to whoever waits
+        except BaseException as error:  # raised by `result`
             self._found.set_exception(error)
 
 
@@ -284,7 +284,7 @@ def _sleep(check: Callable[[], None], seconds: float) -> None:
 
 
 def _quoted(body: bytes) -> str:
-    """What a server says of its refusal, where it says it in JSON."""
+    """Return the server's reason for a refusal, after a colon; "" if the body is not JSON with a reason."""
     try:
         found = json.loads(body)
         error = found.get("error", found)

@@ -1,1 +1,1 @@
-"""Chunk texts, read queries, and rank what an index finds."""
+"""Chunking of texts, parsing of queries, and ranking of the chunks that an index finds."""

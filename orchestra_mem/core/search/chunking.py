@@ -1,7 +1,7 @@
-"""Cut documents, operations, summaries, facts and work items into chunks, which are indexed and shown as one piece.
+"""Split documents, operations, summaries, facts and work items into chunks, the units of indexing and display.
 
-A document is cut by sections and paragraphs, each list item for itself. Long passages are cut where a hash of their own
-sentences says so: an edit changes the chunks that it touches and none behind them, and no key has a line number in it.
+A document is split into sections, paragraphs and list items. Long passages are split at sentences chosen by a hash
+(content-defined chunking), and keys hold no line numbers, so that an edit changes only the chunks near it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from orchestra_mem.types import Json, MustKeep, Operation, Summary
 from orchestra_mem.work_types import WorkItem
 
 WHOLE_CHARS = 1_200
-"""A paragraph, an operation up to this size is one chunk: some 300 tokens, what embedding models are made for."""
+"""Maximum size of a paragraph or operation that stays one chunk: about 300 tokens, which suits embedding models."""
 
 _NEAR_CHARS = 350
-"""A cut is made behind a sentence that is the least of all within this distance: chunks have about twice this size."""
+"""A cut follows a sentence whose hash is the least within this distance, so chunks have about twice this size."""
 
 _MAX_CHARS = 2_400
-"""Where the content makes no cut, as in a thousand lines that are the same."""
+"""Maximum size where the hashes yield no cut, as in a thousand equal lines."""
 
 _MAX_PARTS = 1 << 12
 _CRITICAL_IMPORTANCE = 0.9
@@ -45,7 +45,7 @@ _WORDY = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPlace:
-    """What all chunks of a document have in common; `name` is the document's group and the source that people see."""
+    """The fields that all chunks of a document share; `name` is their group, and their source as people see it."""
 
     name: str
     tier: Tier
@@ -57,7 +57,7 @@ class DocumentPlace:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a document with the headings above it, and the line that it begins in, from 1."""
+    """A passage of a document with the headings above it. `line`: Number of its first line, from 1."""
 
     heading: tuple[str, ...]
     text: str
@@ -65,12 +65,12 @@ class Passage:
 
     @property
     def end(self) -> int:
-        """The line behind its last one."""
+        """The number of the first line after the passage."""
         return self.line + self.text.count("\n") + 1
 
 
 def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
-    """Make the chunks of an operation: one, or several where it is long; none where it says nothing."""
+    """Return the chunks of an operation: several if its text is long; if it has no text, one with its title."""
     title = entry_title(operation.type, operation.data)
     text = plain_text(operation).strip()
     parts = _parts(text) if text else [title]
@@ -97,7 +97,7 @@ def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
 
 
 def chunk_stored(operation: Operation, group: str) -> tuple[Chunk, ...]:
-    """Make the chunks of what a program has stored: none where it says `deleted`."""
+    """Return the chunks of an item that a program has stored, or none if the operation marks it as `deleted`."""
     data = operation.data if isinstance(operation.data, dict) else {}
     pattern = stored_pattern(data.get("namespace"))
     chunks = () if data.get("deleted") else chunk_operation(operation, Tier.SEMANTIC)
@@ -105,12 +105,12 @@ def chunk_stored(operation: Operation, group: str) -> tuple[Chunk, ...]:
 
 
 def stored_pattern(namespace: object) -> str:
-    """Name the pattern that chunks of one namespace of stored items have: by it they are found without all others."""
+    """Return the `pattern` of chunks of stored items in a namespace, by which a search is restricted to them."""
     return f"stored {json.dumps(namespace)}"
 
 
 def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:
-    """Make the chunks of a summary, cut as a document is."""
+    """Return the chunks of a summary, which is split like a document."""
     place = DocumentPlace(
         name=f"S{summary.id}",
         tier=Tier.SESSION,
@@ -123,7 +123,7 @@ def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:
 
 
 def chunk_fact(fact: MustKeep) -> Chunk:
-    """Make the chunk of a must-keep that has its number."""
+    """Return the chunk of a stored fact, one with an id."""
     return Chunk(
         key=digest_of("fact", str(fact.id), fact.text),
         tier=Tier.SEMANTIC,
@@ -140,7 +140,7 @@ def chunk_fact(fact: MustKeep) -> Chunk:
 
 
 def chunk_item(item: MemoryItem) -> Chunk:
-    """Make the chunk of an item of the catalog."""
+    """Return the chunk of a catalog item; content beyond `_MAX_CHARS` is left out."""
     return Chunk(
         key=digest_of("item", item.id, item.summary, item.content),
         tier=Tier.SEMANTIC,
@@ -159,7 +159,7 @@ def chunk_item(item: MemoryItem) -> Chunk:
 
 
 def chunk_work_item(item: WorkItem, parent: WorkItem | None, notes: Sequence[str]) -> Chunk:
-    """Make the chunk of a work item: its name, how it stands, what is to be done, and what was noted of it."""
+    """Return the chunk of a work item: its name, status, assignee, description, acceptance criteria and notes."""
     stands = f"{item.status.value}, {item.assignee}" if item.assignee else item.status.value
     text = "\n".join(filter(None, (stands, item.description, *item.acceptance, *notes)))
     heading = (parent.name,) if parent else ()
@@ -181,7 +181,7 @@ def chunk_work_item(item: WorkItem, parent: WorkItem | None, notes: Sequence[str
 
 
 def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
-    """Make the chunks of a markdown document: paragraphs and list items under their headings, no front matter."""
+    """Return the chunks of a markdown document: paragraphs and list items with their headings, no front matter."""
     return tuple(
         Chunk(
             key=key,
@@ -201,9 +201,9 @@ def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
 
 
 def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
-    """Find a chunk of a document in the document as it stands now; None where it is not there any more.
+    """Return the passage of the current document that has a chunk's text; None if its text or heading has changed.
 
-    More headings may stand above it than when it was cut, as where a part of the document alone was.
+    The passage may have more headings than the chunk, which may have been made from a part of the document.
     """
     depth = len(chunk.heading)
     likes = [
@@ -220,14 +220,14 @@ def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
 def _keyed(text: str, name: str) -> Iterator[tuple[str, Passage]]:
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for piece in passages_of(text):
-        # The same again under the same headings is told apart by its number among its likes.
+        # Equal passages under the same headings are numbered, so that their keys differ.
         again = seen[piece.heading, piece.text]
         seen[piece.heading, piece.text] += 1
         yield digest_of("document", name, str(again), *piece.heading, piece.text), piece
 
 
 def _item_of(data: Json) -> int | None:
-    """The number of the work item that an operation is about: the first that it names."""
+    """Return the id of the work item that an operation is about: the first field of `_ITEM_FIELDS` with a number."""
     if isinstance(data, dict):
         for name in _ITEM_FIELDS:
             value = data.get(name)
@@ -242,7 +242,7 @@ def _pattern_of(data: Json) -> str | None:
 
 
 def passages_of(text: str) -> Iterator[Passage]:
-    """Give the passages of a document in order, each of which makes a chunk."""
+    """Yield the passages of a document in order; each becomes one chunk."""
     path: list[tuple[int, str]] = []
     for block in split_blocks(text):
         if block.front:
@@ -261,14 +261,14 @@ def passages_of(text: str) -> Iterator[Passage]:
         ]
         if passages:
             yield from passages
-        elif _WORDY.search(block.title):  # a heading may be all there is to find
+        elif _WORDY.search(block.title):  # a section without text is found by its title
             yield Passage(heading[:-1], block.title, block.line)
 
 
 def _passages(body: str) -> Iterator[tuple[int, str]]:
-    """Cut a section's body into paragraphs and list items, each with the number of lines before it.
+    """Split a section's body into paragraphs and top-level list items, each with the number of lines before it.
 
-    Fenced code is one passage; what is indented belongs to the item above it.
+    Fenced code is one passage. An indented list item belongs to the item above it.
     """
     lines: list[str] = []
     start = 0
@@ -291,7 +291,7 @@ def _passages(body: str) -> Iterator[tuple[int, str]]:
 
 
 def _parts(text: str) -> list[str]:
-    """Cut a passage that is too long; the parts hold every word of it, in order."""
+    """Split a passage longer than `WHOLE_CHARS`; together the parts hold all its words, in order."""
     if len(text) <= WHOLE_CHARS:
         return [text]
     sentences = split_sentences(text)
@@ -305,10 +305,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _cuts(sentences: Sequence[str]) -> Iterator[int]:
-    """Where to cut: behind each sentence whose hash is the least within `_NEAR_CHARS` on both sides.
+    """Yield where to cut: after each sentence whose hash is the least within `_NEAR_CHARS` on both sides.
 
-    So a cut depends on what stands around it alone (local minima, as Bjørner and others cut files for replication,
-    2010), and two cuts are at least so far apart.
+    Such a cut depends only on the text around it, and two are at least `_NEAR_CHARS` apart (local minima, as in
+    Bjørner and others, 2010, on file replication). Text that exceeds `_MAX_CHARS` without one is cut as well.
     """
     hashes = [hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()[:8] for sentence in sentences]
     places = [0]
@@ -325,7 +325,7 @@ def _cuts(sentences: Sequence[str]) -> Iterator[int]:
 
 
 def _is_least(at: int, hashes: Sequence[bytes], places: Sequence[int]) -> bool:
-    """Tell whether a sentence's hash is under all before it and not over any behind it that are near."""
+    """Check whether a sentence's hash is less than those within `_NEAR_CHARS` before it, and at most those after it."""
     here = at - 1
     while here >= 0 and places[at] - places[here] <= _NEAR_CHARS:
         if hashes[here] <= hashes[at]:

@@ -1,7 +1,4 @@
-"""Lay out recalled passages by progressive disclosure: an index of all with their costs, then the best in full.
-
-Pure: passages and a token counter come in, a text within the budget comes out.
-"""
+"""Lay out retrieved passages within a token budget by progressive disclosure: an index with costs, then the texts."""
 
 from __future__ import annotations
 
@@ -18,27 +15,27 @@ from orchestra_mem.core.text import visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Reasons
 
-# An answer cut short is none, so that few memories as people and agents write them are.
+# Long enough to hold most memories in full: an answer that is cut off is useless.
 _EXCERPT_CHARS = 480
 WHOLE_CHARS = 8_000
 INDEX_SHARE = 0.3
-"""Of the budget, for the index: an entry of it takes some thirty tokens, one in full some hundred and more."""
+"""Maximum share of the budget for the index: a line takes about 30 tokens, an entry in full 100 or more."""
 
 _LINE_CHARS = 90
 _NAME_CHARS = 60
-# What documents put beside a memory.
+# Times and references that documents add to a memory's text.
 _FRAME = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
 _RUN = re.compile(r"`+")
-_PREAMBLE_WORTH = 10
+_PREAMBLE_WORTH = 10  # the preamble is shown only in budgets of at least ten times its tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedPassage:
-    """A memory that answers a question, and where it stands.
+    """A passage of the memory that answers a question, with its source.
 
-    `passage` is what was found and `whole` the same with what belongs to it: the operation, the section, the summary.
-    `why` tells why it was found, `beside` that it only stands beside what was; `also` are other places that say the
-    same.
+    `passage` is the text that was found, `whole` the text of the operation, section or summary that contains it. `why`
+    explains why it was found. `beside` marks a passage that does not match, but has a neighbour that does. `also` lists
+    other sources with the same text.
     """
 
     source: str
@@ -56,7 +53,7 @@ class RetrievedPassage:
 
     @property
     def label(self) -> str:
-        """The source with kind, date and agent, in one line; who speaks says enough of what is said."""
+        """The source with kind, date and agent, in one line; without the kind for a message of a known agent."""
         kind = "" if self.agent and self.kind == "message" else self.kind
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         named = (_named(each) for each in (kind, when, self.agent or ""))
@@ -65,23 +62,23 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """What a question recalls, best first; `notes` tell what could not be looked at."""
+    """The passages retrieved for a question, best first; `notes` are messages about what could not be searched."""
 
     recollections: tuple[RetrievedPassage, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def items(self) -> list[Item]:
-        """The recollections as items of a context."""
+        """The passages as items of a context."""
         return [recalled_item(each) for each in self.recollections]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisclosedEntry:
-    """What became of a recollection: `indexed`, `text` in full or shortened, empty where it has no more than its line.
+    """How a passage is shown: `indexed` if it has an index line; `text`, in full or shortened, is empty if left out.
 
-    `tokens` is what it takes beside its line in the index, `full_tokens` what the whole would. `explanation` tells why
-    it was recalled, and why it is shown as it is.
+    `tokens` is the size of `text`, without the index line, `full_tokens` that of the longest form. `explanation` says
+    why the passage was retrieved and why it is shown in this form.
     """
 
     source: str
@@ -99,7 +96,7 @@ class DisclosedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """The text for the model with its count, and its entries, best first."""
+    """The text for the model, its token count, and one entry for each passage, best first."""
 
     text: str
     tokens: int
@@ -107,7 +104,7 @@ class Disclosure:
 
 
 def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage]:
-    """Leave out what says no more than a better one does, which names it under `also`; join what is of one section."""
+    """Merge passages, best first: drop those that repeat a better one (see `also`), join those of one section."""
     kept: list[RetrievedPassage] = []
     said: list[str] = []
     for each in recollections:
@@ -130,7 +127,7 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
 
 
 def excerpt(text: str, most: int) -> str:
-    """Return the beginning of a text, cut between words, at most so many characters."""
+    """Return the beginning of a text, at most `most` characters, cut between words if possible."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]
@@ -139,7 +136,7 @@ def excerpt(text: str, most: int) -> str:
 
 
 def recalled_item(recollection: RetrievedPassage) -> Item:
-    """A recollection as an item of a context: an excerpt, the passage, the whole, each fenced with its source."""
+    """Return a passage as an item of a context; its forms are an excerpt, the passage and the whole, each fenced."""
     passage = recollection.passage
     texts = (excerpt(passage, _EXCERPT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
     forms = dict.fromkeys(fenced(text, recollection.label) for text in texts)
@@ -154,24 +151,24 @@ def recalled_item(recollection: RetrievedPassage) -> Item:
 
 
 def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, counter: TokenCounter) -> Disclosure:
-    """Lay out recollections, best first: an index with costs, then the entries themselves, never over the budget.
+    """Lay out passages, best first: an index with token costs, then the passages themselves, never over the budget.
 
-    The index gets `INDEX_SHARE` of the budget, the entries what it leaves. Breadth first: each entry in its shortest
-    form, then the best of them fuller; none takes more than twice an equal share.
+    The index takes at most `INDEX_SHARE` of the budget, the passages share the rest. Breadth first: each passage is
+    shown in its shortest form, then the best in longer ones; none takes more than twice an equal share.
 
     Raises:
-        ValueError: the budget is negative.
+        ValueError: The budget is negative.
     """
     if budget_tokens < 0:
         raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
-    # Several passages of a document have the same source; keys do not repeat.
+    # Passages of one document have the same source, but keys must be unique.
     items = [replace(recalled_item(each), key=f"{at}") for at, each in enumerate(recollections)]
     layout = _Layout(items, recollections, counter)
     return largest_fit(layout.filled, lambda each: each.tokens, budget_tokens)
 
 
 class _Layout:
-    """Recollections ready to be laid out to different sizes."""
+    """Passages with the costs of their forms, ready to be laid out for different sizes."""
 
     def __init__(self, items: Sequence[Item], recollections: Sequence[RetrievedPassage], counter: TokenCounter) -> None:
         self._items = items
@@ -203,7 +200,7 @@ class _Layout:
         return Disclosure(text=text, tokens=self._counter.count(text), entries=tuple(entries))
 
     def _index(self, room: int) -> tuple[list[str], int]:
-        """As many lines as there is room for, with the fence around them; none where not one fits."""
+        """Return the fenced lines that fit `room` tokens, and their cost; nothing if not even one line fits."""
         fence = max(["``", *_RUN.findall("".join(self._lines))], key=len) + "`"
         frame = [f"{fence}{MARK} index\n", f"{fence}\n"]
         used = sum(count_piece(self._counter, piece) for piece in frame)
@@ -217,7 +214,7 @@ class _Layout:
         return ([frame[0], *lines, frame[1]], used) if lines else ([], 0)
 
     def _within(self, most: int) -> Iterator[Item]:
-        """The entries in those of their forms that take no more than that; those that have none are left out."""
+        """Yield the items, each with only the forms of at most `most` tokens; skip an item without such a form."""
         for item, costs in zip(self._items, self._costs, strict=True):
             forms = tuple(form for form, cost in zip(item.forms, costs, strict=True) if cost <= most)
             if forms:
@@ -250,7 +247,7 @@ def _entry(
 
 
 def why(reasons: Reasons) -> str:
-    """Tell in a line why something was found."""
+    """Describe in one line why a hit was found."""
     told = []
     if reasons.identifiers:
         told.append(f"has {', '.join(reasons.identifiers)}")
@@ -267,5 +264,5 @@ def _title(recollection: RetrievedPassage) -> str:
 
 
 def _named(text: str) -> str:
-    """A name that data has given, as far as it may stand outside of a fence."""
+    """Return a name from data in one short line without backticks, safe to show outside a fence."""
     return " ".join(visible(text).replace("`", "'").split())[:_NAME_CHARS]

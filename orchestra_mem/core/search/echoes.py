@@ -1,8 +1,8 @@
 """Mark text that is recalled from the memory, and recognise it when it is recorded again.
 
-What is recalled is fenced by backticks, one more than stand in it anywhere, with `recalled` and its source behind the
-opening ones. A fence so marked is left out when an operation is cut for search: what it holds is there already. So
-are sentences that were given to a model lately and stand in an operation word for word.
+Recalled text is fenced with one backtick more than its longest run of them; the opening fence is followed by `recalled`
+and the source. When an operation is indexed, such fences are left out, as their content is in the index already. So are
+sentences that a model was shown recently and that the operation repeats verbatim.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from orchestra_mem.types import Json
 MARK = "recalled"
 
 SHOWN = "shown"
-"""The field of an operation that holds an answer from the memory."""
+"""Name of the field of an operation that holds an answer from the memory."""
 
 _LEAST_WORDS = 6
-"""Shorter sentences are said again by chance; longer ones seldom are, word for word."""
+"""Minimum length of a sentence to be recognised: shorter ones are often repeated by chance."""
 
 _RUN = re.compile(r"`+")
-# Where a text was cut before the fence ends, all that follows is in it.
+# A fence that is not closed, as in a text that was cut, extends to the end.
 _FENCED = re.compile(
     rf"^(?P<fence>`{{3,}}){MARK} [^\n`]*\n.*?(?:^(?P=fence)[ \t]*(?:\n|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -37,9 +37,9 @@ _NAMES = frozenset("title subject name task task_title goal item command intent"
 
 
 def fenced(text: str, source: str) -> str:
-    """Fence a text as data from `source`, which stands in one line behind the opening backticks.
+    """Fence a text as data from `source`, which follows the opening backticks in one line.
 
-    Nothing in the text ends the fence; what no text file can hold becomes an escape.
+    Nothing in the text can end the fence. Characters that a text file cannot hold become escapes.
     """
     body = visible(text).strip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(body)), default=0))
@@ -48,17 +48,17 @@ def fenced(text: str, source: str) -> str:
 
 
 def without_recalled(value: Json) -> Json:
-    """Copy a JSON value without what this memory has rendered: marked fences, whole contexts, answers.
+    """Copy a JSON value without text that this memory has rendered: marked fences, contexts, and answers in `SHOWN`.
 
-    A context is left out up to the end of the text that it stands in, as nothing tells where it ends.
+    A context is left out up to the end of the string that contains it, because nothing marks its end.
     """
-    if isinstance(value, dict):  # the program itself adds that field at the top alone; deeper down it is the user's
+    if isinstance(value, dict):  # the program adds that field at the top level only; deeper down it is the user's
         value = {name: item for name, item in value.items() if name != SHOWN}
     return _with_texts(value, lambda text, name: _own_text(text))
 
 
 def _with_texts(value: Json, change: Callable[[str, str], str], name: str = "", depth: int = 0) -> Json:
-    """Copy a JSON value with other texts; `change` is given each text with the name of its field."""
+    """Copy a JSON value with `change` applied to each string and the name of its field, to a depth of 50."""
     if isinstance(value, str):
         return change(value, name)
     if depth >= _MOST_DEPTH:
@@ -79,14 +79,14 @@ def _own_text(text: str) -> str:
 
 
 def plain_words(text: str) -> str:
-    """Return the words of a text in lower case, one blank between: equal for texts that say the same word for word."""
+    """Return the words of a text, case-folded and joined by spaces: equal for texts with the same words in order."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 class Echoes:
-    """The sentences that were given to a model lately, by hash, each with the last operation there was by then.
+    """Hashes of the sentences that a model was shown recently, each with the id of the newest operation at that time.
 
-    Bounded: the oldest go first. Safe to share between threads.
+    At most `max_sentences`; the oldest are evicted. Safe to share between threads.
     """
 
     def __init__(self, max_sentences: int = 2_048) -> None:
@@ -97,7 +97,7 @@ class Echoes:
         self.changed = False
 
     def note(self, passages: Iterable[str], *, after: int) -> None:
-        """Take note of passages that are given to a model when the operation `after` is the last."""
+        """Record the sentences of passages that a model is shown now; `after` is the id of the newest operation."""
         hashes = [found for passage in passages for sentence in split_sentences(passage) if (found := _hash(sentence))]
         with self._lock:
             for each in hashes:
@@ -107,9 +107,9 @@ class Echoes:
             self._forget()
 
     def without(self, value: Json, operation: int) -> Json:
-        """Copy an operation's data without the sentences that were given to a model before it was recorded.
+        """Copy the data of an operation without the sentences that a model was shown before it was recorded.
 
-        A title stays: what is done to a thing is found by its name.
+        Titles and names stay, so that work on a thing is found by the thing's name.
         """
         if not self._after:
             return value
@@ -121,14 +121,14 @@ class Echoes:
         return text if len(own) == len(sentences) else "\n".join(own)
 
     def dump(self) -> str:
-        """Return everything as text for `load`, in this process or another."""
+        """Serialise everything for `load`, in this process or another."""
         with self._lock:
             self.changed = False
             self._loaded = " ".join(f"{each}:{after}" for each, after in self._after.items())
             return self._loaded
 
     def load(self, text: str) -> None:
-        """Take in what `dump` gave, beside what is there."""
+        """Add the sentences from a text of `dump`; a sentence that is known already keeps its operation."""
         if text == self._loaded:
             return
         pairs = (each.partition(":") for each in text.split())
@@ -144,7 +144,7 @@ class Echoes:
 
 
 def _hash(sentence: str) -> str:
-    """The hash of a sentence without list marks, labels and quotes around it; empty where it is too short."""
+    """Return the hash of a sentence without list marks and labels before it; empty if it is too short."""
     words = plain_words(_LABEL.sub("", sentence, count=1))
     if words.count(" ") < _LEAST_WORDS - 1:
         return ""

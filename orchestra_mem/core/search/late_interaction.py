@@ -1,6 +1,6 @@
-"""Compare each word of a query with the best matching word of a text (late interaction).
+"""Late interaction: compare each word of a query with the best-matching word of a text.
 
-After ColBERT (Khattab and Zaharia, 2020), with the vectors of single words from a static table instead of a model's.
+As in ColBERT (Khattab and Zaharia, 2020), but with word vectors from a static table instead of a model.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Places: TypeAlias = "NDArray[np.int64]"
 
 _LEAST_SIMILARITY = 0.3
-"""Cosine up to which two words have nothing to do with each other; measured with WordLlama, as good from 0.2 to 0.4."""
+"""Cosine up to which two words count as unrelated; measured with WordLlama, where any value from 0.2 to 0.4 does."""
 
 _DIGIT = re.compile(r"\d")
-_SAME = 0.999  # as near as a word is to itself, whatever the rounding
+_SAME = 0.999  # cosine of a word with itself, less rounding errors
 _ONE_THREAD_PRODUCTS = 1 << 18
-"""Up to so many multiplications OpenBLAS stays on one thread. On a busy machine waiting for a second costs 8 ms."""
+"""Up to this many multiplications OpenBLAS uses one thread. Waiting for a second one costs 8 ms on a busy machine."""
 
 
 def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embedder: WordEmbedder) -> Floats:
-    """Return how well each word asked for is met by the nearest word of each text, shape (asked, texts), 0 to 1.
+    """Return how well the nearest word of each text matches each query word: float32, shape (asked, texts), 0 to 1.
 
-    A word's vector is the sum of its tokens': the tokens that texts share are compared but once.
+    A word's vector is the sum of its tokens' vectors, so each distinct token is compared only once.
 
     Args:
-        asked: content words of a query.
-        texts: the tokens of all texts' words, one text after the other.
-        word_counts: how many words each text has, shape (texts,).
-        embedder: gives the vectors.
+        asked: Content words of a query.
+        texts: Tokens of the words of all texts, one text after the other.
+        word_counts: Number of words of each text, int64, shape (texts,).
+        embedder: Provides the vectors.
     """
     if not len(asked) or not len(texts.numbers):
         return np.zeros((len(asked), len(word_counts)), np.float32)
@@ -48,7 +48,7 @@ def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embed
     similarities = _sums(products[row_of[texts.numbers]], texts.counts)
     similarities /= np.where(texts.lengths > 0, texts.lengths, 1)[:, None]
     for column, word in enumerate(asked):
-        if _DIGIT.search(word):  # for the table 2023 is near 2024, and utf8 near utf16, which are other things
+        if _DIGIT.search(word):  # exact match only: the table has 2023 near 2024, and utf8 near utf16
             own = embedder.cut([word]).numbers.tolist()
             near = np.flatnonzero(similarities[:, column] > _SAME)
             similarities[:, column] = 0
@@ -65,7 +65,7 @@ def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embed
 
 
 def _sums(values: Floats, counts: Places) -> Floats:
-    """Add up runs of rows; an empty run gives zeros."""
+    """Sum consecutive runs of `counts` rows; an empty run yields zeros."""
     sums = np.zeros((len(counts), values.shape[1]), np.float32)
     having = counts > 0
     sums[having] = np.add.reduceat(values, (np.cumsum(counts) - counts)[having])
@@ -73,7 +73,7 @@ def _sums(values: Floats, counts: Places) -> Floats:
 
 
 def _products(rows: Floats, columns: Floats) -> Floats:
-    """Multiply each row with each column (also given as a row), on one thread."""
+    """Multiply each row by each column, both passed as rows, in steps small enough for a single thread."""
     step = max(1, _ONE_THREAD_PRODUCTS // columns.size)
     turned = np.ascontiguousarray(columns.T)
     result = np.empty((len(rows), len(columns)), np.float32)
@@ -83,7 +83,7 @@ def _products(rows: Floats, columns: Floats) -> Floats:
 
 
 def unit(vectors: Floats) -> Floats:
-    """Bring vectors to unit length; zeros stay zeros."""
+    """Scale vectors to unit length; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     result: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return result

@@ -1,8 +1,8 @@
-"""Read what a query asks for beyond its words: whether it asks when, whom it names, and the times that it names.
+"""Parse a query for more than its words: whether it asks for a time, and which agents and periods it names.
 
-A time that a query names is a hint, never a condition: what happened in May may have been told in June. The present is
-passed in; a month or a day without a year is the last one that is not in the future. The words are English; queries in
-other languages are answered by their terms and vectors alone.
+A period affects ranking but never excludes anything: an event of May may have been recorded in June. A month or a day
+without a year is the latest that is not in the future. Only English is parsed; queries in other languages depend on
+their terms and vectors alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A stretch of time, `end` exclusive; both aware and in UTC."""
+    """A period of time; `end` is exclusive. Both times are aware and in UTC."""
 
     start: datetime
     end: datetime
@@ -63,10 +63,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A query as it is read.
+    """A parsed query.
 
-    `terms` go to the keyword index; `words` are its distinct content words as late interaction compares them;
-    `periods` the times that it names; `asks_when` whether the answer is a time.
+    `terms` are for the keyword index, `words` the distinct content words for late interaction, at most 32. `periods`
+    are the periods that the query names. `asks_when` is true if the answer is a time.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Question:
 
 
 def read_question(query: str, now: datetime) -> Question:
-    """Read a query, any string whatever; `now` is what "last week" is told from."""
+    """Parse a query, which may be any string; "last week" and the like are relative to `now`."""
     query = query[:MAX_QUERY_CHARS]
     return Question(
         text=query,
@@ -89,13 +89,13 @@ def read_question(query: str, now: datetime) -> Question:
 
 
 def names_agent(question: Question, agent: str | None) -> bool:
-    """Tell whether a question names an agent: all words of the agent's name stand in it."""
+    """Check whether a question names an agent: whether it has all content words of the agent's name."""
     words = content_words(agent) if agent else []
     return bool(words) and all(word in question.words for word in words)
 
 
 def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
-    """List the distinct periods that a query names, in order; what is no date (31 June) is none."""
+    """Return the distinct periods that a query names, in order; impossible dates such as 31 June are ignored."""
     midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
     found = (_period(match, now.astimezone(UTC).date()) for match in _TIMES.finditer(query))
     spans = dict.fromkeys(span for span in found if span)
@@ -103,10 +103,10 @@ def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
 
 
 def _period(match: re.Match[str], today: date) -> tuple[date, date] | None:
-    """Give the first day and the day behind the last; None where the match names no time."""
+    """Return the first day of the matched period and the day after its last; None if the match is no date."""
     try:
         return _read({name: value.lower() for name, value in match.groupdict().items() if value}, today)
-    except (ValueError, OverflowError):  # there is no such day
+    except (ValueError, OverflowError):  # no such day
         return None
 
 
@@ -128,7 +128,7 @@ def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
 
 
 def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
-    """Read a month with its day, with its year, or behind a word such as "in": may and march are verbs as well."""
+    """Read a month with a day, with a year, or after a word such as "in"; alone, "may" or "march" may be a verb."""
     month, year = _MONTHS.index(named["month"][:3]) + 1, named.get("month_year")
     if day := named.get("day") or named.get("day_behind"):
         found = date(int(year or today.year), month, int(day))
@@ -163,7 +163,7 @@ def _by_word(word: str, today: date) -> tuple[date, date]:
 
 
 def _ago(count: str, unit: str, today: date) -> tuple[date, date]:
-    """A period as wide as its unit, as nobody counts in days what was months ago."""
+    """Return a period as long as the unit, around the day that is meant: "two months ago" is imprecise by weeks."""
     number = int(count) if count.isdigit() else _NUMBERS[count]
     days = _UNIT_DAYS[unit]
     middle = today - number * days * _DAY

@@ -1,7 +1,7 @@
-"""Decide whether a question is the same as an earlier one, so that its cached answer may be used. Pure.
+"""Decide whether a question means the same as an earlier one, so that the earlier answer may be returned.
 
-Vectors alone do not tell: of a table of words, "who deployed the shop" and "when was the shop deployed" have a cosine
-of 0.93, and "task 12" lies as near to "task 13". What a question turns on has to be the same besides.
+Vectors alone cannot decide this: with a table of word vectors, "who deployed the shop" and "when was the shop deployed"
+have a cosine of 0.93, and "task 12" is as near to "task 13". So the words that change the answer are compared as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestra_mem.search_types import EmbeddingModel, Vector
 
 
 class ResponseKind(StrEnum):
-    """What an answer comes from; it decides how long it holds."""
+    """The source of an answer, which determines its lifetime in the cache."""
 
     FACTUAL = "factual"
     TOOL = "tool"
@@ -29,7 +29,7 @@ class ResponseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResponse:
-    """An answer as it is kept. `facts` and `system` are hashes; `vector` is None where there was no embedder."""
+    """A cached answer; `facts` and `system` are hashes. `vector` is None if the question could not be embedded."""
 
     question: str
     answer: str
@@ -43,7 +43,7 @@ class StoredResponse:
     id: int = 0
 
 
-# Words that turn a question round, in classes of which one is as good as another.
+# Words that change a question's answer, in classes of words with the same effect.
 _TURNING = {
     word: name
     for name, words in {
@@ -65,7 +65,7 @@ _TURNING = {
     }.items()
     for word in words.split()
 }
-# Stems of what is put around a question and asks nothing.
+# Stems of politeness and filler words, which do not change a question.
 _ASIDE = frozenset(content_stems("tell explain remind say please know want ask help again just really actually"))
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 _SIGNS = frozenset("#%&*/\\@")
@@ -76,9 +76,9 @@ _NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_][\w'’-]*")
 
 
 def difference(one: str, other: str) -> str:
-    """Say in what two questions differ that may change the answer; empty where in nothing that can be seen.
+    """Return what two questions differ in that may change the answer, such as `numbers`; empty if nothing is found.
 
-    Strict on purpose: to ask the model once more costs seconds, to be given another question's answer costs trust.
+    Strict on purpose: asking the model again costs seconds, the answer to a different question costs trust.
     """
     for name, found in (("numbers", _numbers), ("signs", _signs)):
         if found(one) != found(other):
@@ -93,7 +93,7 @@ def difference(one: str, other: str) -> str:
     if set(first) == set(second):
         return "the order of words" if len(first) > 2 and first != second else ""
     ours, theirs = set(first) - set(second), set(second) - set(first)
-    # The vectors do not tell left from right, nor the build from the nightly build.
+    # Vectors cannot distinguish left from right, or the build from the nightly build: allow one word in two forms only.
     if len(ours) > 1 or len(theirs) > 1 or not any(_are_forms(stem, each) for stem in ours for each in theirs):
         return "words"
     names = [word for text in (one, other) for word in _NAME.findall(text) if word[0].isupper()]
@@ -102,7 +102,7 @@ def difference(one: str, other: str) -> str:
 
 
 def _are_forms(one: str, other: str) -> bool:
-    """Whether two stems look like forms of one word, as those of choose and chose do."""
+    """Check whether two stems look like forms of the same word, such as choose and chose."""
     return one[:2] == other[:2] and SequenceMatcher(None, one, other, autojunk=False).ratio() >= _LIKE_FORMS
 
 
@@ -111,7 +111,7 @@ def _numbers(text: str) -> list[str]:
 
 
 def _signs(text: str) -> list[str]:
-    """What is no word and no punctuation: C# and C++, < and >, -5, --force."""
+    """Return the symbols and flags of a text, as in C# and C++, < and >, -5, --force."""
     signs = [char for char in text if char in _SIGNS or unicodedata.category(char) in ("Sm", "Sc", "So")]
     return [*signs, *_FLAG.findall(text)]
 

@@ -1,7 +1,7 @@
-"""Turn texts and queries into the terms of the keyword index, by one analysis for both.
+"""Analyse texts and queries, both in the same way, into the terms of the keyword index.
 
-Latin words are folded (case, accents, width) and stemmed; identifiers are kept whole and in parts; scripts that are
-written without spaces come as pairs of characters. Any string is a text and a query; what cannot be a term makes none.
+Latin words are folded (case, accents, width) and stemmed. Identifiers yield themselves and their parts; scripts without
+spaces between words yield pairs of characters. Any string is valid; characters that cannot be in a term are skipped.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
 ANALYSIS_VERSION = "3"
-"""Changes with what `index_text` gives for the same chunk; an index made with another one does not fit."""
+"""Must change if `index_text` returns something else for the same chunk; an index with another version is outdated."""
 
 MAX_QUERY_CHARS = 4_096
-"""What is longer is no question: of a longer text the first so many characters are asked for."""
+"""Longer queries are cut to this length: nobody asks a longer question."""
 
 MAX_QUERY_TERMS = 64
 
-_MAX_TERM_CHARS = 80  # a longer run is data; its beginning is enough to find it again
+_MAX_TERM_CHARS = 80  # a longer word is data; its beginning suffices to find it
 _MAX_CACHED_CHARS = 40
-_MAX_EMBEDDED_CHARS = 32_000  # a chunk is far shorter; what is not is embedded by its beginning
+_MAX_EMBEDDED_CHARS = 32_000  # chunks are far shorter; of other texts the beginning is embedded
 
-# Scripts whose words have no blanks between: Han, kana, hangul (its blanks do not part endings), Thai, Lao, Burmese,
-# Khmer, the marks among their letters included.
+# Scripts without spaces between words, with their combining marks: Han, kana, Thai, Lao, Burmese, Khmer. Hangul too,
+# as its spaces do not separate endings.
 _PAIRED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
 _PAIRED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-_PAIRED_RUN = f"[{_PAIRED}]+"  # compiled when it is first needed: that is slow
+_PAIRED_RUN = f"[{_PAIRED}]+"  # compiled at the first use, because compiling it is slow
 # Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
 _MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
 _MARKED_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0dff\u0f00-\u0fff])+")
-# What is written above and below letters and left out as often as not: accents, Hebrew points, Arabic vowels.
+# Marks above and below letters that are often omitted: accents, Hebrew points, Arabic vowels.
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u0370-\u06ff\u1e00-\u1fff]")
 _UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _BLANK = re.compile(r"\s")
 _LETTERS_AND_DIGITS = bytes(code if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))
-# Stop words, and what is left of them where the apostrophe parts a word.
+# Stop words, and their remains when words are split at apostrophes.
 _UNCOMPARED = STOP_WORDS | frozenset(
     "ain aren couldn didn doesn hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn".split()
 )
@@ -55,19 +55,19 @@ _TIME_WORDS = frozenset(
 )
 _YEAR_DIGITS = 4
 
-# An exact name: a number of ours, a path or address, joined words, a version, a code. Not a plain number, a date, an
-# amount with its unit or a name in quotes: too many chunks hold those for another reason.
+# Exact names: `#12`, hashes, paths, addresses, joined words, versions, codes. Plain numbers, dates, amounts with a unit
+# and quoted names are not: too many chunks hold them for other reasons.
 _EXACT = re.compile(
     r"#\d+|#?(?=[a-f]*\d)[0-9a-f]{7,}|[^\s_/\\@:]+(?:[_/\\@]|::|://)\S+|[/~\\_.]\S+|\S+\.[a-z]\w*|v?\d+\.\d+\.\S+|v\d[\w.]*"
     r"|[a-z]{1,8}-?\d[\w-]*"
 )
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
-# When an entry of a document was written: its hours, minutes and seconds are no numbers of what it says.
+# The time at which an entry of a document was written. Only its date is indexed: the clock time is not content.
 _WRITTEN = re.compile(r"\[(?:(\d{4}-\d\d-\d\d) \d\d:\d\d(?::\d\d)?|\d\d:\d\d:\d\d)\] ")
 
 
 def index_text(chunk: Chunk) -> IndexedText:
-    """Say what the index holds of a chunk."""
+    """Return the indexed form of a chunk."""
     text, heading, embedded, days = chunk.text, " ".join(chunk.heading), chunk.embedded_text, []
     if not chunk.operation:
         days = [*filter(None, _WRITTEN.findall(text))]
@@ -85,16 +85,15 @@ def index_text(chunk: Chunk) -> IndexedText:
 
 
 def chunk_names(chunk: Chunk) -> tuple[str, ...]:
-    """List the exact names by which a chunk can be asked for, its operation's number among them."""
+    """Return the exact names in a chunk's title and text, after its operation's number as in `#12`."""
     names = exact_names(f"{chunk.title}\n{chunk.text}")
     return tuple(dict.fromkeys((f"#{chunk.operation}", *names))) if chunk.operation else names
 
 
 def read_query(query: str) -> Terms:
-    """Say what a query asks the keyword index for; any string is a query.
+    """Return the terms of a query, which may be any string; stop words only if there are no other words.
 
-    Stop words count only where there is nothing else. Of a long query the first `MAX_QUERY_CHARS` are read, and the
-    first `MAX_QUERY_TERMS` terms of them, exact names before others.
+    A query is cut to `MAX_QUERY_CHARS` characters, then to `MAX_QUERY_TERMS` terms, exact names first.
     """
     query = query[:MAX_QUERY_CHARS]
     names = exact_names(query)[:MAX_QUERY_TERMS]
@@ -103,36 +102,36 @@ def read_query(query: str) -> Terms:
 
 
 def terms_of(text: str) -> list[str]:
-    """List the terms of a text in order, repeats included, without stop words unless it has nothing else.
+    """Return the terms of a text in order, with duplicates; stop words only if there are no other words.
 
-    Where a script is written in pairs, single characters come too, so that a query of one finds them.
+    Scripts without spaces yield single characters as well as pairs, so that a query of one character finds them.
     """
     return _terms(text, singles=True)
 
 
 def content_words(text: str) -> list[str]:
-    """List the distinct words of a text as late interaction compares them: lower-case, not stemmed, no stop words."""
+    """Return the distinct words of a text for late interaction: lower-case, not stemmed, without stop words."""
     found = _ascii_words(text) if text.isascii() else chain.from_iterable(map(_other_words, _clean(text).split()))
     return [word for word in dict.fromkeys(found) if word not in _UNCOMPARED]
 
 
 def tells_time(words: Collection[str]) -> bool:
-    """Tell whether a text of these content words says when something was or will be."""
+    """Check whether a text with these content words names a time, such as a weekday, a month or a year."""
     return not _TIME_WORDS.isdisjoint(words) or any(len(word) == _YEAR_DIGITS and word.isdecimal() for word in words)
 
 
 def is_statement(text: str) -> bool:
-    """Tell whether a text ends otherwise than with a question: who asks seldom answers."""
+    """Check whether a text does not end with a question mark: questions seldom answer a query."""
     return not text.rstrip().endswith(("?", "\uff1f"))
 
 
 def embeddable(text: str) -> str:
-    """Cut what is too long to be embedded; halves of characters, which tokenizers refuse, become question marks."""
+    """Cut a text to the length that is embedded; lone surrogates, which tokenizers refuse, become question marks."""
     return text[:_MAX_EMBEDDED_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _ascii_words(text: str) -> list[str]:
-    return text.lower().encode().translate(_LETTERS_AND_DIGITS).decode().split()  # twice as fast as a pattern
+    return text.lower().encode().translate(_LETTERS_AND_DIGITS).decode().split()  # twice as fast as a regex
 
 
 def _other_words(piece: str) -> Iterator[str]:
@@ -149,7 +148,7 @@ def _other_words(piece: str) -> Iterator[str]:
 
 
 def exact_names(text: str) -> tuple[str, ...]:
-    """List the distinct exact names of a text, folded, in order of first appearance: `#12`, paths, `snake_case`."""
+    """Return the distinct exact names of a text, folded, by first appearance: `#12`, paths, `snake_case`."""
     names = [
         name for name in find_identifiers(_clean(text)) if len(name) <= _MAX_TERM_CHARS and not _BLANK.search(name)
     ]
@@ -162,12 +161,12 @@ def _terms(text: str, *, singles: bool) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Put blanks where nothing can be stored or seen: control characters and halves of characters."""
+    """Replace characters that cannot be stored or seen, control characters and lone surrogates, by spaces."""
     return _UNREADABLE.sub(" ", text) if _UNREADABLE.search(text) else text
 
 
 def _piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
-    """The terms of what stands between white space, each with whether it is a stop word; most pieces come again."""
+    """Return the terms of a text without white space, each with whether it is a stop word; short pieces are cached."""
     return _short_piece_terms(piece, singles) if len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
 
 
@@ -180,7 +179,7 @@ def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:
     if piece.isascii():
         yield from _latin_terms(piece)
         return
-    folded = _strip_accents(piece)  # the case still shows where the humps of a CamelCase name are
+    folded = _strip_accents(piece)  # the case is kept, to split CamelCase names
     begin = 0
     for run in re.finditer(_PAIRED_RUN, folded):
         yield from _spaced_terms(folded[begin : run.start()])
@@ -197,7 +196,7 @@ def _spaced_terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _latin_terms(text: str) -> Iterator[tuple[str, bool]]:
-    if len(text) > _MAX_TERM_CHARS:  # what has no blank for so long is data, or names joined by signs
+    if len(text) > _MAX_TERM_CHARS:  # data, or names joined by signs
         text = _SIGNS.sub(" ", text)
     for word in words(text):
         if "," in word:
@@ -216,7 +215,7 @@ def _fold(text: str) -> str:
 
 
 def _strip_accents(text: str) -> str:
-    """Make full-width letters plain and take off what is written above and below letters."""
+    """Normalise compatibility characters such as full-width letters, and remove marks above and below letters."""
     text = unicodedata.normalize("NFKC", text)
     if _ACCENTED.search(text):
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))

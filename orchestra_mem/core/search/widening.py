@@ -1,4 +1,4 @@
-"""Ask a search for more where what was found has to pass a test that the search itself does not know."""
+"""Repeat a search with a growing limit until enough of its hits pass a test that the search cannot apply itself."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST = 10_000
 def enough_of(
     ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], Iterable[Kept]], limit: int
 ) -> list[Kept]:
-    """Give what is kept of the hits, as much as is wanted; ask for ever more hits until it is, or all were looked at.
+    """Return up to `limit` results: request ever more hits until they suffice, none are left, or it was for 10,000.
 
     Args:
-        ask: gives up to so many hits, best first.
-        keep: gives what passes of hits, in their order.
-        limit: how much is wanted at most.
+        ask: Returns at most the given number of hits, best first.
+        keep: Returns the results for the hits that pass, in their order.
+        limit: Maximum number of results.
     """
     size = 2 * limit
     while True:
