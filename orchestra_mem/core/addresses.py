@@ -1,36 +1,33 @@
-"""Look at addresses of servers, and show of them and of other values what people may see."""
+"""Validate server addresses, database URLs and schema names, and shorten or mask invalid values for error messages."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-# Of a value that is wrong this much is shown.
-_SHOWN_CHARS = 60
-
-
+_SHOWN_CHARS = 60  # longest excerpt of an invalid value in an error message
 _PART = r"(?:[^:@/?#%\s]|%[0-9A-Fa-f]{2})*"
 _DATABASE = re.compile(rf"postgres(?:ql)?://(?:{_PART}(?::{_PART})?@)?[^@/?#]*(?:/{_PART})?(?:\?[^@#]*)?")
 
 
 def without_user(address: str) -> str:
-    """Hide the name and the password in an address, a mistyped one too: all before its last @."""
+    """Replace everything between the scheme and the last `@` by `***`, also in a malformed address."""
     return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
 
 
 def clipped(text: str) -> str:
-    """Quote a text, of a long one the beginning."""
+    """Quote a text; of a long text only its beginning, with the number of omitted characters."""
     more = len(text) - _SHOWN_CHARS
     return f"{text[:_SHOWN_CHARS]!r} and {more} more characters" if more > 0 else repr(text)
 
 
 def address_fault(address: str) -> str:
-    """Say why no server can be at `address`, without the name and the password in it; empty where one can."""
+    """Describe what is wrong with an HTTP address, without its user name and password; empty if it is valid."""
     try:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and address.isprintable():
             return ""
-    except ValueError:  # its words may quote a piece of a password
+    except ValueError:  # its message is not passed on, as it may quote part of a password
         pass
     return (
         f"{clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
@@ -39,10 +36,10 @@ def address_fault(address: str) -> str:
 
 
 def database_address(text: str) -> str:
-    """Return the address of a PostgreSQL database, or nothing.
+    """Return `text` if it is empty or the URL of a PostgreSQL database.
 
     Raises:
-        ValueError: it is another. It is not shown, as it may hold a password.
+        ValueError: It is neither. The message does not quote it, as it may hold a password.
     """
     if text and not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must begin with postgresql://")
@@ -52,10 +49,10 @@ def database_address(text: str) -> str:
 
 
 def checked_schema(name: str) -> str:
-    """Return the name of a schema.
+    """Return `name` if it is a valid database schema name that needs no quotes.
 
     Raises:
-        ValueError: no schema may have it without quotes.
+        ValueError: It is not.
     """
     if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
         raise ValueError("must be small letters, digits and _, 1 to 63 of them")

@@ -1,4 +1,4 @@
-"""What a history that is read in consists of. How one is read lives in the adapters, how it is recorded above them."""
+"""Types for importing a history. Reading one is the job of `adapters.importers`, recording it of `memory.importing`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import datetime
 from orchestra_mem.types import Json
 
 VERSION, REPLACES = "version_sha", "replaces"
-"""Keys in the data of what is recorded anew when it has changed: a digest of it, and `op 12`, whose place it takes."""
+"""Keys in the data of a versioned operation: the version's digest, and the operation that it replaces (`op 12`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOperation:
-    """An operation found in a history, as `record_operation` takes it.
+    """An operation found in a history, with the arguments of `record_operation`.
 
-    `place` tells people where it stands, as in `log.jsonl:12`. `position` is how far into the history it ends, in the
-    unit of `History.total`. `version` is a digest of what a thing says that may change, such as a note, whose own name
-    `idempotency_key` is then; the data are an object. It is recorded again, as the next version, when that has changed.
+    `place` is its location for people, as in `log.jsonl:12`. `position` is its end within the history, in the unit of
+    `History.total`. `version` is a digest of a source that may change, such as a note: the operation is recorded again,
+    as a new version, whenever the digest differs. Then `idempotency_key` names the source, and `data` is an object.
     """
 
     type: str
@@ -36,7 +36,7 @@ class HistoryOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryFault:
-    """A place in a history that cannot be recorded, and why."""
+    """A part of a history that cannot be recorded: its location and the reason."""
 
     place: str
     problem: str
@@ -46,15 +46,15 @@ class HistoryFault:
 
 
 OnFault = Callable[[HistoryFault], None]
-"""Is told a fault; where it returns, reading goes on behind it."""
+"""Called for each fault. If it returns, reading continues after the fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """A history that can be read once, oldest operation first.
 
-    `total` is how long it is in `unit`, 0 where that is not known before the end. `note` is what people should know of
-    it, or empty. `left_out` counts by kind what has been read so far and is no operation.
+    `total` is its length in `unit`, 0 if unknown until the end. `note` is a remark for the user, or empty. `left_out`
+    counts the records read so far that are not operations, by kind.
     """
 
     source: str

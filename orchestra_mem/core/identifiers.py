@@ -1,4 +1,4 @@
-"""Identifiers in text: what a summary may neither invent nor lose unnoticed.
+"""Find the identifiers of a text, which a summary may neither invent nor lose unnoticed.
 
 An identifier is `#12`, a path, a URL, a hash, a number with its unit, a version, a date or time, a quoted name, a
 CamelCase or snake_case name. No disk, no clock, no state.
@@ -32,12 +32,12 @@ _UNIT = (
     "thousand\\b|million\\b|billion\\b|dollars?\\b|euros?\\b|USD\\b|EUR\\b|GBP\\b|[ap]\\.?m\\b|[AP]M\\b"
 )
 _NUMBER = r"(?:\d+/)?\d+(?:[.,]\d+)*"
-# Only the first digit of a run may start a match: else a long run costs its square.
+# Only the first digit of a run may start a match; otherwise a long run takes quadratic time.
 _AT_NUMBER = r"(?<!\d)(?<!\d[.,])"
 
-# Spans that may hold a blank. A line feed never belongs to one, so that lines can be judged one by one. Here and below
-# a look at the first character spares most places the attempts.
-# Three that are compiled when they are first needed: that is slow.
+# Identifiers that may contain a space, but never a line feed, so that lines can be searched one by one. Here and below
+# a lookahead for the first character rejects most positions cheaply.
+# `_SPANS`, `_QUOTED` and `_IN_TOKEN` are compiled on first use, because that is slow.
 _SPANS = (
     rf"(?=[$€£¥\dJFMASOND])(?:(?P<money>[$€£¥][ \t]?{_NUMBER}(?:[ \t]?(?:k|K|m|M|bn|thousand|million|billion)\b)?)"
     rf"|(?P<day>\d{{1,2}}(?:st|nd|rd|th)?(?:[ \t]of)?[ \t]{_MONTH}\b(?:,?[ \t]\d{{4}}\b)?)"
@@ -57,10 +57,10 @@ _QUOTED = (
 _OPENS = re.compile(r"(?<!\w)[\"'‘]|[`“«]")
 _CLOSES = re.compile(r"[\"'’](?!\w)|[`”»]")
 
-# Tokens with a digit, a capital or a mark: in any other word there is no identifier.
+# Tokens with a digit, a capital or one of `_/\@#.`; no other word contains an identifier.
 _TOKEN = re.compile(r"(?<!\S)(?=[^\s\d_/\\@#.A-Z]*[\d_/\\@#.A-Z])\S+")
 _WORD = re.compile(r"\w+")
-# A token without any of these cannot hold an identifier; most words of prose end here.
+# A token without any of these contains no identifier; most words of prose are rejected by this test.
 _PROMISING = re.compile(r"[\d_/\\@#]|\.\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _IN_TOKEN = (
     r"(?P<url>[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"`|]+)"
@@ -82,7 +82,7 @@ _SNAKE = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|__\w+__|_[A-Za-z]{2,}")
 _CODE = re.compile(r"[A-Z]{1,6}\d+[A-Z0-9]*\Z")
 _HEX = re.compile(r"(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\Z")
 
-# Either side of a slash in prose: "and/or" is no path.
+# Words that occur next to a slash in prose: "and/or" is no path.
 _PROSE_SIDES = frozenset(
     "a an and or nor not he she his her him hers they them we i you it if but yes no on off in out up down am pm "
     "true false input output read write start stop open close either both new old left right day night week month year "
@@ -96,15 +96,15 @@ _BLANKS = re.compile(r"\s+")
 
 
 def find_identifiers(text: str) -> tuple[str, ...]:
-    """Find the distinct identifiers of a text, in the order of their first appearance.
+    """Return the distinct identifiers of a text, in order of first appearance.
 
-    Quoted names come without their quotes; trailing punctuation is left off. Takes time linear in the text.
+    Quoted names are returned without their quotes, other identifiers without trailing punctuation. Linear time.
     """
     return _find(text, known=())
 
 
 def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """Find the identifiers of a text, without those that stand within single tokens that are `known`."""
+    """Find the identifiers of a text, but skip tokens that are `known`."""
     found = sorted(_quoted(text), key=lambda span: span[0])
     spans = [
         (match.start(), match.end(), match.group())
@@ -119,35 +119,35 @@ def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
-    """Name the identifiers of one text that another lacks, in order of first appearance.
+    """Return the identifiers of the text `of` that the text `in_` lacks, in order of first appearance.
 
-    With a summary and its source this gives what was invented, the other way round what was dropped. White space, the
-    shape of quotes, commas between thousands and the blank before a unit make no difference; `#13` is not there
-    because `#134` is. A text made of passages of `in_`, cut at white space and set on lines of their own, lacks none.
+    For a summary and its source these are the invented identifiers; for a source and its summary, the dropped ones.
+    White space, the style of quotes, thousands separators and the space before a unit are ignored. `#134` does not
+    count as `#13`. A text made of passages of `in_`, cut at white space and one on each line, lacks none.
     """
     there = _Haystack(in_)
-    # A line that stands there word for word, cut at white space, lacks nothing.
+    # A line that `in_` contains verbatim, cut at white space, lacks nothing.
     lines = (line for line in of.split("\n") if not _is_within(line, in_))
-    # A token that stands there whole brings what is within it along.
+    # The identifiers inside a token of `in_` are in `in_` as well.
     tokens = frozenset(in_.split())
     return tuple(identifier for identifier in _find("\n".join(lines), tokens) if identifier not in there)
 
 
 def quoted_names(text: str) -> frozenset[str]:
-    """Give what is in quotes or backticks in a text, without them."""
+    """Return the passages of a text that are in quotes or backticks, without the quotes."""
     return frozenset(name for _, _, name in _quoted(text))
 
 
 def is_quoted_across(line: str, place: int) -> bool:
-    """Tell whether something in quotes or backticks begins before a place of a line and ends behind it."""
+    """Check whether a passage in quotes or backticks begins before offset `place` of a line and ends after it."""
     if not (_OPENS.search(line, max(0, place - _MAX_QUOTED - 1), place)
             and _CLOSES.search(line, place, place + _MAX_QUOTED + 1)):  # fmt: skip
-        return False  # as for nearly all
+        return False  # the common case
     return any(match.start() < place < match.end() for match in re.finditer(_QUOTED, line))
 
 
 def _is_within(line: str, text: str) -> bool:
-    """Tell whether a line is in a text word for word, cut at white space."""
+    """Check whether the first occurrence of a line, without its bullet, is bounded by white space in a text."""
     bare = line.removeprefix("- ").strip()
     at = text.find(bare)
     end = at + len(bare)
@@ -155,7 +155,7 @@ def _is_within(line: str, text: str) -> bool:
 
 
 def _lines_with_digit(text: str) -> Iterator[tuple[int, int]]:
-    """Give where the lines are that may hold a span: every span has a digit, and most lines of prose have none."""
+    """Yield start and end of each line with a digit: every match of `_SPANS` has one, most lines of prose have none."""
     digit = _DIGIT.search(text)
     while digit:
         end = text.find("\n", digit.start())
@@ -174,7 +174,7 @@ def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_tokens(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the identifiers inside single tokens; one that is known or comes again is not looked at."""
+    """Yield the identifiers inside single tokens; known and repeated tokens are skipped."""
     seen = set(known)
     for match in _TOKEN.finditer(text):
         token = match.group()
@@ -199,7 +199,7 @@ def _token_spans(token: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_path(value: str) -> bool:
-    """Tell a relative path from a pair of words with a slash between them."""
+    """Distinguish a relative path from words joined by slashes."""
     sides = [side for side in value.split("/") if side]
     if len(sides) < 2 or (all(side.isdigit() for side in sides) and len(sides) != 3):
         return False
@@ -220,14 +220,14 @@ def _is_kebab(value: str) -> bool:
     return any(c.isdigit() for c in value) or any(_is_name(part) for part in value.split("-"))
 
 
-# What a match must be besides; those that are not here are identifiers as they are.
+# Further conditions by kind of match; a match of any other kind is always an identifier.
 _FURTHER = {"rooted": _is_rooted, "relative": _is_path, "kebab": _is_kebab, "name": _is_name}
 
 
 def _outside(
     spans: list[tuple[int, int, str]], inner: Iterator[tuple[int, int, str]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Drop from `inner` what lies within one of `spans`; both in order of position."""
+    """Yield the items of `inner` that lie within none of `spans`; both are in order of position."""
     at = 0
     for start, end, identifier in inner:
         while at < len(spans) and spans[at][1] <= start:
@@ -237,9 +237,9 @@ def _outside(
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Tell whether what stands at `start` to `end` is not the middle of a longer word or number.
+    """Check whether the text from `start` to `end` is not part of a longer word or number.
 
-    Both the finding and the look-up ask this, so that whatever is found in a passage is found in its source.
+    Search and look-up share this rule, so that every identifier found in a passage is also found in its source.
     """
     first, last = text[start], text[end - 1]
     if _wordy(first) and start:
@@ -258,14 +258,14 @@ def _wordy(character: str) -> bool:
 
 
 def _canonical(text: str) -> str:
-    """Fold what makes no difference: white space, quotes, thousands, the blank between number and unit."""
-    for fine, plain in _PLAIN:  # `translate` takes thirty times as long
+    """Normalise white space and quotes, and remove thousands separators."""
+    for fine, plain in _PLAIN:  # `translate` is thirty times slower
         text = text.replace(fine, plain)
     return _GROUP_COMMA.sub("", _BLANKS.sub(" ", text))
 
 
 class _Haystack:
-    """A text to look identifiers up in. What most look-ups do without is made by the first that needs it."""
+    """A text in which identifiers are looked up. Data that most look-ups do without are computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._raw = text
@@ -296,7 +296,7 @@ class _Haystack:
         words = [(m.group(), m.start()) for m in _WORD.finditer(wanted)]
         if not words:
             return wanted in self._text
-        # Bounded on both sides, an occurrence has each of its words as a whole word of the text: the rarest decides.
+        # Every word of a bounded occurrence is a whole word of the text: only the places of the rarest need checking.
         word, offset = min(words, key=lambda pair: len(self._places.get(pair[0], ())))
         starts = (at - offset for at in self._places.get(word, ()) if at >= offset)
         return any(
@@ -306,7 +306,7 @@ class _Haystack:
 
 
 def _variants(wanted: str) -> Iterator[str]:
-    """Yield other ways to write a number with its unit: `250 ms` and `250ms`."""
+    """Yield the other spelling of a number with its unit: `250ms` for `250 ms` and the reverse."""
     closed = _GAP.sub("", wanted)
     if closed != wanted:
         yield closed

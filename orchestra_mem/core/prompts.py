@@ -1,8 +1,8 @@
-"""What is said to the model: few prompts, short enough for small ones, each with a schema that its answer obeys.
+"""Prompts for the language model, short enough for small models, and the JSON schemas of the answers.
 
-What was recorded is data: it stands between marks that it cannot close, and the prompt says that nothing in it is to be
-done. Tried on Qwen2.5-Coder 0.5B and 1.5B and on SmolLM2 135M; asked for several records at once, or for shorter
-sentences, the small ones mix them up, so a prompt has one record, and its answer is sentences of it.
+Recorded text is data: marks that it cannot close enclose it, and the prompt says not to follow its instructions.
+Tried with Qwen2.5-Coder 0.5B and 1.5B and SmolLM2 135M. Small models mix up sentences when they get several records at
+once or are asked to shorten, so a prompt has one record, and the answer consists of sentences copied from it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
 
 MAX_LINES = 3
-# What three lines take at most, with their quotes; an answer that needs more has not stopped by itself.
+# Upper bound for three lines with their quotes; an answer that needs more would not end by itself.
 ANSWER_TOKENS = 220
-# What a second prompt says more than the first.
+# Tokens that a retry adds to the prompt: the quoted answer and its fault.
 RETRY_TOKENS = 200
 SESSION_KEYS = ("key_accomplishments", "decisions_made", "issues_encountered", "recommended_next_steps")
 _MARK = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
@@ -46,7 +46,7 @@ _INTENTS = (
     "You read one line of a person who manages milestones, epics, stories and tasks, and say as JSON what it asks for. "
     "Copy names, numbers and phrases word for word. Where it asks for none of the known actions, give an empty list."
 )
-# One for each way of saying and each slot: without them small models answer nothing.
+# One example for each action and slot; without them small models return nothing.
 _INTENT_EXAMPLES: tuple[tuple[str, list[dict[str, Json]]], ...] = (
     ("all done with the fence, thank god", [{"action": "finish", "target": "the fence"}]),
     ("off to a start with the cellar", [{"action": "start", "target": "the cellar"}]),
@@ -81,7 +81,7 @@ _INTENT_EXAMPLES: tuple[tuple[str, list[dict[str, Json]]], ...] = (
 
 
 def intent_prompt(line: str) -> tuple[Message, ...]:
-    """Ask what a line asks for; `orchestrator.intents.reading.ReadIntents` is the answer."""
+    """Build the prompt for the intents of a line; the answer is a `orchestrator.intents.reading.ReadIntents`."""
     shown = [
         Message(role=role, text=text)
         for said, intents in _INTENT_EXAMPLES
@@ -91,7 +91,7 @@ def intent_prompt(line: str) -> tuple[Message, ...]:
 
 
 def notes_prompt(record: str) -> tuple[Message, ...]:
-    """Ask for the lines of a record that are worth remembering; `notes_schema` is the answer's."""
+    """Build the prompt for the sentences of a record that should be remembered; see `notes_schema` for the answer."""
     return (
         Message(role=Role.SYSTEM, text=_NOTES),
         Message(role=Role.USER, text=fenced(_NOTES_RECORD)),
@@ -101,12 +101,12 @@ def notes_prompt(record: str) -> tuple[Message, ...]:
 
 
 def session_prompt(record: str) -> tuple[Message, ...]:
-    """Ask for what a session came to, under `SESSION_KEYS`; `session_schema` is the answer's."""
+    """Build the prompt for the results of a session, sorted by `SESSION_KEYS`; see `session_schema` for the answer."""
     return (Message(role=Role.SYSTEM, text=_SESSION), Message(role=Role.USER, text=fenced(record)))
 
 
 def retry_prompt(asked: Sequence[Message], answer: str, fault: str) -> tuple[Message, ...]:
-    """Ask again, naming what was wrong with an answer."""
+    """Extend a prompt by the rejected answer and a request to correct its fault."""
     return (
         *asked,
         Message(role=Role.ASSISTANT, text=answer[:_MAX_QUOTED_ANSWER]),
@@ -118,22 +118,22 @@ def retry_prompt(asked: Sequence[Message], answer: str, fault: str) -> tuple[Mes
 
 
 def fenced(record: str) -> str:
-    """Put a text between marks that nothing in it can close."""
+    """Enclose a text in `<record>` marks that nothing in it can close."""
     return f"<record>\n{_MARK.sub('‹', record)}\n</record>"
 
 
 def notes_schema() -> Mapping[str, Json]:
-    """Return what an answer to `notes_prompt` looks like: `{"lines": [up to three texts]}`."""
+    """Return the JSON schema of an answer to `notes_prompt`: `{"lines": [up to three texts]}`."""
     return _object({"lines": MAX_LINES})
 
 
 def session_schema() -> Mapping[str, Json]:
-    """Return what an answer to `session_prompt` looks like: lists of texts under `SESSION_KEYS`."""
+    """Return the JSON schema of an answer to `session_prompt`: up to three texts for each of `SESSION_KEYS`."""
     return _object(dict.fromkeys(SESSION_KEYS, MAX_LINES))
 
 
 def _object(lists: Mapping[str, int]) -> dict[str, Json]:
-    """The schema of an object of lists, each with so many texts at most."""
+    """Return the schema of an object of lists of texts; `lists` maps each key to its greatest number of texts."""
     properties: dict[str, Json] = {
         name: {"type": "array", "items": {"type": "string"}, "maxItems": most} for name, most in lists.items()
     }
@@ -141,5 +141,5 @@ def _object(lists: Mapping[str, int]) -> dict[str, Json]:
 
 
 def object_schema(properties: dict[str, Json]) -> dict[str, Json]:
-    """Return the schema of an object that has all of these properties and no others."""
+    """Return the schema of an object that has all of these properties and no other."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}

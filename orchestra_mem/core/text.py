@@ -1,6 +1,6 @@
-"""Text as sentences, words and stems. No scoring and no judgement of what a sentence says: those live in their users.
+"""Split text into sentences, words and stems. Scoring and interpreting them is left to the callers.
 
-Everything runs in time linear in the text, whatever the text: no pattern here can start twice inside one run of
+Everything takes time linear in the text, for any text: no pattern in this module can start twice inside one run of
 characters that it consumes.
 """
 
@@ -16,17 +16,17 @@ from itertools import chain
 import snowballstemmer
 
 MAX_SENTENCE_CHARS = 500
-"""Longest sentence that `split_sentences` returns, in characters; longer ones are cut at the best border before it."""
+"""Longest piece that `split_sentences` returns, in characters; a longer sentence is cut at the best point before."""
 
 _MAX_LIST_NUMBER_CHARS = 8
-_MIN_WRAPPED_CHARS = 40  # a shorter line that lacks a full stop was ended on purpose, not wrapped by an editor
+_MIN_WRAPPED_CHARS = 40  # a shorter line without a full stop was ended on purpose, not wrapped by an editor
 
 
 def _set_of(listing: str) -> frozenset[str]:
     return frozenset(listing.split())
 
 
-# Written out instead of taken from a package: English function words, contractions whole and with the apostrophe lost.
+# English function words; contractions with and without their apostrophe. Listed here to avoid a dependency.
 STOP_WORDS: frozenset[str] = _set_of(
     """
     a about above after again against all am an and any are aren't as at be because been before being below between
@@ -55,25 +55,25 @@ _END = re.compile(
     r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019)\uff09]*"
     rf"|[{_EMOJI}]+"
 )
-# The same for ASCII, where only white space behind makes an end. A set in front lets the engine skip to candidates; the
-# look back keeps it from starting again inside a run of stops.
+# `_END` for ASCII text, where a sentence ends only before white space. The leading set lets the engine skip to
+# candidates; the lookbehind keeps it from starting again inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]+")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
-_SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled when first needed: that is slow
+_SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled on first use, as that is slow
 _NOT_PROSE = re.compile(r"[^\w\s,.'\"()-]")
 
-# A word is letters and digits with single joints inside: what holds names, paths, versions, times and numbers together.
+# A word is letters and digits with single joints inside: the characters that join names, paths, versions and numbers.
 _WORD = re.compile(r"#?[^\W_]+(?:(?:['\u2019._/:@+#-]|::|://|_+|(?<=\d),(?=\d))[^\W_]+)*")
 _PUNCTUATION = ".,;:!?\"'()"
 _JOINT = re.compile(r"[._/:@+#-]+")
-_JOINTS_AS_SPACES = bytes.maketrans(b"._/:@+#-", b"        ")  # of bytes: translating text is six times slower
+_JOINTS_AS_SPACES = bytes.maketrans(b"._/:@+#-", b"        ")  # for bytes: `str.translate` is six times slower
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
-_LONG_WORD_CHARS = 80  # what is longer is data and not a word: kept whole, not cached, not stemmed
+_LONG_WORD_CHARS = 80  # anything longer is data, not a word: it is neither split nor cached nor stemmed
 
-# Never end a sentence; the second set does before a capital, the third does unless a number follows.
+# They never end a sentence; weak ones do unless a lower-case letter follows, numbered ones unless a digit follows.
 _ABBREVIATIONS = _set_of(
     "dr mr mrs ms prof rev hon gen sen rep capt lt col sgt st mt vs e.g eg i.e ie cf al viz approx ca"
 )
@@ -90,14 +90,14 @@ _WRAP_WORDS = _set_of(
 def split_sentences(text: str) -> tuple[str, ...]:
     """Split text into sentences, list items and lines, in order.
 
-    Each is a verbatim piece of the text, without white space at its ends and without a list item's bullet; together
-    they hold every word. A sentence that an editor wrapped over several lines stays one and keeps its line feeds.
-    Lines in fenced code and table rows are not split further. None is longer than `MAX_SENTENCE_CHARS`.
+    Each piece is verbatim, without surrounding white space and without a list item's bullet; together the pieces
+    contain every word. A sentence that an editor wrapped over several lines stays in one piece, line feeds included.
+    Lines of fenced code and table rows are only split if they are longer than `MAX_SENTENCE_CHARS`, the upper limit.
     """
     sentences: list[str] = []
     has_fences = "```" in text or "~~~" in text
     fenced = False
-    block = before = ""  # what is open, and its last line
+    block = before = ""  # the open block, and its last line
     for line in text.splitlines(keepends=True):
         after = line.lstrip()
         if not after:
@@ -123,7 +123,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _is_wrapped(before: str, after: str) -> bool:
-    """Tell whether a line continues the sentence that the line before it left open."""
+    """Check whether a line continues the sentence that the previous line left open."""
     before = before.rstrip()
     if len(before) < _MIN_WRAPPED_CHARS or before[-1] in ".!?:;\u3002\u2026|{}" or " " not in before:
         return False
@@ -136,7 +136,7 @@ def _is_wrapped(before: str, after: str) -> bool:
 
 
 def _split_block(block: str, sentences: list[str]) -> None:
-    """Add the sentences of a stripped line, or of several that an editor wrapped."""
+    """Append the sentences of a stripped block: one line, or several that an editor wrapped."""
     find_end = (_ASCII_END if block.isascii() else _END).search
     begin = stop = 0
     end = len(block)
@@ -156,7 +156,7 @@ def _add(sentence: str, sentences: list[str]) -> None:
 
 
 def _ends_sentence(block: str, match: re.Match[str]) -> bool:
-    """Tell whether a run of stops, with the brackets and emoji behind it, ends the sentence. Text stands behind it."""
+    """Check whether a run of stops, with the brackets and emoji after it, ends a sentence. More text must follow."""
     mark = match[0]
     if mark[0] in _CJK_STOPS:
         return True
@@ -172,7 +172,7 @@ def _ends_sentence(block: str, match: re.Match[str]) -> bool:
 
 
 def _full_stop_ends(block: str, stop: int, after: str) -> bool:
-    """Tell whether the single full stop at `stop` ends a sentence and not an abbreviation, an initial or a number."""
+    """Check whether the single full stop at `stop` ends a sentence, not an abbreviation, initial or list number."""
     piece = block[max(0, stop - 24) : stop]
     token = piece.split()[-1] if piece and not piece[-1].isspace() else ""
     word = token.lstrip("(\"'\u201c\u2018[").lower()
@@ -188,7 +188,7 @@ def _full_stop_ends(block: str, stop: int, after: str) -> bool:
 
 
 def _bounded(sentence: str) -> Iterator[str]:
-    """Cut what is too long behind a comma or the like, else at white space, else in the middle of a word."""
+    """Split a sentence that is too long: after a comma or the like, else at white space, else inside a word."""
     begin = 0
     while len(sentence) - begin > MAX_SENTENCE_CHARS:
         limit = begin + MAX_SENTENCE_CHARS
@@ -205,27 +205,27 @@ def _bounded(sentence: str) -> Iterator[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """List the words and identifiers of a text as they are written, in order."""
+    """List the words and identifiers of a text as written, in order."""
     return _WORD.findall(text)
 
 
 def words(text: str) -> list[str]:
     """List the lower-case words of a text, in order.
 
-    Numbers are words. An identifier (`record_operation`, `src/app.py`, `CamelCase`, `v1.2.3`, `#12`) comes whole and
-    behind it in its parts; words joined by hyphens alone come in their parts, and a possessive comes without its `'s`.
-    Scripts written without spaces (Chinese, Japanese, Korean) come as pairs of characters.
+    Numbers are words. An identifier (`record_operation`, `src/app.py`, `CamelCase`, `v1.2.3`, `#12`) is followed by its
+    parts. Words joined only by hyphens yield just the parts, and a possessive loses its `'s`. Chinese, Japanese and
+    Korean yield pairs of characters.
     """
     return [word for token in _WORD.findall(text) for word in _parts(token)]
 
 
 def stem(word: str) -> str:
-    """Stem a lower-case English word (Snowball); other scripts and identifiers come back as they are."""
+    """Stem a lower-case English word (Snowball); other scripts and identifiers are returned unchanged."""
     return _stem(word) if len(word) <= _LONG_WORD_CHARS else word
 
 
 def content_stems(text: str) -> list[str]:
-    """List the stems of the words that are not stop words, in order, repeats included."""
+    """List the stems of the words of a text in order, with repeats but without stop words."""
     uncached = piece_stems.__wrapped__
     pieces = text.split()
     found = [(piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece) for piece in pieces]
@@ -233,14 +233,14 @@ def content_stems(text: str) -> list[str]:
 
 
 def plain_word(piece: str) -> str:
-    """Give the one word that a piece between white space is but for punctuation, as most are; else nothing."""
+    """Return a piece of text without its punctuation if that leaves one plain ASCII word; else an empty string."""
     word = piece.strip(_PUNCTUATION)
     return word if word.isalpha() and word.isascii() and (word.islower() or word[1:].islower()) else ""
 
 
 @lru_cache(maxsize=4_096)
 def piece_stems(piece: str) -> tuple[str, ...]:
-    """List the stems of what stands between white space: no word goes beyond it, and most pieces come again."""
+    """List the stems of a piece without white space. Cached, as words never extend beyond one and most pieces recur."""
     word = plain_word(piece)
     if word:
         word = word.lower()
@@ -251,10 +251,10 @@ def piece_stems(piece: str) -> tuple[str, ...]:
 
 
 def token_stems(token: str) -> tuple[str, ...]:
-    """List the stems of one token of `tokens` and of its parts, without stop words."""
+    """List the stems of a word from `tokens` and of its parts, without stop words."""
     if len(token) > _LONG_WORD_CHARS:
         return (token.lower(),)
-    # Numbers and identifiers have no stems: let them take no place in the cache of those.
+    # Numbers and identifiers are not stemmed: they must not occupy the stem cache.
     return tuple([_stem(word) if word.isalpha() else word for word in _parts(token) if word not in STOP_WORDS])
 
 
@@ -266,7 +266,7 @@ def _parts(token: str) -> list[str]:
         return _apostrophe_parts(token, whole)
     if not whole.isascii() and re.search(_CJK, whole):
         return list(_pairs(whole))
-    if token == whole:  # as most are: no humps to look for
+    if token == whole:  # the common case: lower case has no CamelCase to split
         parts = whole.encode().translate(_JOINTS_AS_SPACES).decode().split()
     else:
         parts = [part.lower() for piece in _JOINT.split(token) if piece for part in _subparts(piece)]
@@ -276,7 +276,7 @@ def _parts(token: str) -> list[str]:
 
 
 def _apostrophe_parts(token: str, whole: str) -> list[str]:
-    """Keep contractions whole, take the possessive off, and split what is joined by more than the apostrophe."""
+    """Keep contractions intact, remove a possessive `'s`, and split tokens that have other joints as well."""
     if whole in STOP_WORDS:
         return [whole]
     if whole.endswith("'s"):
@@ -286,13 +286,13 @@ def _apostrophe_parts(token: str, whole: str) -> list[str]:
 
 
 def _subparts(piece: str) -> list[str]:
-    """Split `CamelCase`; what mixes letters and digits without a joint (`18th`, `a1b2c3`) stays whole."""
+    """Split `CamelCase`; a piece that mixes letters and digits without a joint (`18th`, `a1b2c3`) is not split."""
     humps = _CAMEL.findall(piece) if piece.isascii() and piece.isalpha() and not piece.isupper() else []
     return [piece, *humps] if len(humps) > 1 else [piece]
 
 
 def _pairs(whole: str) -> Iterator[str]:
-    """Give the character pairs of runs without spaces, and what stands between the runs."""
+    """Yield the pairs of neighbouring characters of each CJK run, and the text between the runs."""
     begin = 0
     for run in re.finditer(_CJK, whole):
         if run.start() > begin:
@@ -305,7 +305,7 @@ def _pairs(whole: str) -> Iterator[str]:
 
 
 class _Stemmers(threading.local):
-    """A stemmer for each thread: Snowball's keeps the word that it works on in itself."""
+    """One stemmer for each thread, because a Snowball stemmer stores the word that it is processing."""
 
     def __init__(self) -> None:
         self.english = snowballstemmer.stemmer("english")
@@ -320,27 +320,27 @@ def _stem(word: str) -> str:
 
 
 def digest_of(*parts: str) -> str:
-    """Hash several texts as one, in their order: 32 hexadecimal digits, others for other texts or another order."""
-    # Each part ends with a character that no text holds: halves of characters are escaped.
+    """Return a digest of several texts in order, as 32 hexadecimal digits."""
+    # U+DFFF ends each part, because no text contains it: halves of surrogate pairs are escaped beforehand.
     joined = "".join(f"{part}\udfff" for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def squeeze(text: str) -> str:
-    """Replace every run of white space by one blank."""
+    """Replace every run of white space by one space, and strip both ends."""
     return " ".join(text.split())
 
 
 def visible(text: str) -> str:
-    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay.
+    r"""Escape characters that text files or terminals cannot represent, as in `\x00`; line ends become line feeds.
 
-    A comment of markdown's becomes text as well: data must not pin itself.
+    The opening of a markdown comment is escaped too, so that recorded data cannot pin themselves.
     """
     if "<!--" in text:
         text = text.replace("<!--", "<\\!--")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # All that is unshowable is unprintable too, and to ask for that is the quicker search by far.
+    # Everything that `_UNSHOWABLE` matches is unprintable, and `isprintable` is by far the faster test.
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)

@@ -1,4 +1,4 @@
-"""Say what an agent may see and change. The one place that every face goes through."""
+"""Access control: what an agent may see and change. All interfaces use this module."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from orchestra_mem.errors import AccessDeniedError
 from orchestra_mem.search_types import SearchFilter
 
 OWNER = ""
-"""Who owns the memory: the person at the command line, the program that opened it. Sees and changes all."""
+"""The owner of the memory: the person at the command line or the program that opened it. May see and change all."""
 
 EVERYBODY = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What an agent may do beyond its own items: read those of some agents, write those of some; `*` for all."""
+    """The agents whose items an agent may read or write in addition to its own; `*` means all agents."""
 
     read: frozenset[str] = frozenset()
     write: frozenset[str] = frozenset()
@@ -25,33 +25,33 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may see and change what. An agent sees its own items, those of all agents, and what it is granted.
+    """The permissions of all agents. An agent sees its own items, global items, and the items that it is granted.
 
-    With `strict` the same holds for operations, facts and what search finds of them.
+    With `strict` the same rules apply to operations, facts, and search results from them.
     """
 
     grants: Mapping[str, Grants] = field(default_factory=dict)
     strict: bool = False
 
     def readable(self, agent: str) -> frozenset[str] | None:
-        """Name the agents whose items an agent may see; None for all."""
+        """Return the agents whose items an agent may see; None means all agents."""
         granted = self.grants.get(agent, Grants()).read
         return None if agent == OWNER or EVERYBODY in granted else granted | {agent, GLOBAL}
 
     def may_read(self, agent: str, whose: str | None) -> bool:
-        """Tell whether an agent may see something of an agent, None for what is of none."""
+        """Check whether `agent` may see items of the agent `whose`; None stands for items without an agent."""
         allowed = self.readable(agent)
         return allowed is None or (whose is not None and whose in allowed)
 
     def sees(self, agent: str, whose: str | None) -> bool:
-        """Tell whether an agent may see what an agent recorded: with `strict` as for items, else always."""
+        """Check whether `agent` may see records of the agent `whose`: with `strict` as `may_read`, else always."""
         return not self.strict or self.may_read(agent, whose)
 
     def within(self, where: SearchFilter, *agents: str) -> SearchFilter:
-        """Narrow a search to what all of these agents may see.
+        """Narrow a search to what all of the given agents may see.
 
         Raises:
-            AccessDeniedError: with `strict`, it asks for another agent by name.
+            AccessDeniedError: With `strict`, the search names an agent whose records one of them may not see.
         """
         for agent in agents:
             if self.strict and where.agent is not None:
@@ -62,17 +62,17 @@ class Access:
         return where
 
     def check_read(self, agent: str, whose: Iterable[str]) -> None:
-        """Make sure that an agent may see what is of these agents.
+        """Check that `agent` may see the items of the agents `whose`.
 
         Raises:
-            AccessDeniedError: it may not; the missing permission is named.
+            AccessDeniedError: It may not; the message names the missing permission.
         """
         allowed = self.readable(agent)
         if allowed is not None:
             _check(agent, "see", "read", {*whose} - allowed)
 
     def check_write(self, agent: str, whose: Iterable[str]) -> None:
-        """Make sure that an agent may change items of these agents; see `check_read`."""
+        """Check that `agent` may change items of the agents `whose`; raises as `check_read`."""
         granted = self.grants.get(agent, Grants()).write
         if agent != OWNER and EVERYBODY not in granted:
             _check(agent, "change", "write", {*whose} - granted - {agent})

@@ -1,4 +1,4 @@
-"""Read items that callers and files give: with all faults at once, each with the name of its field."""
+"""Validate items from callers and files; errors list all faults at once, each with the name of its field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class ItemDraft(BaseModel):
-    """What a caller says of an item; what is left out is found out."""
+    """The fields of an item that a caller specifies; the catalog determines the missing ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -34,21 +34,21 @@ class ItemDraft(BaseModel):
     expires: AwareDatetime | None = None
     timestamp: AwareDatetime | None = None
     references: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    # What comes with an item that was exported, and is made anew.
+    # Exported items have these fields. They are accepted but ignored: the catalog computes new values.
     id: str | None = None
     tokens: int | None = None
 
     @property
     def stays(self) -> bool:
-        """Whether the caller said that it never expires."""
+        """Whether the caller explicitly set the item to never expire."""
         return "expires" in self.model_fields_set and self.expires is None
 
 
 def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
-    """Read what a caller says of an item.
+    """Validate the fields of an item.
 
     Raises:
-        InvalidItemError: with every fault, each with the name of its field.
+        InvalidItemError: Fields are invalid, `expires` has passed, or `timestamp` is in the future.
     """
     faults: list[str] = []
     try:
@@ -65,7 +65,7 @@ def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
 
 
 def faults_of(error: ValidationError) -> list[str]:
-    """List all that is wrong with a record, each with the name of its field."""
+    """Describe every fault that pydantic found in a record, each with the name of its field."""
     faults = []
     for fault in error.errors(include_url=False):
         value = fault["input"]
@@ -86,10 +86,10 @@ def _shown(value: Any) -> str:
 
 
 def read_catalog(document: object, now: datetime) -> tuple[str, list[ItemDraft]]:
-    """Read a catalog document: its agent and its items.
+    """Read a catalog document: return its agent and its items, except for expired items.
 
     Raises:
-        InvalidItemError: with every fault, each with the place of its item from 1.
+        InvalidItemError: The document is invalid; the error lists every fault with the number of its item, from 1.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("memories"), list):
         raise InvalidItemError(["the document has no list `memories`; `orchestra-mem catalog export` shows the form"])
@@ -103,7 +103,7 @@ def read_catalog(document: object, now: datetime) -> tuple[str, list[ItemDraft]]
             if not isinstance(record, Mapping):
                 raise InvalidItemError(["an item is a mapping"])
             if _has_passed(record.get("expires"), now):
-                continue  # it would be hidden at once
+                continue  # the catalog would hide the item immediately
             drafts.append(read_draft(record, now))
         except InvalidItemError as error:
             faults += [f"item {place}: {fault}" for fault in error.faults]
@@ -115,5 +115,5 @@ def read_catalog(document: object, now: datetime) -> tuple[str, list[ItemDraft]]
 def _has_passed(expires: object, now: datetime) -> bool:
     try:
         return isinstance(expires, str) and datetime.fromisoformat(expires) <= now
-    except (ValueError, TypeError):  # told as a fault
+    except (ValueError, TypeError):  # invalid, or without a time zone: `read_draft` reports it
         return False

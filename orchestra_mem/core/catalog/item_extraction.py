@@ -1,4 +1,4 @@
-"""Find items in what was said to an agent and what it answered, and the earlier ones that a new one replaces."""
+"""Find catalog items in a message to an agent and its answer, and the earlier items that a new item supersedes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
-# What the facts' classifier knows as the catalog's types. A rule is a decision that holds.
+# The catalog's type for each kind of fact. A constraint is stored as a decision.
 _TYPES = {
     MustKeepKind.DECISION: ItemType.DECISION,
     MustKeepKind.CONSTRAINT: ItemType.DECISION,
@@ -37,7 +37,7 @@ Patterns = Mapping[ItemType, re.Pattern[str]]
 
 
 def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[str]], list[str]]:
-    """Read the user's own patterns, by type; what is wrong with the others, one by one."""
+    """Compile the user's patterns by item type; return them and a description of each invalid pattern."""
     patterns: dict[ItemType, re.Pattern[str]] = {}
     faults: list[str] = []
     for name, pattern in given.items():
@@ -50,13 +50,13 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
 
 
 def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemDraft]:
-    """Find the items of an exchange, in the order of the texts; one for each sentence.
+    """Find the items of an exchange: first those of the classifier, then those of the patterns; one for each sentence.
 
     Args:
-        exchange: which agent's, and when.
-        said: what of it is to be looked through; see `messages_of`.
-        patterns: plain ones beside the classifier. A sentence that the first of them matches is an item of its type;
-            what the classifier knows better keeps its own.
+        exchange: Provides the agent and the time.
+        said: The messages of the exchange to search, as from `messages_of`.
+        patterns: Regular expressions used in addition to the classifier. The first one that matches a sentence decides
+            its type, unless the classifier has found a type other than observation.
     """
     operation = Operation(
         id=exchange.id, session="", type="message", data=said, timestamp=exchange.time, tokens=0, entry_tokens=0,
@@ -74,7 +74,7 @@ def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemD
     for sentence in _sentences(said) if patterns else ():
         kind = _matched(sentence, patterns)
         if kind is not None and not any(sentence in text or text in sentence for text in known):
-            priority = first_priority(kind) - 1  # a word may stand there by chance
+            priority = first_priority(kind) - 1  # a pattern may match by chance
             drafts.append(ItemDraft(content=sentence, type=kind, timestamp=exchange.time, priority=priority))
             known.append(sentence)
     return drafts
@@ -85,7 +85,7 @@ def _matched(text: str, patterns: Patterns) -> ItemType | None:
 
 
 def messages_of(exchange: Exchange) -> list[Json]:
-    """Give an exchange as two texts. An agent's answer counts as much as a person's: it is the agent's own memory."""
+    """Return message and answer without roles: both count equally, since the items are the agent's own memory."""
     return [{"content": exchange.message}, {"content": exchange.answer}]
 
 
@@ -95,7 +95,7 @@ def _sentences(said: Json) -> list[str]:
 
 
 def taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """Name the earlier items that a new one revokes, settles or completes; what a person wrote stands."""
+    """Return the earlier items that a new item revokes, settles or completes; only a person ends a person's items."""
     others = [each for each in earlier if each.author is not Author.PERSON or item.author is Author.PERSON]
     others.sort(key=lambda each: each.number)
     facts = [_fact(each, place) for place, each in enumerate([*others, item], 1)]

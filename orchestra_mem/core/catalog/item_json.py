@@ -1,4 +1,4 @@
-"""Name items, and write them as the source design's JSON."""
+"""Ids and initial priorities of items, and their JSON format from the source design."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestra_mem.types import Json
 
 VERSION = "1.0.0"
 _ID_CHARS = "abcdefghijklmnopqrstuvwxyz0123456789"
-# Of words that state how important a kind of item is at first; a person's own word is 0 to 10.
+# By type of item; a caller may set any priority from 0 to 10.
 _FIRST_PRIORITY = {
     ItemType.DECISION: 6,
     ItemType.ERROR: 6,
@@ -22,12 +22,12 @@ _FIRST_PRIORITY = {
 
 
 def first_priority(kind: ItemType) -> int:
-    """Give the priority of an item of which nobody has said one."""
+    """Return the priority of an item for which the caller has set none."""
     return _FIRST_PRIORITY[kind]
 
 
 def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
-    """Make an id as the source design has it: `mem_<unix seconds>_<6 characters>`; another `salt` makes another."""
+    """Build an id in the source design's format, `mem_<unix seconds>_<6 characters>`; `salt` resolves collisions."""
     number = int.from_bytes(
         hashlib.sha256(f"{agent}\0{content}\0{now.isoformat()}\0{salt}".encode()).digest()[:8], "big"
     )
@@ -39,7 +39,7 @@ def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
 
 
 def item_json(item: MemoryItem) -> dict[str, Json]:
-    """Give an item as the source design's JSON."""
+    """Convert an item to the source design's JSON."""
     return {
         "id": item.id,
         "timestamp": _time(item.timestamp),
@@ -58,7 +58,7 @@ def item_json(item: MemoryItem) -> dict[str, Json]:
 def catalog_json(
     agent: str, items: Sequence[MemoryItem], updated: datetime, cleaned: datetime | None
 ) -> dict[str, Json]:
-    """Give an agent's items as a catalog document of the source design."""
+    """Convert an agent's items to a catalog document of the source design, with statistics."""
     oldest = min((item.timestamp for item in items), default=None)
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""Score items by the four parts of the source design, choose what fits a budget, and lay it out for a prompt."""
+"""Score items by the source design's four components, pack them into a token budget, and format them for a prompt."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import TokenCounter
 
 _HOUR_US = 3_600 * 1_000_000
-# By the design `exp(-age / 168)`: after a week an item has 37 % of what it had.
+# The source design's `exp(-age / 168)`: after a week, recency has decayed to 37 %.
 _DECAY_H = 168.0
 _RECENCY, _TAGS, _AFFINITY, _PRIORITY = 0.3, 0.4, 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one agent's items, column by column, each of shape (n,) and type int64; times in microseconds."""
+    """Columns of numbers about one agent's items, each int64 of shape (n,); times in microseconds since 1970."""
 
     number: NDArray[np.int64]
     timestamp: NDArray[np.int64]
@@ -35,25 +35,25 @@ class Figures:
     expires: NDArray[np.int64]
 
     def at(self, places: NDArray[np.int64]) -> Figures:
-        """Give those at some places, in their order."""
+        """Return the rows at the given indices, in that order."""
         return Figures(*(getattr(self, name)[places] for name in self.__slots__))
 
     @classmethod
     def joined(cls, parts: list[Figures]) -> Figures:
-        """Join the figures of several agents."""
+        """Concatenate the figures of several agents; at least one is required."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
 class TagTable:
-    """Which of an agent's items have which tags: hashes of the tags' keys in order, the items' numbers beside them."""
+    """The tags of an agent's items as pairs of a hashed tag key and an item number, sorted by hash."""
 
     hashes: NDArray[np.uint32]
     numbers: NDArray[np.int64]
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, int]]) -> TagTable:
-        """Make a table of keys and numbers, in any order."""
+        """Build a table from pairs of tag key and item number in any order."""
         pairs = [(_hash(key), number) for key, number in rows]
         table = np.array(pairs, np.int64).reshape(-1, 2)
         return cls(table[:, 0].astype(np.uint32), table[:, 1])._sorted()
@@ -63,13 +63,13 @@ class TagTable:
         return TagTable(self.hashes[order], self.numbers[order])
 
     def changed(self, numbers: NDArray[np.int64], new: TagTable) -> TagTable:
-        """Give the table without the tags of some items, and with new ones."""
+        """Return a table without the tags of the items `numbers` but with all tags of `new`."""
         kept = ~np.isin(self.numbers, numbers)
         hashes = np.concatenate([self.hashes[kept], new.hashes])
         return TagTable(hashes, np.concatenate([self.numbers[kept], new.numbers]))._sorted()
 
     def matched(self, keys: Iterable[str], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count for each of some items, in the order of their numbers, how many of these tags it has."""
+        """Count how many of the tags `keys` each item has; `numbers` are the items' numbers in ascending order."""
         wanted = np.unique(np.fromiter(map(_hash, keys), np.uint32))
         first, end = (np.searchsorted(self.hashes, wanted, side) for side in ("left", "right"))
         found = [self.numbers[begin:until] for begin, until in zip(first, end, strict=True) if begin < until]
@@ -84,10 +84,10 @@ def _hash(key: str) -> int:
 
 
 def score(figures: Figures, matched: NDArray[np.int64], own: NDArray[np.bool_], now_us: int) -> NDArray[np.float64]:
-    """Score items; `matched` is how many tags of each the message has, `own` whether it is the asking agent's.
+    """Score items. `matched`: number of tags shared with the message. `own`: whether the asking agent owns the item.
 
     Returns:
-        Shape (4, n): recency, tags, affinity, priority. Their sum, capped at 1, is the score.
+        float64, shape (4, n): recency, tags, affinity, priority. Their sum, capped at 1, is the score.
     """
     age_h = np.maximum(now_us - figures.timestamp, 0) / _HOUR_US
     return np.stack(
@@ -101,31 +101,31 @@ def score(figures: Figures, matched: NDArray[np.int64], own: NDArray[np.bool_], 
 
 
 def relevance_of(parts: NDArray[np.float64]) -> Relevance:
-    """Give the four parts of one item's score by their names."""
+    """Return the four components of one item's score by name."""
     recency, tags, affinity, priority = (round(float(part), 6) for part in parts)
     return Relevance(recency=recency, tags=tags, affinity=affinity, priority=priority)
 
 
 def microseconds(time: datetime) -> int:
-    """Give a time as the figures have it."""
+    """Convert a time to microseconds since 1970, the unit of `Figures`."""
     return round(time.timestamp() * 1_000_000)
 
 
 SOURCE = "catalog"
-# About what stands around an item: its number, type and age; around all of them a fence. What is counted decides.
+# Estimated tokens around an item (its number, type and age) and around all items (the fence). `lay_out` counts exactly.
 _AROUND_ITEM, _AROUND_ALL = 12, 12
 _HOUR_S, _DAY_S = 3_600, 86_400
 
 
 def pack(costs: Iterable[tuple[int, int]], max_tokens: int) -> list[tuple[int, bool]]:
-    """Choose items in their order: each whole where that fits what is left, else as its summary, else the next.
+    """Choose items in order: each in full if that fits the remaining budget, else as its summary, else not at all.
 
     Args:
-        costs: of each item the tokens of the whole and of its summary.
-        max_tokens: what all may take together.
+        costs: For each item, the tokens of its content and of its summary.
+        max_tokens: Budget for all items together.
 
     Returns:
-        The places of the chosen ones, each with whether it is whole.
+        The indices of the chosen items, each with whether it is shown in full.
     """
     left = max_tokens - _AROUND_ALL
     chosen = []
@@ -141,23 +141,23 @@ def pack(costs: Iterable[tuple[int, int]], max_tokens: int) -> list[tuple[int, b
 def lay_out(
     selected: Sequence[SelectedItem], agent: str, now: datetime, max_tokens: int, counter: TokenCounter
 ) -> tuple[str, int, tuple[SelectedItem, ...]]:
-    """Lay out items as fenced data, at most so many tokens by the counter's own count; those that fit, in order.
+    """Format items as fenced data of at most `max_tokens`, as counted by `counter`; the last items are dropped first.
 
     Returns:
-        The text, "" where nothing fits; its tokens; what is in it.
+        The text, empty if nothing fits; its tokens; the items in it.
     """
     shown = tuple(selected)
     while shown:
         text = format_injection(shown, agent, now)
         if (tokens := counter.count(text)) <= max_tokens:
             return text, tokens, shown
-        # The last is the least relevant. Where much is over, several go at once.
+        # The last item is the least relevant. If the excess is large, several are dropped at once.
         shown = shown[: min(len(shown) - 1, len(shown) * max_tokens // tokens)]
     return "", 0, ()
 
 
 def format_injection(selected: Sequence[SelectedItem], agent: str, now: datetime) -> str:
-    """Put items into a text for a prompt: fenced as data, each with its number, type and age, one paragraph each."""
+    """Format items for a prompt: fenced as data, one paragraph each, with number, type and age."""
     return fenced("\n".join(_line(each, agent, now) for each in selected), SOURCE)
 
 
@@ -175,7 +175,7 @@ def _quoted(text: str) -> str:
 
 
 def age_of(item: MemoryItem, now: datetime) -> str:
-    """Say how old an item is, in hours or days."""
+    """Format the age of an item in hours or days; under an hour it is `now`."""
     seconds = max(0.0, (now - item.timestamp).total_seconds())
     if seconds < _HOUR_S:
         return "now"

@@ -1,4 +1,4 @@
-"""Say in a few words what a text is about, put it in a line, and tell texts that say the same."""
+"""Extract tags, a one-line summary and key sentences from a text, and detect texts of the same meaning."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 
 MAX_TAGS = 8
 _MAX_TAG_CHARS = 40
-_MAX_READ_CHARS = 20_000  # what a text is about is said in its beginning
+_MAX_READ_CHARS = 20_000  # the beginning of a text shows what it is about
 _MIN_CHARS = 3
-_COMMON = 4.8  # up to this rarity a word says nothing: most function words of the six languages have less
+_COMMON = 4.8  # words up to this rarity are ignored: most function words of the six languages are below it
 _MAX_TOPICS = 3
 _KEY_POINTS = 5
 _ARTICLES = frozenset(("a", "an", "the"))
 _MAX_TURNED_WORDS = 60
-# Compiled when it is first needed: that is slow.
+# Compiled on first use, because that is slow.
 _UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 
 
 def extract_tags(text: str) -> tuple[str, ...]:
-    """List what a text is about, at most `MAX_TAGS`: its topics, exact names, and the words that it says most often."""
+    """List up to `MAX_TAGS` tags of a text: its topics, then its exact names, then its most telling words."""
     found = [*identify_topics(text), *extract_keywords(text)]
     return tuple(dict.fromkeys(found))[:MAX_TAGS]
 
 
 def extract_keywords(text: str) -> tuple[str, ...]:
-    """List the exact names and content words of a text, lower-case: names first, then the most telling ones."""
+    """List the exact names of a text, then its content words by frequency times rarity, all in lower case."""
     text = text[:_MAX_READ_CHARS]
     names = [name for name in exact_names(text) if len(name) <= _MAX_TAG_CHARS]
-    said: dict[str, str] = {}  # each stem by the word that it was first said as
+    said: dict[str, str] = {}  # the first word of each stem
     counts: Counter[str] = Counter()
     for word in _content_words(text):
         key = tag_key(word)
@@ -47,15 +47,15 @@ def extract_keywords(text: str) -> tuple[str, ...]:
 
 
 def _rarity(key: str) -> float:
-    """How telling a stem is, by how few of the sentences that taught the facts' classifier have it, in any language."""
-    # Here, as NumPy is heavy: to import the package must stay quick.
+    """Return how far a stem's rarity in the facts classifier's training sentences (six languages) exceeds `_COMMON`."""
+    # Imported here, as NumPy loads slowly and importing the package must stay quick.
     from orchestra_mem.core.facts.classifier import column_of, load_table
 
     return float(load_table().rarity[column_of(key)]) - _COMMON
 
 
 def identify_topics(text: str) -> tuple[str, ...]:
-    """List pairs of neighbouring content words that a text says more than once, those said most often first."""
+    """List up to three pairs of neighbouring content words that a text repeats, most frequent first."""
     pairs: Counter[tuple[str, str]] = Counter()
     for sentence in split_sentences(text[:_MAX_READ_CHARS]):
         pairs.update(pairwise(_content_words(sentence)))
@@ -64,7 +64,7 @@ def identify_topics(text: str) -> tuple[str, ...]:
 
 
 def tag_key(tag: str) -> str:
-    """Give what a tag is compared by: an exact name, or its stems, whatever the case, the accents and the endings."""
+    """Return the key by which a tag is compared: its exact name, or its stems, regardless of case and accents."""
     tag = squeeze(tag)
     names = exact_names(tag)
     if len(names) == 1 and len(names[0]) == len(tag):
@@ -73,14 +73,14 @@ def tag_key(tag: str) -> str:
 
 
 def message_keys(message: str) -> frozenset[str]:
-    """Give every tag key that a message answers to: its names, its stems, and pairs of neighbours."""
+    """Return the tag keys that match a message: its exact names, its stems, and pairs of neighbouring stems."""
     message = message[:_MAX_READ_CHARS]
     terms = terms_of(message)
     return frozenset([*exact_names(message), *terms, *(" ".join(pair) for pair in pairwise(terms))])
 
 
 def _content_words(text: str) -> list[str]:
-    """The words of a text that are no stop words, lower-case, in order; scripts without spaces come in pairs."""
+    """List the words of a text in lower case without stop words, in order; pairs of characters for unspaced scripts."""
     found = []
     for word in words(text):
         terms = terms_of(word)
@@ -93,14 +93,14 @@ def _content_words(text: str) -> list[str]:
 
 
 def _is_stop(word: str) -> bool:
-    # A stop word is a term only where there is nothing else.
+    # `terms_of` keeps stop words only if a text has no other words.
     return terms_of(f"{word} zebra") == terms_of("zebra")
 
 
 def create_summary(text: str, max_words: int) -> str:
-    """Put a text in a line of at most `max_words` words: its first sentences, as many as fit, else a beginning.
+    """Shorten a text to one line of at most `max_words` words: the first sentences that fit, else its beginning.
 
-    Where words are written without blanks, two characters count as a word.
+    In scripts without spaces, two characters count as a word.
     """
     chosen: list[str] = []
     left = max_words
@@ -123,12 +123,12 @@ def _clipped(text: str, max_words: int) -> str:
 
 
 def word_count(text: str) -> int:
-    """Count the words of a text; where they are written without blanks, two characters are one."""
+    """Count the words of a text; in scripts without spaces, two characters count as a word."""
     return sum(max(1, len(re.findall(_UNSPACED, piece)) // 2) for piece in text.split())
 
 
 def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
-    """List at most five sentences that say most of a text: its `facts` where some were found, else the fullest."""
+    """List up to five key sentences: `facts` if there are any, else those with the most frequent words, in order."""
     if facts:
         return tuple(facts[:_KEY_POINTS])
     sentences = split_sentences(text[:_MAX_READ_CHARS])
@@ -142,9 +142,9 @@ def _weight(found: Iterable[str], weights: Counter[str]) -> int:
 
 
 def content_digest(content: str) -> str:
-    """Give what is equal for contents that say the same: other endings, articles and signs make no difference.
+    """Return a digest that ignores word endings, articles and punctuation, to detect contents of the same meaning.
 
-    Nor does which part of a sentence comes first (`for the cache we use Redis`); who does what to whom does.
+    Up to 60 words, contents with the same cyclic word order are equal, such as `for the cache we use Redis`.
     """
     stems = [stem(word) for word in words(content) if word not in _ARTICLES]
     if len(stems) <= _MAX_TURNED_WORDS:

@@ -1,1 +1,1 @@
-"""The context for the model: what enters it, how it is filled and rendered, how full the window is."""
+"""The model's context: choosing items, filling the budget, rendering, and tracking how full the window is."""

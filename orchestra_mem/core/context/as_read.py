@@ -1,4 +1,4 @@
-"""Texts of documents as a model reads them: what they say, without times of writing, ids, zeros and empty sections."""
+"""Render documents for the model: their content without times of writing, ids, zero counts and empty sections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestra_mem.core.documents.entries import SPEECH_FIELDS, label
 
 SHORT_CHARS = 200
 
-# What the first section of a document tells people about the document itself.
+# Lines of a document's first section that describe the document itself; they are for people.
 _FRAME = re.compile(
     r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*"
 )
@@ -25,7 +25,7 @@ _SPEECH = frozenset(map(label, SPEECH_FIELDS)) | {"Input"}
 
 @lru_cache(maxsize=256)
 def section_as_read(text: str) -> str:
-    """Give a section without what says nothing; empty where that leaves its heading alone."""
+    """Return a section without lines that carry no information; empty if only headings remain."""
     lines = text.splitlines()
     if lines and lines[0].startswith("# "):
         lines = [line for line in lines if not _FRAME.fullmatch(line)]
@@ -37,9 +37,9 @@ def section_as_read(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def entry_as_read(text: str) -> tuple[str, ...]:
-    """Give an operation's entry in one line, and in full where that is more; of talk who speaks and what is said.
+    """Return an operation's entry as one line, and in full if that says more. Speech starts with `speaker: text`.
 
-    The time of day is left out, the date is not where the entry has one: it tells of another day than the session's.
+    The time of day is left out, but a date is kept: an entry has one only if its day is not the session's first.
     """
     first, *rest = text.strip().splitlines() or [""]
     match = _ENTRY.fullmatch(first)
@@ -63,6 +63,6 @@ def entry_as_read(text: str) -> tuple[str, ...]:
 
 
 def _is_known(line: str, title: str) -> bool:
-    """Whether a field repeats the heading, or counts what the operation took."""
+    """Check whether a field repeats the heading or is the operation's token count."""
     field = _FIELD.fullmatch(line)
     return field is not None and (field[1] == "Tokens" or f": {field[2]} (op " in title)

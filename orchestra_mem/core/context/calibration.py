@@ -1,4 +1,4 @@
-"""How far an estimate of tokens lies from what the model reports, learned while it is used. Pure."""
+"""A correction factor for token estimates, learned from the token counts that the model reports."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from math import ceil
 from statistics import median
 from threading import Lock
 
-# A report is heeded where it can be about the same text: what was reported may hold an answer's thinking as well, or
-# nothing, and few tokens are mostly a chat template's.
+# A report is ignored if it is unlikely to be about the same text: it may include the reasoning of an answer, or be
+# empty, and a small count is mostly the chat template.
 _LEAST_TOKENS = 32
 _PLAUSIBLE = (0.4, 2.0)
-# The factor is the median of the last reports, rounded up to a step; it keeps within this, and waits for so many.
+# The factor is the median of the last `_KEPT` ratios, rounded up to a multiple of `_STEP` and clamped to `_BOUNDS`.
 _BOUNDS = (0.6, 1.25)
 _STEP = 0.05
 _NEEDED = 16
@@ -19,10 +19,9 @@ _KEPT = 64
 
 
 class Calibration:
-    """A factor for estimates, by what the model reported for texts that were estimated. Safe to share between threads.
+    """Corrects token estimates by what the model reported for estimated texts. Safe to share between threads.
 
-    `factor`, by which estimates are multiplied, is 1 until there are sixteen reports, and from 0.6 to 1.25 whatever is
-    reported.
+    Estimates are multiplied by `factor`, which is 1 until there are 16 plausible reports, then always 0.6 to 1.25.
     """
 
     def __init__(self) -> None:
@@ -31,7 +30,7 @@ class Calibration:
         self.factor = 1.0
 
     def report(self, counted: int, reported: int) -> None:
-        """Take in what the model reported for a text, `counted` by the estimate as it was calibrated then."""
+        """Learn from the model's count for a text; `counted` is its estimate, corrected by the present `factor`."""
         if counted < _LEAST_TOKENS or reported <= 0:
             return
         with self._lock:
@@ -45,9 +44,9 @@ class Calibration:
                 self.factor = min(high, max(low, steps * _STEP))
 
     def apply(self, tokens: int) -> int:
-        """Correct an estimate; rounded up."""
+        """Return an estimate corrected by `factor`, rounded up."""
         return tokens if self.factor == 1 else ceil(tokens * self.factor)
 
     def words(self) -> str:
-        """Say what it has come to; empty where nothing is corrected."""
+        """Describe the correction for messages; empty if there is none."""
         return "" if self.factor == 1 else f"times {self.factor:.2f}, by what the model reports"

@@ -1,7 +1,7 @@
-"""Turns of a conversation: what a user said, and what was done about it until the user spoke again.
+"""Turns of a conversation: each is a user's message with everything that follows it until the next one.
 
-How many of them stand in full depends on continuity: the cosine of the new message and the centroid of the last three
-messages of the user. Vectors are handed in.
+The number of turns shown in full depends on continuity: the cosine between the user's new message and the centroid of
+the three messages before it. Callers pass the vectors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MESSAGES = frozenset({"nl_command", "user_message", "user_input", "message"})
 _USERS = frozenset({"user", "human"})
 _TEXTS = ("user_input", "text", "message", "content", "prompt", "input")
 
-# Measures and numbers of turns are those of the source design: a new topic needs little of the old, a long one much.
+# Thresholds and numbers of turns from the source design: a new topic needs few earlier turns, a continued one many.
 CENTROID_MESSAGES = 3
 LOW_CONTINUITY = 0.3
 HIGH_CONTINUITY = 0.7
@@ -32,7 +32,7 @@ MANY_TURNS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnWindow:
-    """How many turns stand in full, and why. `continuity` is -1 to 1, None where it could not be measured."""
+    """The number of turns to show in full, and the reason. `continuity` is -1 to 1, None if it was not measured."""
 
     turns: int
     reason: str
@@ -43,7 +43,7 @@ NO_EMBEDDER = TurnWindow(turns=USUAL_TURNS, reason="there is no embedder to comp
 
 
 def user_message(operation: Operation) -> str:
-    """Tell what a user said in an operation; empty where it is no message of a user."""
+    """Return the text of a user's message; empty if the operation is not a user's message."""
     data = operation.data
     if not isinstance(data, dict):
         return data if isinstance(data, str) and operation.type in _MESSAGES else ""
@@ -54,23 +54,23 @@ def user_message(operation: Operation) -> str:
 
 
 def latest_messages(operations: Sequence[Operation]) -> list[str]:
-    """Give the user's newest messages, oldest first: the last one, and those that it is compared with."""
+    """Return the user's newest messages, oldest first: the last message and the three that it is compared with."""
     newest_first = filter(None, map(user_message, reversed(operations)))
     return list(islice(newest_first, CENTROID_MESSAGES + 1))[::-1]
 
 
 def first_of_turns(operations: Sequence[Operation], turns: int) -> int:
-    """Give the id of the operation that the newest `turns` turns begin with; 0 where nobody has said anything."""
+    """Return the id of the first operation of the newest `turns` turns; 0 if there is no user message."""
     starts = [operation.id for operation in operations if user_message(operation)]
     return starts[-turns:][0] if starts else 0
 
 
 def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> TurnWindow:
-    """Choose how many turns of the conversation stand in full.
+    """Choose how many turns of the conversation to show in full.
 
     Args:
-        message: the vector of the new message, shape (dim,).
-        earlier: unit vectors of the user's messages before it, oldest first; zeros where one says nothing.
+        message: Vector of the new message, float32, shape (dim,).
+        earlier: Unit vectors of the user's earlier messages, oldest first; zeros for a message without content.
     """
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
@@ -84,13 +84,13 @@ def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float
 
 
 def few_messages(earlier: int) -> TurnWindow:
-    """Give the usual number of turns, as too few messages came before to compare with."""
+    """Return the usual number of turns, for the case that there are too few `earlier` messages to compare with."""
     return TurnWindow(turns=USUAL_TURNS, reason=f"{earlier} earlier messages are fewer than {CENTROID_MESSAGES}")
 
 
 def continuity(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> float | None:
-    """Give the cosine of a vector and the centroid of others, -1 to 1; None where either has no direction."""
-    import numpy as np  # heavy, and contexts need it only where there is an embedder
+    """Return the cosine between a vector and the centroid of others, -1 to 1; None if either is zero."""
+    import numpy as np  # imported here, as it loads slowly and is only needed with an embedder
 
     new, centroid = message.astype(np.float64), np.sum(earlier, axis=0, dtype=np.float64)
     lengths = float(np.linalg.norm(new) * np.linalg.norm(centroid))

@@ -1,4 +1,4 @@
-"""What may enter the context, part by part, and which form of each item a part shows in a given room, and why."""
+"""Items that may enter the context, and how each part of the context chooses their forms for a number of tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.ports import TokenCounter
 
 
 class Part(StrEnum):
-    """The parts of a context in their order, the most stable first; the values are the source design's keys."""
+    """The parts of a context in order, the most stable first; the values are the source design's keys."""
 
     PROJECT_STATE = "project_state"
     WORK_PLAN = "work_plan"
@@ -25,7 +25,7 @@ class Part(StrEnum):
 
 
 STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SHARED, Part.SESSION)
-# What an epoch consists of; recalled memories come behind it, for one request.
+# The parts of an epoch; recalled memories are appended to it for one request.
 EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
 # The source design, section 3.1.
 DEFAULT_SHARES: Mapping[Part, float] = MappingProxyType(
@@ -37,12 +37,12 @@ DEFAULT_SHARES: Mapping[Part, float] = MappingProxyType(
 class Item:
     """Something that may enter the context, in one or more forms.
 
-    `forms` go from the shortest to the fullest; `as_form` makes one of any text. Of items with the same `priority`
-    the first goes before, among operations the last. A pinned one stands in full before others have more than their
-    shortest form, for the reason in `pinned_for`. `source` tells people where it stands.
+    `forms`: From the shortest to the fullest; `as_form` makes one from any text. `priority`: Higher is placed first; a
+    tie goes to the first item, among operations to the last. `pinned`: Placed before all unpinned items, in full if it
+    fits; `pinned_for` is the reason to show. `source`: Location of the item, for people.
 
     Raises:
-        ValueError: there is no form, or one does not begin with a visible character and end with a line feed.
+        ValueError: There is no form, or a form does not begin with a visible character and end with a line feed.
     """
 
     key: str
@@ -57,16 +57,16 @@ class Item:
         if not self.forms:
             raise ValueError(f"item {self.key!r} has no form")
         for form in self.forms:
-            # What `TokenCounter.additive` asks of a piece.
+            # Required of pieces by `TokenCounter.additive`.
             if form[:1].isspace() or form[-1:] != "\n":
                 raise ValueError(f"item {self.key!r}: a form begins with a visible character and ends with a line feed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What became of an item. `form` counts from 0 and is None where the item was left out; `text` is what is shown.
+    """How an item is shown. `form`: Index of the form, None if the item is left out. `text`: The text of that form.
 
-    `tokens` is what the item takes, `full_tokens` what its fullest form would take.
+    `tokens`: Size of the shown form. `full_tokens`: Size of the fullest form.
     """
 
     key: str
@@ -83,7 +83,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRoom:
-    """The tokens of a part: its share, what it could use at the epoch's start, and what its border line takes."""
+    """The tokens of a part: its share, the room that it had at the epoch's start, and the size of its border line."""
 
     part: Part
     share_tokens: int
@@ -92,18 +92,18 @@ class PartRoom:
 
 
 def as_form(text: str) -> str:
-    """Make a form of `text`: white space before and behind it goes, a line feed ends it; blank text gives ""."""
+    """Make a form of `text`: strip white space, and end it with a line feed; blank text yields an empty string."""
     stripped = text.strip()
     return f"{stripped}\n" if stripped else ""
 
 
 def operation_key(operation_id: int) -> str:
-    """Name the item of an operation."""
+    """Return the key of an operation's item."""
     return f"op {operation_id}"
 
 
-# A border of ours, or a control token of a model family's chat template, that stands in an item's text. A backslash
-# goes in, one more where there is one already, so that what was meant can be read off.
+# The start of a border line, or of a control token of a model family's chat template, within an item's text. It is
+# escaped by a backslash, or by one more if it is escaped already, so that the original can be restored.
 _FORGED = re.compile(
     r"<(?=\\*(?:/?\s*memory\b|\|\w+\|>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|/?(?:s|bos|eos|pad|unk)>|</?SYS>>"
     r"|(?:start|end)_of_turn>|(?:start|end)_of_(?:role|text)\b))"
@@ -113,12 +113,12 @@ _FORGED = re.compile(
 
 
 def neutralise(text: str) -> str:
-    r"""Keep `text` from speaking as the frame around it: `<memory …>` becomes `<\memory …>`."""
+    r"""Escape imitations of border lines and control tokens in `text`: `<memory …>` becomes `<\memory …>`."""
     return _FORGED.sub(r"\g<0>\\", text) if "<" in text or "[" in text else text
 
 
 def border_line(part: Part, source: str) -> str:
-    """Make the line that a part begins with; `source` tells where the part stands, or is empty."""
+    """Return the first line of a part; `source` is the part's location, or empty."""
     named = re.sub(r'["<>\s]+', " ", source).strip()
     return f'<memory part="{part.value}" source="{named}">\n' if named else f'<memory part="{part.value}">\n'
 
@@ -127,7 +127,7 @@ T = TypeVar("T")
 
 
 class PartFill:
-    """The items of one part, and which form of each is shown for a given room."""
+    """The items of one part, and the form of each that is shown for a given number of tokens."""
 
     def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter) -> None:
         self._items = items
@@ -151,11 +151,11 @@ class PartFill:
         return all(form == len(item.forms) - 1 for form, item in zip(self._chosen, self._items, strict=True))
 
     def fill(self, room: int) -> int:
-        """Choose again for `room` tokens, border line included; returns what is used of them."""
+        """Choose forms anew for `room` tokens, border line included; return the number of tokens used."""
         self.room = room
         left = room - self.border_cost
         whole = sum(map(self._full_cost, range(len(self._items))))
-        if whole <= left:  # mostly: then no other form has to be counted
+        if whole <= left:  # the common case: no other form has to be counted
             self._chosen = [len(item.forms) - 1 for item in self._items]
             left -= whole
         else:
@@ -164,7 +164,7 @@ class PartFill:
         return self.used
 
     def _choose(self, left: int) -> int:
-        """Choose among the forms; returns what is left."""
+        """Choose a form for each item; return the number of tokens left."""
         self._chosen = [None] * len(self._items)
         pinned = [i for i in self._order if self._items[i].pinned]
         others = [i for i in self._order if not self._items[i].pinned]
@@ -178,7 +178,7 @@ class PartFill:
         return left
 
     def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
-        """Show the fullest form up to `fullest` that fits into `left` and the item's present place."""
+        """Show the fullest form up to `fullest` that fits into `left` plus the present form; return what is left."""
         now = self._chosen[index]
         offered = left + (self._form_cost(index, now) if now is not None else 0)
         self._offered[index] = offered
@@ -200,12 +200,12 @@ class PartFill:
         return self._form_cost(index, len(self._items[index].forms) - 1)
 
     def pieces(self) -> list[str]:
-        """Give the part as it is shown: nothing, or the border line and what follows it."""
+        """Return the border line and the shown forms; empty if no item is shown."""
         shown = [texts[form] for texts, form in zip(self._texts, self._chosen, strict=True) if form is not None]
         return [self.border, *shown] if shown else []
 
     def placements(self, budget_tokens: int) -> list[Placement]:
-        """Tell what became of each item."""
+        """Return the placement of each item."""
         return [self._placement(index, budget_tokens) for index in range(len(self._items))]
 
     def _placement(self, index: int, budget_tokens: int) -> Placement:
@@ -224,7 +224,7 @@ class PartFill:
 
 
 def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
-    """Say why an item is shown in `form`; `limit` says what kept it from its fullest."""
+    """Explain why an item is shown in `form`; `limit` is the reason why it is not in its fullest form."""
     if form == len(item.forms) - 1:
         return f"{item.pinned_for}: in full" if item.pinned else "in full"
     pinned = f"{item.pinned_for}: " if item.pinned else ""
@@ -232,7 +232,7 @@ def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
 
 
 def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full: int, reason: str) -> Placement:
-    """Record what became of an item whose neutralised forms are `texts`."""
+    """Build the placement of an item whose neutralised forms are `texts`."""
     return Placement(
         key=item.key, part=item.part, form=form, forms=len(item.forms), tokens=tokens, full_tokens=full,
         reason=reason, pinned=item.pinned, source=item.source, text="" if form is None else texts[form],
@@ -240,9 +240,9 @@ def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full
 
 
 def largest_fit(layout: Callable[[int], T], tokens: Callable[[T], int], budget_tokens: int) -> T:
-    """Find by bisection how far to fill a layout so that the whole, counted as one, is within the budget.
+    """Find by bisection, to 1 % of the budget, the largest layout that fits the budget when counted as a whole.
 
-    With real tokenizers the first or second try holds. Filled to 0 a layout must be empty, so that one always does.
+    With real tokenizers the first or second try fits. A layout filled to 0 must be empty, so that it always fits.
     """
     whole = layout(budget_tokens)
     if tokens(whole) <= budget_tokens:
@@ -262,6 +262,6 @@ def largest_fit(layout: Callable[[int], T], tokens: Callable[[T], int], budget_t
 
 
 def count_piece(counter: TokenCounter, piece: str) -> int:
-    """Count a piece. Where pieces do not add up none is free, so that a layout filled to 0 is empty."""
+    """Count a piece: at least 1 token if the counter is not additive, so that a layout filled to 0 is empty."""
     tokens = counter.count(piece)
     return tokens if counter.additive else max(1, tokens)

@@ -1,6 +1,6 @@
-"""The context that a caller is given, how it explains itself, and memories recalled for one request behind it.
+"""The context that callers get: its renderings, its explanation, and the memories recalled for one request.
 
-Recalled memories come behind everything else, so that the rest keeps its bytes.
+Recalled memories are appended at the end, so that the bytes before them do not change.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from orchestra_mem.types import Json, Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrchestratorContext(ReadByKey):
-    """What the model is given before an operation, never over `budget_tokens`.
+    """The context that the model gets before an operation; it never exceeds `budget_tokens`.
 
-    `tokens` is the count of `render()` by the counter called `counter`; `exact` tells whether that is the serving
-    model's own. Contexts of the same `epoch` share their `prefix`, and each begins with the whole of the one before,
-    what that had recalled for its own request apart. `operations` are those shown, in order of time. `notes` tell what
-    could not be recalled or looked at, in words. `turns` is how many turns of the talk its epoch began with in full.
+    `tokens` is the count of `render()` by the counter named `counter`; `exact` tells whether that uses the serving
+    model's own tokenizer. Contexts of the same `epoch` share their `prefix`, and each begins with the complete previous
+    one, except for its recalled memories. `operations` are those shown, in order of time. `notes` are messages about
+    data that could not be recalled or read. `turns` is the number of conversation turns that began the epoch in full.
     """
 
     for_operation: str
@@ -56,7 +56,7 @@ class OrchestratorContext(ReadByKey):
 
     @classmethod
     def from_epoch(cls, epoch: Epoch, *, for_operation: str, operations: Iterable[Operation]) -> OrchestratorContext:
-        """Take the context out of `epoch` as it is now; of `operations` those are kept that it shows."""
+        """Build the context of `epoch` in its present state; of `operations`, only those that it shows are kept."""
         shown = {p.key for p in epoch.placements if p.part is Part.OPERATIONS and p.form is not None}
         return cls(
             for_operation=for_operation,
@@ -76,36 +76,35 @@ class OrchestratorContext(ReadByKey):
 
     @property
     def left_out(self) -> tuple[Placement, ...]:
-        """The items that did not enter, each with its reason."""
+        """The items that were left out, each with the reason."""
         return tuple(placement for placement in self.placements if placement.form is None)
 
     @property
     def is_full(self) -> bool:
-        """Tell whether every item stands in its fullest form, so that nothing had to come first."""
+        """Whether every item is shown in its fullest form, so that nothing had to be prioritised."""
         return all(placement.form == placement.forms - 1 for placement in self.placements)
 
     def text(self, part: Part) -> str:
-        """Give what `part` shows, without its border line; empty where it shows nothing."""
+        """Return the text of `part` without its border line; empty if the part shows nothing."""
         return "".join(p.text for p in self.placements if p.part is part)
 
     def render(self) -> str:
-        """Give the whole context as one string."""
+        """Return the complete context as one string."""
         return self.prefix + self.timeline + self.recalled
 
     def as_messages(self) -> list[dict[str, str]]:
-        """Give the context as chat messages: what is stable from the system, the rest from the user.
+        """Return the context as chat messages: the prefix as system message, the rest as user message.
 
-        Joined, their contents are `render()`. An empty one is left out.
+        Their contents add up to `render()`. Empty messages are left out.
         """
         messages = (("system", self.prefix), ("user", self.timeline + self.recalled))
         return [{"role": role, "content": content} for role, content in messages if content]
 
     def as_dict(self) -> dict[str, Json]:
-        """Give the context by the source design's keys (section 3.1), as `context["working_memory"]` does.
+        """Return the context under the source design's keys (section 3.1); `context["working_memory"]` reads the same.
 
-        Operations come newest first, as there. The decisions stand under both names that the design has for them.
-        Where memories were asked for by a query, these stand under `recalled_memories`, and what projects share under
-        `shared_decisions` where there is any.
+        As in the design, operations come newest first, and decisions are under two keys. `recalled_memories` is present
+        if memories were recalled by a query, and `shared_decisions` if projects share any.
         """
         decisions: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.DECISIONS and p.text]
         more: dict[str, Json] = {
@@ -126,7 +125,7 @@ class OrchestratorContext(ReadByKey):
     _by_key = as_dict
 
     def explain(self) -> str:
-        """Say of each item why it entered, shrank (`~`) or stayed out (`-`), by part, with tokens and shares."""
+        """Explain by part why each item is in full (`+`), shortened (`~`) or left out (`-`), with tokens and shares."""
         whose = "the model's own" if self.exact else "not the model's own"
         lines = [
             f"Context for {self.for_operation}, epoch {self.epoch}: {self.tokens:,} of {self.budget_tokens:,} tokens"
@@ -170,7 +169,7 @@ def _share(tokens: int, whole: int) -> str:
 
 
 def recalled_tokens(items: Sequence[Item], most: int, counter: TokenCounter) -> int:
-    """Count what recalled memories can use of so many tokens: what they take in full, or all of it."""
+    """Return how many of `most` tokens recalled memories can use: their full size if it fits, else `most`."""
     fill = PartFill(items, border_line(Part.RECALLED, ""), counter)
     used = fill.fill(most)
     return used if fill.complete else most
@@ -185,17 +184,17 @@ def with_recalled(
     standing: Sequence[Item] = (),
     notes: Sequence[str] = (),
 ) -> OrchestratorContext:
-    """Add recalled memories behind a context, as many as its budget leaves room for.
+    """Append recalled memories to a context, as many as its budget leaves room for.
 
-    Each in its short form first, then the best of them fuller. Nothing of the context itself changes.
+    Each is placed in its shortest form first, then the best ones in fuller forms. The text before them is unchanged.
 
     Args:
-        context: an epoch's.
-        items: what was recalled, best first.
-        counter: the one that counted the context.
-        reasons: why each was recalled, by key.
-        standing: what was recalled and stands in the context already; it is told, and not shown again.
-        notes: what could not be recalled or looked at.
+        context: The context of an epoch.
+        items: The recalled memories, best first.
+        counter: The counter that counted the context.
+        reasons: Why each memory was recalled, by key, for `items` and `standing`.
+        standing: Recalled memories that the context shows already; they are listed as left out.
+        notes: Messages about data that could not be recalled or read.
     """
     room = max(0, context.budget_tokens - context.tokens)
     fill = PartFill(items, border_line(Part.RECALLED, ""), counter)

@@ -1,4 +1,4 @@
-"""Track how full the model's context window is, announce when it fills up, and tell from records how that went."""
+"""Track how full the model's context window is, announce thresholds, and reconstruct past usage from records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem.types import WindowRefresh
 
 _log = logging.getLogger(__name__)
 
-MAX_POINTS = 10_000  # some 2 MB; more than a plot can show
+MAX_POINTS = 10_000  # about 2 MB, and more than a plot can show
 
 
 class Threshold(StrEnum):
@@ -25,7 +25,7 @@ class Threshold(StrEnum):
 
 
 class UsageEvent(StrEnum):
-    """What changed the usage: an operation, a report of the model, or a refresh."""
+    """The cause of a change in usage: an operation, a report of the model, or a refresh."""
 
     ADDED = "added"
     REPORTED = "reported"
@@ -43,10 +43,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsagePoint:
-    """The usage right after one change, and right before it.
-
-    `sequence` numbers all changes from 1.
-    """
+    """The usage directly before and after one change. `sequence` numbers the points of a history from 1."""
 
     sequence: int
     time: datetime
@@ -65,18 +62,18 @@ _LEVELS = (
 
 
 class ContextWindowTracker:
-    """Adds up what fills the window and tells when a threshold is reached. Safe to share between threads.
+    """Adds up the tokens in the window and announces thresholds. Safe to share between threads.
 
-    A threshold is announced once when it is reached from below, and again only after the usage has been under it.
+    A threshold is announced when the usage reaches it from below, and again only after the usage has been under it.
 
     Args:
-        max_tokens: the model's window.
-        warning_threshold: share of the window, over 0 and up to 1, as the two after it; each over the one before.
-        refresh_threshold: from here on `should_refresh` is true.
-        critical_threshold: from here on the model may lose the start of its context.
+        max_tokens: Size of the model's window.
+        warning_threshold: Share of the window, over 0 and up to 1. The three thresholds must ascend.
+        refresh_threshold: Share from which `should_refresh` is true.
+        critical_threshold: Share from which the model may soon lose the start of its context.
 
     Raises:
-        ValueError: the thresholds are not in ascending order within 0 to 1, or a size is too small.
+        ValueError: The thresholds do not ascend within 0 to 1, or `max_tokens` is less than 1.
     """
 
     def __init__(
@@ -107,7 +104,7 @@ class ContextWindowTracker:
         self.refresh_count = 0
 
     def add_usage(self, tokens: int) -> None:
-        """Add what one operation used.
+        """Add the tokens of one operation.
 
         Raises:
             ValueError: `tokens` is negative.
@@ -115,7 +112,7 @@ class ContextWindowTracker:
         self._change(tokens, UsageEvent.ADDED)
 
     def set_usage(self, tokens: int) -> None:
-        """Take over what the model reported, in the place of what was added up.
+        """Replace the sum by the usage that the model reported.
 
         Raises:
             ValueError: `tokens` is negative.
@@ -123,7 +120,7 @@ class ContextWindowTracker:
         self._change(tokens, UsageEvent.REPORTED)
 
     def reset(self, to: int = 0) -> None:
-        """Start over after a refresh with what the new context holds, `to` tokens; counts the refresh.
+        """Start over after a refresh with the `to` tokens of the new context, and count the refresh.
 
         Raises:
             ValueError: `to` is negative.
@@ -131,27 +128,27 @@ class ContextWindowTracker:
         self._change(to, UsageEvent.RESET)
 
     def should_refresh(self) -> bool:
-        """Tell whether the refresh threshold is reached."""
+        """Check whether the refresh threshold is reached."""
         return self._used >= self._limits[1]
 
     def would_be_critical(self, more_tokens: int) -> bool:
-        """Tell whether the critical threshold is reached with so many tokens more."""
+        """Check whether `more_tokens` in addition to the present usage would reach the critical threshold."""
         return self._used + more_tokens >= self._limits[2]
 
     def used_tokens(self) -> int:
-        """Tell the tokens in use; may be over the window."""
+        """Return the tokens in use; they may exceed the window."""
         return self._used
 
     def available_tokens(self) -> int:
-        """Tell the tokens that are left, 0 when the window is full or over."""
+        """Return the tokens that are left, 0 if the window is full or overflows."""
         return max(0, self.max_tokens - self._used)
 
     def usage_percentage(self) -> float:
-        """Tell the share in use, 0.0 to 1.0, and over 1.0 when the window overflows."""
+        """Return the share of the window in use, 0.0 to 1.0, or more if the window overflows."""
         return self._used / self.max_tokens
 
     def get_stats(self) -> dict[str, int | float]:
-        """Give the figures as of one instant; `operation_count` counts since the last refresh."""
+        """Return a consistent snapshot of the figures; `operation_count` counts since the last refresh."""
         with self._lock:
             used, operations, refreshes = self._used, self._operations, self.refresh_count
         return {
@@ -166,8 +163,8 @@ class ContextWindowTracker:
     def on(self, threshold: Threshold, listener: Listener) -> None:
         """Call `listener` each time that `threshold` is reached from below.
 
-        The call comes in the thread that changed the usage, after the change, with no lock held. What a listener
-        raises is logged and goes no further. To `memory.events.window_filled` one may unsubscribe as well.
+        It is called in the thread that changed the usage, after the change and with no lock held. Its exceptions are
+        logged and suppressed. It cannot be removed again; `memory.events.window_filled` supports unsubscribing.
         """
         with self._lock:
             self._listeners[threshold] = [*self._listeners[threshold], listener]
@@ -207,11 +204,11 @@ class ContextWindowTracker:
 
 
 def past_usage(operations: Sequence[tuple[int, datetime, int]], refreshes: Sequence[WindowRefresh]) -> list[UsagePoint]:
-    """Tell how full the window was after each operation and refresh, oldest first.
+    """Reconstruct how full the window was after each operation and refresh, oldest first, beginning at 0 tokens.
 
     Args:
-        operations: number, time and tokens of each, in their order.
-        refreshes: in their order; each comes behind the operation that it names. Before the first, usage begins at 0.
+        operations: Number, time and tokens of each operation, in order.
+        refreshes: The refreshes in order; each comes after the operation that it names.
     """
     rows: list[tuple[int, datetime, int, WindowRefresh | None]] = [(*each, None) for each in operations]
     rows += [(each.operation, each.time, each.used_tokens, each) for each in refreshes]
@@ -227,7 +224,7 @@ def past_usage(operations: Sequence[tuple[int, datetime, int]], refreshes: Seque
 
 
 def _first_at_or_over(share: float, max_tokens: int) -> int:
-    """Find the least count whose share of the window, as `usage_percentage` gives it, is at least `share`."""
+    """Return the least number of tokens for which `usage_percentage` is at least `share`."""
     tokens = max(0, int(share * max_tokens) - 1)
     while tokens / max_tokens < share:
         tokens += 1

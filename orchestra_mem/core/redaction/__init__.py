@@ -1,1 +1,1 @@
-"""Secrets and personal data in texts: how they are found, and what stands in their place. Who calls it is elsewhere."""
+"""Find secrets and personal data in texts and values, and replace them by placeholders."""

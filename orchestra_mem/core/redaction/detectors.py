@@ -1,9 +1,9 @@
-"""What secrets look like: the providers' prefixes, forms of their own, and the words that a secret stands beside.
+"""Patterns of secrets: providers' prefixes, special formats, and words such as `password` that precede a secret.
 
-Each form has an anchor, a literal text: one pass looks for all of them, and most texts hold few. What the form alone
-cannot tell, as of `password = …`, its check does. Repetition is bounded, or what it eats cannot begin another match: no
-text is read more than a fixed number of times. Personal data come last, each kind with the checksum or the ranges that
-it has; none is looked for unasked.
+Each pattern has anchors, literal texts: one pass searches for all of them, and most texts contain few. Where a pattern
+is not specific enough, as for `password = …`, its check decides. Repeats are bounded, or consume characters at which no
+other match can begin, so that no text is read more than a fixed number of times. Personal data come last, each kind
+with its checksum or valid range; they are searched for only on request.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from orchestra_mem.core.redaction import likelihood as likely
 Check = Callable[[str], object]
 
 WALL = "\0"
-"""Stands in a text where something was found; no form reads across it."""
+"""Overwrites the secrets found in a text during the search; no pattern matches across it."""
 _TOKEN = "[A-Za-z0-9_-]"
-_ALONE = rf"(?:(?<!{_TOKEN})|(?<=\\[nrtbf]))"  # `\n` as it stands in JSON ends a word too
-# A bot's token has three parts and no anchor: first the ends of the second and third are looked for, which are rare.
+_ALONE = rf"(?:(?<!{_TOKEN})|(?<=\\[nrtbf]))"  # an escape in JSON, such as `\n`, also ends a word
+# A bot's token has three parts and no anchor, so the search begins with the second and third part, which are rare.
 _BOT_ENDS = re.compile(rf"\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 _BOT_TOKEN = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 has_bot_token = _BOT_ENDS.search
 
 
 def find_bot_tokens(text: str) -> Iterator[tuple[int, int]]:
-    """Find the tokens of Discord's bots: from, to."""
+    """Yield start and end of each token of a Discord bot."""
     for ends in _BOT_ENDS.finditer(text):
         token = _BOT_TOKEN.search(text, max(0, ends.start() - 29), ends.end())
         if token and likely.is_random(token[0]):
@@ -38,11 +38,11 @@ def find_bot_tokens(text: str) -> Iterator[tuple[int, int]]:
 
 
 class Detector(NamedTuple):
-    """A form of secrets.
+    """A pattern for one kind of secret.
 
-    `form` is what follows one of the `anchors`, or the whole where an anchor stands `within`. The secret is what a
-    named group of it holds, else all; where there are `parts`, the group of each of these within that. `folded` forms
-    are looked for in the text in small letters.
+    `anchors`: Literal texts, separated by `|`. `form`: Regular expression for the text after an anchor or, if `within`,
+    for all of the text around it. The secret is the named group that matched, else the entire match; `parts` searches
+    it for several secrets, each in its first group. `folded`: Match lower-case text. `check`: Confirms a secret.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Detector(NamedTuple):
 
 @cache
 def pattern_of(detector: Detector, anchor: str) -> re.Pattern[str]:
-    """Compile the form behind one of its anchors; most texts need few of them."""
+    """Compile a detector's pattern for one of its anchors. Compiled on first use, as most texts need few patterns."""
     literal = re.escape(anchor)
     alone = rf"(?:(?<!{_TOKEN}{literal})|(?<=\\[nrtbf]{literal}))" if anchor[:1].isalpha() else ""
     before = "" if detector.within else literal if detector.folded else literal + alone
@@ -68,7 +68,7 @@ _VALUE = r"""(?:
   | (?P<e>\\+["']) (?P<escaped> (?: (?!(?P=e))[^\n\0] ){1,4000} ) (?P=e)
   | (?P<bare> (?: [^\s\0"'`<>\\;&,,。;、»]++ | [;&,](?![\s\0]|$|[\w\ .-]{1,30}=) )++ ) )"""
 _WHOSE = r"(?:\ (?:for|of|to|on|von|für|vom|de|del|du|pour|от|для|к)\ [\w@.-]{1,30}(?:\ [\w@.-]{1,30}){0,2})?"
-# What stands between the word and the secret: `"] =`, `: str = `, ` for root is `, `" value="`, `("`, `', '`, `>`.
+# Text between the word and the secret: `"] =`, `: str = `, ` for root is `, `" value="`, `("`, `', '`, `>`.
 _BETWEEN = rf"""(?:[_.-]?(?:base|value|prod|production|dev|staging|test|live|[0-9]{{1,2}}))?
   (?:\\*["'`])?\]?\*{{0,2}}
   (?: :\ ?[a-z&][\w.|\[\]\ ']{{0,24}}\ =\ (?=["'])
@@ -106,7 +106,7 @@ _PROVIDED = [
     for prefix in prefixes.split()
 ]
 DETECTORS = (
-    *sorted(_PROVIDED, key=lambda each: -len(each.anchors)),  # the longer prefix says more of the kind
+    *sorted(_PROVIDED, key=lambda each: -len(each.anchors)),  # a longer prefix names the kind more precisely
     Detector("private-key", "-----BEGIN ", r"""(?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
         (?=(?:[^-\0]|-(?!----)){0,300}?[A-Za-z0-9+/]{16})
         (?: (?:[^-\0]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----
@@ -183,7 +183,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_national_id(text: str) -> bool:
-    """Check the sum of a Chinese (18 places), French (15) or Spanish (9) number."""
+    """Verify the check character of a Chinese (18 characters), French (15) or Spanish (9) number."""
     if len(text) == 18:
         weighed = sum(int(digit) * 2 ** (17 - place) for place, digit in enumerate(text[:17]))
         return "10X98765432"[weighed % 11] == text[17].upper()
@@ -211,5 +211,5 @@ PERSONAL = (
 
 
 def detector_of_names(names: Iterable[str]) -> Detector:
-    """Make the detector of people whose names are known."""
+    """Return a detector for the given names of people."""
     return _personal("name", "", rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")

@@ -1,6 +1,6 @@
-"""How likely a text is a secret: made by chance, chosen as a password, or a name, a piece of code, a placeholder.
+"""Distinguish secrets, such as random keys and chosen passwords, from names, code and placeholders.
 
-Names have likely neighbours, keys have none: pairs of letters tell them apart, as lists of words never could.
+Neighbouring characters form common pairs in names but not in random keys, which no list of words separates as well.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from importlib.resources import files
 from itertools import pairwise
 
 ALPHABET = string.ascii_lowercase + "0-"
-"""Letters without case, `0` for any digit, `-` for all else."""
+"""The characters of `folded` texts: lower-case letters, `0` for any digit, `-` for anything else."""
 
 
 def folded(text: str) -> str:
-    """Write a text in `ALPHABET`."""
+    """Map the characters of a text to `ALPHABET`."""
     return re.sub("[^a-z0]", "-", re.sub("[0-9]", "0", text.lower()))
 
 
-# How much likelier two neighbours are by chance, in halves of a bit from `k`; made by `tools/train_likelihood.py`.
+# Log-odds in bits that a pair is random, stored as letters: `k` is 0, a step 0.5; see `tools/train_likelihood.py`.
 _BITS = {
     first + second: (ord(letter) - ord("k")) / 2
     for first, row in zip(ALPHABET, files(__package__).joinpath("neighbours.txt").read_text().split(), strict=True)
     for second, letter in zip(ALPHABET, row, strict=True)
 }
-# Bits of the least likely stretch: one name in 200 has as many, and of 16 characters by chance 99 in 100.
+# Threshold for the most random stretch of a text: reached by one name in 200, and by 99 % of 16 random characters.
 _RANDOM_BITS = 11.0
-_READ = 200  # characters that are looked at
-# Digits of base 16, as digests and UUIDs are written: of both sorts, beside words perhaps.
+_READ = 200  # number of characters examined
+# A hexadecimal digest or UUID with both digits and letters, possibly next to words.
 _HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
 _PLACEHOLDER = re.compile(
     r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)*
@@ -38,9 +38,9 @@ _PLACEHOLDER = re.compile(
     | (?<![a-z0-9])(?: your | placeholder | change[-_]?(?:me|it) | replace | insert | dummy | redacted | hidden )
     | example | x{6} | (?P<same>[^\W\d])(?P=same){7} | \.\.\. | … """
 )
-# A path, an address, the name of what is kept elsewhere.
+# A path, a URL, or the name of a secret that is stored elsewhere.
 _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
-# Identifiers with their members; what is called or indexed.
+# An identifier with its members, which may be called or indexed.
 _CODE = re.compile(r"[&*@!]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?P<opened>[(\[{<|].*)?", re.DOTALL)
 _SIGN = re.compile(r"[!#$%^&*@]")
 _NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
@@ -49,12 +49,12 @@ _NAME_IN_CODE = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+\d?|[a-z_]+(?:\.[A-Za-z_]\w
 
 
 def is_key(text: str) -> bool:
-    """Tell a key from what stands where one will: `<token>`, `${TOKEN}`, `changeme`, `xxxx`, an example."""
+    """Check that a text is not a placeholder or example, such as `<token>`, `${TOKEN}`, `changeme` or `xxxx`."""
     return not _PLACEHOLDER.search(text[:_READ])
 
 
 def is_random(text: str) -> bool:
-    """Tell whether a key looks made by chance: digits of base 16, or neighbours that no name has."""
+    """Check whether a key looks random: hexadecimal, or with pairs of neighbours that are unlikely in names."""
     text = text[:_READ]
     if len(set(text)) < 8 or not is_key(text):
         return False
@@ -66,14 +66,14 @@ def is_random(text: str) -> bool:
 
 
 def is_provided(text: str) -> bool:
-    """Tell whether what follows a provider's prefix is a key, be it one that a person has made up."""
+    """Check whether the text after a provider's prefix is a key, including keys made up by a person."""
     classes = [any(map(each, text)) for each in (str.isdigit, str.islower, str.isupper)]
     made_up = all(classes) or (text.isalnum() and classes[0] and any(classes[1:]))
     return is_key(text) and (made_up or is_random(text))
 
 
 def decoded(text: str) -> str:
-    """Return the readable text that a text is base64 of, nothing where it is not."""
+    """Decode a base64 text; return an empty string if it is not base64 of printable text."""
     try:
         text = base64.b64decode(text, validate=True).decode().strip()
     except ValueError:
@@ -82,13 +82,13 @@ def decoded(text: str) -> str:
 
 
 def is_login(text: str) -> bool:
-    """Tell whether a text is base64 of `user:password`."""
+    """Check whether a text is base64 of `user:password`."""
     user, _, password = decoded(text).partition(":")
     return bool(user and password)
 
 
 def is_password(text: str) -> bool:
-    """Tell whether what the word stands beside is a password; plain words are labels and types too often."""
+    """Check whether the value of a password field is a password. Plain words are too often labels or types."""
     if len(text) < 6 or not is_key(text) or any(map(str.isspace, text)):
         return False
     code = _CODE.fullmatch(text)
@@ -97,22 +97,22 @@ def is_password(text: str) -> bool:
 
 
 def is_secret(text: str) -> bool:
-    """Tell whether what is called a secret is one; its name, as `db-credentials-2`, is not."""
+    """Check whether the value of a secret field is a secret, not the name of one such as `db-credentials-2`."""
     return is_password(text) and (is_random(text) or not _NAME.fullmatch(text))
 
 
 def is_token(text: str) -> bool:
-    """Tell whether what is called a token or key is one: random, with digits between letters, or with a sign."""
+    """Check whether the value of a token or key field is one: random, or mixing letters, digits and signs."""
     return is_password(text) and len(text) >= 8 and (is_random(text) or bool(_MADE_UP.fullmatch(text)))
 
 
 def is_strong(text: str) -> bool:
-    """Tell whether a text is likely a password or token with no more than the word before it."""
+    """Check whether a text is likely a password or token if only the word precedes it, without `=` or the like."""
     classes = (str.islower, str.isupper, str.isdigit)
     return is_token(text) and (is_random(text) or sum(any(map(each, text)) for each in classes) > 1)
 
 
 def is_code(text: str) -> bool:
-    """Tell whether a text without quotes is a call, an index, a number, or words joined as names are in code."""
+    """Check whether an unquoted text is a number, a call, an index, or a name in the style of code."""
     code = _CODE.fullmatch(text)
     return text.isdigit() or bool(code and (code["opened"] or _NAME_IN_CODE.fullmatch(text)))

@@ -1,8 +1,8 @@
-"""Placeholders in the place of secrets, in texts and JSON-like values: `[redacted:github-token:3f9a]`.
+"""Replace secrets in texts and JSON-like values by placeholders such as `[redacted:github-token:3f9a]`.
 
-The digits are of a digest with the project's key: equal secrets of a project look equal, elsewhere they say nothing.
+The digits are from a digest keyed by the project: equal secrets of a project look equal, elsewhere they reveal nothing.
 
-One pass over a text finds which of the many anchors stand in it.
+One pass over a text finds all anchors in it; only their patterns are then matched.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 
 Anchor = tuple[str, bool]
-"""A text that forms hold, and whether it stands in small letters for any case."""
+"""A literal text that patterns contain, and whether it is in lower case and matches any case."""
 
 
 class Anchors:
-    """Anchors, compiled for the pass."""
+    """A set of anchors, compiled to be found in one pass."""
 
     def __init__(self, anchors: Iterable[Anchor]) -> None:
         anchors = sorted(anchors)
@@ -46,20 +46,20 @@ class Anchors:
         self._automaton = BytesAhoCorasick(small, implementation=Implementation.DFA)
 
     def standing_in(self, text: str) -> list[Anchor]:
-        """Give the anchors that stand in a text, each once."""
+        """Return the anchors that occur in a text, each once."""
         small = small_letters(text).encode("utf-8", "surrogatepass")
         numbers = {number for number, _, _ in self._automaton.find_matches_as_indexes(small, overlapping=True)}
         return self._everywhere + standing((self._anchors[number] for number in numbers), text)
 
 
 def standing(anchors: Iterable[Anchor], text: str) -> list[Anchor]:
-    """Look for a few anchors one after the other; give those that stand in a text."""
+    """Return those of a few anchors that occur in a text, searching for one after the other."""
     small = small_letters(text)
     return [(anchor, folded) for anchor, folded in anchors if anchor in (small if folded else text)]
 
 
 def small_letters(text: str) -> str:
-    """Write a text in small letters, each in its place; `İ` is the one that would become two."""
+    """Convert a text to lower case without shifting positions: `İ` is the only letter that would become two."""
     return text.replace("İ", "i").lower()
 
 
@@ -68,22 +68,22 @@ GROUPS = {
     "secrets": frozenset(each.kind for each in DETECTORS) | {_BOT},
     "personal": frozenset(each.kind for each in PERSONAL) | {"name"},
 }
-"""The kinds that there are: secrets are looked for unless they are off, personal data where they are on."""
+"""All kinds by group. Secrets are searched for unless switched off, personal data only if switched on."""
 
 _PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9-]{1,40}")
 _SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
-_ESCAPES = frozenset(r"\b \f \n \r \t \u".split())  # of JSON
-_ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
+_ESCAPES = frozenset(r"\b \f \n \r \t \u".split())  # in JSON
+_ROUNDS = 5  # a secret may hide another next to it; only texts made for the purpose need more than two rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionSettings:
-    """What is looked for, and what becomes of it; kinds are those of `GROUPS`, by name or by group.
+    """What to search for, and how to replace it. Kinds are given by their names in `GROUPS`, or by group.
 
-    `on` adds to the secrets, `off` takes away. `names` are people's, found where `name` is on. `patterns` are the
-    user's own kinds: a name and a regular expression, whose first group, if it has one, is the secret. What `allow`
-    holds, or a pattern of `allow_patterns` matches whole, stays.
+    `on`: Kinds to find in addition to the secrets. `off`: Kinds not to find. `names`: People's names, found if the kind
+    `name` is on. `patterns`: The user's own kinds, each a name and a regular expression; its first group, if it has
+    one, is the secret. `allow`: Texts to keep. `allow_patterns`: Texts that one of these matches entirely are kept.
     """
 
     mode: RedactionChoice = RedactionChoice.MASK
@@ -96,7 +96,7 @@ class RedactionSettings:
 
 
 class RedactedSpan(NamedTuple):
-    """Where something of a kind stood in the source; of rules that find the same, that of the least rank has it."""
+    """The position of a secret in the source, and its kind. If rules overlap, the least `rank` determines the kind."""
 
     start: int
     end: int
@@ -106,19 +106,19 @@ class RedactedSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """A text without its secrets, and where they stood, never what they were."""
+    """A text without its secrets, and their positions in the source, but never the secrets themselves."""
 
     text: str
     found: tuple[RedactedSpan, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
-        """How many there were of each kind."""
+        """The number of secrets of each kind."""
         return Counter(each.kind for each in self.found)
 
 
 def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
-    """Replace what is found in a text; `key` is the project's. The time is linear, a second time changes nothing."""
+    """Replace the secrets in a text; `key` is the project's key. Linear in the text, and idempotent."""
     if settings.mode is RedactionChoice.OFF:
         return Redacted(text=text)
     found = _rules_of(settings).find(text)
@@ -126,16 +126,16 @@ def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
 
 
 def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[Any, Counter[str]]:
-    """Replace so in all strings and keys of dicts, lists and tuples, however deep; all else stays as it is.
+    """Redact all strings and keys in nested dicts, lists and tuples, however deep. Other values are unchanged.
 
-    A key says what its string is, as in `{"password": "hunter2"}`; so does a name beside a value, as lists have it.
-    Returns the value, and how many secrets of each kind there were.
+    The key of a string counts as its context, as in `{"password": "hunter2"}`; so does a `name` or `key` next to a
+    `value`. Returns the value and the number of secrets of each kind.
     """
     counts: Counter[str] = Counter()
     if settings.mode is RedactionChoice.OFF:
         return value, counts
     rules = _rules_of(settings)
-    # One pass for all strings: at each pass another thread may take the interpreter.
+    # A single pass for all strings, because each pass may release the interpreter to another thread.
     whole = WALL.join(_strings(value))
     anchors = rules.anchors.standing_in(whole)
     if not rules.may_find(whole, anchors):
@@ -152,12 +152,12 @@ def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[A
 
 
 def faults(settings: RedactionSettings) -> tuple[str, ...]:
-    """Say what in the settings cannot be used, a sentence each; all else is."""
+    """Describe each setting that cannot be used, in a sentence; all others are in effect."""
     return _rules_of(settings).faults
 
 
 class _Rules:
-    """What settings ask for, compiled."""
+    """Compiled settings."""
 
     def __init__(self, settings: RedactionSettings) -> None:
         said: list[str] = []
@@ -176,13 +176,13 @@ class _Rules:
         self.faults = tuple(said)
 
     def may_find(self, text: str, anchors: Collection[Anchor]) -> bool:
-        """Tell whether there can be something in a text with these anchors; in most there cannot."""
+        """Check whether a text with these anchors can contain a secret; most texts cannot."""
         return bool(anchors or self._own or has_bot_token(text))
 
     def find(self, text: str, name: str = "", among: Iterable[Anchor] | None = None) -> list[RedactedSpan]:
-        """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice.
+        """Find the secrets in a text that is stored under `name`, in order and without overlaps.
 
-        `among` are the anchors that stand in the text and the name, or more; they are looked for where none are given.
+        `among`: At least the anchors that occur in the text and the name. If None, the text is searched for anchors.
         """
         lead = 0
         if name and among and standing(among, name):
@@ -191,7 +191,7 @@ class _Rules:
         anchors = self.anchors.standing_in(text) if among is None else standing(among, text)
         if not self.may_find(text, anchors):
             return []
-        # Walls stand for what is found: nothing begins before one and goes on behind it.
+        # Walls overwrite what is found: no match extends across one.
         walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text))}
@@ -210,7 +210,7 @@ class _Rules:
         return not allowed and secret not in self._allow and WALL not in secret
 
     def _spans(self, text: str, anchors: Collection[Anchor], first: int, last: int) -> Iterator[RedactedSpan]:
-        """Find all that stands in a part of a text."""
+        """Yield every match in the part of a text from `first` to `last`."""
         part = text[first:last]
         small = small_letters(part)
         for anchor, folded in anchors:
@@ -243,9 +243,9 @@ def _kinds(names: Iterable[str]) -> frozenset[str]:
 
 
 def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tuple[int, int]]:
-    """Give what of a match is a secret."""
+    """Yield start and end of each secret in a match."""
     start, end = match.span(match.lastgroup or 0)
-    start += text[start - 1 : start + 1] in _ESCAPES  # whose letter stays
+    start += text[start - 1 : start + 1] in _ESCAPES  # the letter belongs to the escape
     secret = text[start:end]
     if detector.parts:
         parts = re.finditer(detector.parts, secret)
@@ -258,7 +258,7 @@ def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tu
 
 
 def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
-    """Join those that overlap, in order."""
+    """Merge overlapping spans, and return all in order."""
     merged: list[RedactedSpan] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
@@ -269,7 +269,7 @@ def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
 
 
 def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
-    """Give what stands in a line before and behind what was found in it, with what bounds it."""
+    """Yield the areas of a line before and after a secret, up to the next wall, with one character of each border."""
     yield max(walled.rfind("\n", 0, found.start), walled.rfind(WALL, 0, found.start), 0), found.start + 1
     ends = (walled.find("\n", found.end), walled.find(WALL, found.end))
     yield found.end - 1, 1 + min(end if end >= 0 else len(walled) for end in ends)
@@ -305,7 +305,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
-    """Copy a value with its strings cleaned, given the name that each stands under; no depth is too much."""
+    """Copy a value with each string passed to `cleaned` with its key or name. Not recursive, so any depth works."""
     root: list[Any] = [value]
     tuples: list[tuple[Any, Any]] = []
     todo: list[tuple[Any, Any, str]] = [(root, 0, "")]

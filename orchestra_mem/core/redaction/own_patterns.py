@@ -1,7 +1,7 @@
-"""Patterns that users write: refused where they could take for ever, and run over pieces of a fixed length.
+"""Regular expressions written by users: refused if they could run for ever, and applied to pieces of fixed length.
 
-`re` goes back over what it has read. A repeat in a repeat makes that exponential, two side by side that take the same
-characters make it a power of the length. What is neither takes at most the square of a piece's length.
+`re` backtracks. That takes exponential time for a repeat within a repeat, and polynomial time for successive repeats
+that accept the same characters. Any other pattern takes at most the square of a piece's length.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 MAX_CHARS = 250
-"""A match is no longer, and lies within a line."""
+"""Longest match that is found for certain; longer ones may be cut or missed. A match lies within one line."""
 
 _TOKEN = re.compile(
     r"""(?xs) (?P<open> \( (?:\?(?: P?<\w+> | [imsuaL-]*: | > | <?[=!] | [imsuaL]+(?=\)) ))? ) | (?P<bar> \| )
@@ -22,7 +22,7 @@ _SAMPLE = "".join(map(chr, range(32, 127))) + "é漢\t"
 
 
 def fault_of(pattern: str) -> str:
-    """Say why a pattern cannot be used; nothing where it can."""
+    """Describe why a pattern cannot be used; empty if it can."""
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -35,10 +35,10 @@ def fault_of(pattern: str) -> str:
 
 
 def _slow_part(pattern: str, flags: int) -> str:
-    """Look for repeats that can share out the same characters in many ways."""
+    """Describe the first repeat that makes a pattern slow: it can divide the same text with another in many ways."""
     sample = frozenset(_SAMPLE + pattern)
-    varies = [False]  # whether something in each group that is open does
-    repeats: list[frozenset[str]] = []  # what those take that may give back to the next
+    varies = [False]  # for each open group, whether its length varies
+    repeats: list[frozenset[str]] = []  # characters of each repeat that could give some of its match to a later repeat
     for token in _TOKEN.finditer(pattern):
         repeat = token["repeat"] or ""
         varying = bool(repeat) and (repeat[0] != "{" or "," in repeat)
@@ -62,7 +62,7 @@ def _slow_part(pattern: str, flags: int) -> str:
 
 
 def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
-    """Give the characters that one item of a pattern takes; none where it stands between characters."""
+    """Return the characters that one item of a pattern accepts; none if it matches a position."""
     try:
         one = re.compile(item, flags)
     except re.error:
@@ -71,7 +71,7 @@ def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
 
 
 def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Find where a pattern, or its first group, matches: from, to. Pieces of long lines overlap by half."""
+    """Yield start and end of each match of a pattern, or of its first group. Pieces of long lines overlap by half."""
     group = min(1, pattern.groups)
     for line in re.finditer(r"[^\n]+", text):
         for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):

@@ -1,4 +1,4 @@
-"""Take secrets out of what comes into a memory. What finds them is loaded with the first text."""
+"""Remove secrets from what a memory stores. The detectors are loaded when the first text arrives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Redactor:
     """Replaces secrets in texts and JSON values by placeholders.
 
-    `key` is the project's. The other fields are those of `RedactionSettings`; `personal` adds all personal data.
+    `key` is the project's key, `personal` switches all personal data on. For the other fields see `RedactionSettings`.
     """
 
     key: bytes
@@ -42,11 +42,11 @@ class Redactor:
         )  # fmt: skip
 
     def text(self, text: str) -> str:
-        """Give a text without its secrets."""
+        """Return a text without its secrets."""
         return self._redacted(text).text
 
     def places(self, text: str) -> list[tuple[int, str]]:
-        """Say in which lines of a text, from 1, secrets stand, and of which kinds."""
+        """Return the line, from 1, and the kind of each secret in a text."""
         return [(text.count("\n", 0, each.start) + 1, each.kind) for each in self._redacted(text).found]
 
     def _redacted(self, text: str) -> Redacted:
@@ -55,7 +55,7 @@ class Redactor:
         return redact(text, self._settings, self.key)
 
     def value(self, value: Json) -> Json:
-        """Give a JSON value without the secrets in its strings and keys."""
+        """Return a JSON value without the secrets in its strings and keys."""
         return self._cleaned(value)[0]
 
     def counts(self, value: Json) -> Mapping[str, int]:
@@ -68,7 +68,7 @@ class Redactor:
         return redact_value(value, self._settings, self.key)
 
     def faults(self) -> Sequence[str]:
-        """Say what in the settings cannot be used, a sentence each."""
+        """Describe each setting that cannot be used, in a sentence."""
         if not (self.add_kinds or self.skip_kinds or self.patterns or self.allow_patterns):
             return ()
         from orchestra_mem.core.redaction.masking import faults
