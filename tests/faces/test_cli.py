@@ -52,7 +52,7 @@ def test_the_help_tells_the_exit_codes_and_all_commands(run: Any) -> None:
     shown = " ".join(run("--help").split())
     assert EPILOG in shown
     assert run("--version").startswith("orchestra-mem ")
-    assert "Look after: check Check the documents: every fault with file and line, and what happens meanwhile." in shown
+    assert "Look after: check Check documents and search index: each fault with file, line and present effect." in shown
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
