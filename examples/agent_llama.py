@@ -1,11 +1,11 @@
-"""An agent with a Qwen in this process: it answers, remembers, and still knows next week.
+"""An agent with a Qwen model in this process: it answers, and remembers from one session to the next.
 
     pip install 'orchestra-mem[llama]'
     python examples/agent_llama.py models/qwen2.5-1.5b-instruct-q4_k_m.gguf my-project
 
 Type a line and read the answer; an empty line or Ctrl-D ends the session. Start it again and ask what was said. A line
-that begins with `!` runs a shell command, whose outcome the agent sees and remembers. What it knows stands in
-`my-project/.obra/memory/*.md`: read it, and correct it in an editor while the agent runs.
+that begins with `!` runs a shell command, whose outcome the agent sees and remembers. Its knowledge is in
+`my-project/.obra/memory/*.md`: read these files, and correct them in an editor while the agent runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ANSWER_TOKENS = 200
 
 
 def prompt(memory: OrchestratorContextManager, line: str) -> list[Message]:
-    """Put the rules, the memory and the line together so that the answer still fits into the model's window."""
+    """Build a prompt of the rules, the context and the line that leaves room for the answer in the model's window."""
     model = memory.model
     assert model is not None
     ends = [Message(role=Role.SYSTEM, text=RULES), Message(role=Role.USER, text=line)]
     budget = model.context_tokens - ANSWER_TOKENS - model.count_prompt(ends)
     while True:
         context = memory.get_orchestrator_context("chat", max_tokens=max(budget, 0), query=line)
-        # The rules and the stable part first: llama.cpp reads again only what has changed.
+        # Rules and stable prefix first, so that llama.cpp's prompt cache reprocesses only what has changed.
         messages = [
             Message(role=Role.SYSTEM, text=f"{RULES}\n\n{context.prefix}"),
             Message(role=Role.USER, text=f"{context.timeline}{context.recalled}\n{line}"),
@@ -41,11 +41,11 @@ def prompt(memory: OrchestratorContextManager, line: str) -> list[Message]:
 
 
 def answer(memory: OrchestratorContextManager, line: str) -> str:
-    """Ask the model, and record the line and what came of it."""
+    """Ask the model, and record the line and the answer."""
     messages = prompt(memory, line)
     memory.record_operation("user_message", {"text": line}, agent="user")
     assert memory.model is not None
-    with memory.foreground():  # summaries in the background wait
+    with memory.foreground():  # pauses background summaries
         generation = memory.model.generate(messages, max_tokens=ANSWER_TOKENS, timeout_s=300)
     said = generation.text.strip()
     memory.record_operation("agent_message", {"text": said}, generation.answer_tokens, agent="assistant")
@@ -53,7 +53,7 @@ def answer(memory: OrchestratorContextManager, line: str) -> str:
 
 
 def run(memory: OrchestratorContextManager, command: str) -> str:
-    """Run a shell command and record how it ended."""
+    """Run a shell command and record its outcome."""
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     output = (done.stdout + done.stderr).strip()
     status = "completed" if done.returncode == 0 else "failed"
@@ -62,7 +62,7 @@ def run(memory: OrchestratorContextManager, command: str) -> str:
 
 
 def main(model_path: str, project: str) -> int:
-    """Answer lines until there are no more."""
+    """Answer lines from stdin until an empty line or the end."""
     Path(project).mkdir(parents=True, exist_ok=True)
     with open_memory(project, config={"llm": {"model_path": str(Path(model_path).resolve())}}) as memory:
         if memory.model is None:

@@ -1,10 +1,10 @@
-"""An agent with your own client: any OpenAI-compatible server, with the memory's context in front of each question.
+"""An agent with its own client for any OpenAI-compatible server. The memory's context precedes each question.
 
     pip install 'orchestra-mem[http]'
     python examples/agent_server.py http://127.0.0.1:8080/v1 qwen2.5 my-project
 
-The memory knows nothing of the client here: it gives messages, and is told what was asked and answered, and how many
-tokens the server has counted.
+The memory does not use the client: it only provides messages, and the agent records each question and answer, with the
+server's token count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONTEXT_TOKENS = 3_000
 
 
 def ask(server: httpx2.Client, model: str, messages: list[dict[str, str]]) -> tuple[str, int | None]:
-    """Send a prompt: the answer, and the tokens of the whole exchange where the server counts them."""
+    """Send a prompt; return the answer, and its token count, None if the server does not report it."""
     response = server.post("chat/completions", json={"model": model, "messages": messages, "max_tokens": 300})
     response.raise_for_status()
     answer: dict[str, Any] = response.json()
@@ -29,7 +29,7 @@ def ask(server: httpx2.Client, model: str, messages: list[dict[str, str]]) -> tu
 
 
 def turn(memory: OrchestratorContextManager, server: httpx2.Client, model: str, line: str) -> str:
-    """Answer one line from what is remembered."""
+    """Answer one line, with the memory's context, and record both."""
     context = memory.get_orchestrator_context("chat", max_tokens=CONTEXT_TOKENS, query=line)
     memory.record_operation("user_message", {"text": line}, agent="user")
     said, tokens = ask(server, model, [*context.as_messages(), {"role": "user", "content": line}])
@@ -38,7 +38,7 @@ def turn(memory: OrchestratorContextManager, server: httpx2.Client, model: str, 
 
 
 def main(base_url: str, model: str, project: str) -> int:
-    """Answer lines until there are no more."""
+    """Answer lines from stdin until an empty line or the end."""
     Path(project).mkdir(parents=True, exist_ok=True)
     with open_memory(project) as memory, httpx2.Client(base_url=base_url.rstrip("/") + "/", timeout=300) as server:
         for line in iter(lambda: sys.stdin.readline().strip(), ""):

@@ -1,11 +1,11 @@
-"""Remember a folder of notes: each saved text is recorded, and questions are answered from all that was ever saved.
+"""Remember a folder of notes: record each saved text, and answer questions from all texts that were ever saved.
 
     pip install orchestra-mem
     python examples/watch_notes.py ~/notes                      # follows the folder until Ctrl-C
-    python examples/watch_notes.py ~/notes "who has the key?"   # takes in what is new, then answers
+    python examples/watch_notes.py ~/notes "who has the key?"   # records new texts, then answers
 
-The memory lies in `.obra` inside the folder. A text that was recorded once is not recorded again, and an earlier text
-of a note can still be found after the note was changed or deleted.
+The memory is in `.obra` inside the folder. Each text of a note is recorded only once, and earlier texts can still be
+found after the note has been changed or deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUFFIXES = {".md", ".txt"}
 
 
 def take_in(memory: OrchestratorContextManager, folder: Path, seen: dict[Path, int]) -> int:
-    """Record the notes that were saved since they were `seen`; how many."""
+    """Record notes saved since the last call, and return their number. `seen`: Last modification time of each note."""
     count = 0
     for path in sorted(folder.rglob("*")):
         if path.suffix not in SUFFIXES or ".obra" in path.parts or not path.is_file():
