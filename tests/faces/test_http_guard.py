@@ -297,7 +297,10 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
 
 
 def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
-    """In a cookie that no script reads and no other site's page sends; the address has it no longer."""
+    """In a cookie that no script reads and no other site's page sends; the address has it no longer.
+
+    Neither an empty token in the address nor cookies of other servers, however malformed, displace it.
+    """
     first = served.bare.get("/", params={"token": TOKENS.own})
     assert (first.status_code, first.headers["location"]) == (303, "/")
     cookie = first.headers["set-cookie"]
@@ -308,7 +311,11 @@ def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
         r'<script src="/static/page\.js\?v=\w+" defer>', page.text
     )
     assert "/api/memory/observations" in served.bare.get("/api").text
+    empty = served.bare.get("/", params={"token": ""})
+    assert (empty.status_code, "set-cookie" in empty.headers) == (200, False)
     served.bare.cookies.clear()
+    foreign = {"Cookie": f'foo={{"a":1}}; b c=d; e; orchestra-mem-8377={TOKENS.own}'}
+    assert served.bare.get("/", headers=foreign).status_code == 200
     assert served.bare.get("/", params={"token": "wrong"}).status_code == 401
     assert served.bare.get("/api/memory/window", params={"token": TOKENS.own}).status_code == 401
 

@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -310,11 +309,8 @@ class RequestGuard:
             found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
             if found:
                 return self._tokens.holder(found[0])
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(cookie_name(scope))
-        except CookieError:
-            return None
-        return self._tokens.holder(kept.value) if kept else None
+        # Lenient, because browsers also send the cookies of other servers on this machine, which may be malformed.
+        return self._tokens.holder(cookie_parser(headers.get("cookie", "")).get(cookie_name(scope), ""))
 
 
 def _kind(error: Exception) -> str:

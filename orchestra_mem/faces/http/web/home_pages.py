@@ -36,9 +36,9 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 @router.get("/")
-def home(request: Request, caller: Asker, token: str | None = None) -> Response:
+def home(request: Request, caller: Asker, token: str = "") -> Response:
     """Show an overview of the memory, beginning with problems; with a `token`, store it in a cookie and redirect."""
-    if token is not None:
+    if token:
         answer = RedirectResponse("/", 303)
         secure = request.url.scheme == "https"
         answer.set_cookie(cookie_name(request.scope), token, httponly=True, samesite="strict", secure=secure)
