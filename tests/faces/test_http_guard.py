@@ -177,15 +177,23 @@ def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
 
 
 def test_an_agent_acts_in_its_own_name(served: Served) -> None:
-    """What it stores or records is its own, whether it says so or not, and it sees that again."""
+    """What it stores or records is its own, whether it says so or not, and it sees that again.
+
+    Text recalled from the memory, which may be private, is removed from what it records for others to read.
+    """
     headers = served.agent("carl")
     stored = served.bare.post("/api/memory/catalog", headers=headers, json={"content": "Carl likes tea."})
     assert (stored.status_code, stored.json()["ci_source"], stored.json()["author"]) == (201, "carl", "machine")
     made = served.bare.post("/api/memory/observations", headers=headers, json={"content": "Carl made tea."})
     assert made.status_code == 201
+    recalled = served.bare.get("/api/memory/relevant", headers=headers, params={"message": "tea"}).json()["text"]
+    assert "Carl likes tea." in recalled
+    (session,) = served.memory.sessions()
+    said = {"content": f"{recalled}Carl drank it.", "session": session.id}
+    assert served.bare.post("/api/memory/observations", headers=headers, json=said).status_code == 201
     seen = served.bare.get("/api/memory/observations", headers=headers).json()
-    assert [each["content"] for each in seen["items"]] == ["Carl made tea."]
-    assert seen["total"] == 1
+    assert [each["content"] for each in seen["items"]] == ["Carl drank it.", "Carl made tea."]
+    assert seen["total"] == 2
     operation = {"type": "note", "data": "Carl's", "key": "k"}
     served.send("POST", "operations", 201, json=operation | {"data": SECRET, "agent": "b"})
     taken = served.bare.post("/api/memory/operations", headers=headers, json=operation)
