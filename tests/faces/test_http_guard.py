@@ -286,21 +286,29 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 
 
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
-    """CORS headers for those alone, and still no answer without a token."""
+    """CORS headers for those alone, and still no answer without a token.
+
+    Their scripts may send `X-Memory`, and read the status and the headers of every answer, also of a refusal.
+    """
     page = "https://app.example"
     with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
-        ask |= {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Mcp-Protocol-Version"}
-        assert served.bare.options("/mcp", headers=ask).status_code == 200
+        ask |= {"Access-Control-Request-Method": "POST"}
+        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", "X-Memory")):
+            asked = served.bare.options(path, headers=ask | {"Access-Control-Request-Headers": header})
+            assert asked.status_code == 200
         assert (
             served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
             == 403
         )
         answer = served.client.get("/api/memory/window", headers={"Origin": page, "Sec-Fetch-Site": "cross-site"})
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page)
-        assert served.bare.get("/api/memory/window", headers={"Origin": page}).status_code == 401
+        exposed = answer.headers["access-control-expose-headers"].split(", ")
+        assert {"ETag", "Retry-After", "X-Memory", "X-Memory-Tokens", "X-Memory-Problem"} <= {*exposed}
+        refused = served.bare.get("/api/memory/window", headers={"Origin": page})
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, page)
         assert served.client.get("/api/memory/window", headers={"Host": "Memory.example"}).status_code == 200
 
 
