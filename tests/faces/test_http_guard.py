@@ -7,6 +7,7 @@ import re
 import stat
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -363,14 +364,14 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
 
 def test_agents_tokens_carry_their_names() -> None:
     """Any name; of another memory's token they are another."""
-    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 80):
+    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 200):
         token = TOKENS.of_agent(f" {name} ")
         assert token.isascii()
         assert TOKENS.holder(token) == name
         assert AccessTokens("another-token-0123456789").holder(token) is None
     assert TOKENS.holder(TOKENS.own) == ""
     assert [TOKENS.holder(bad) for bad in ("", "agent", "agent.=.x", "agent.\udcff.x", "x" * 100_000)] == [None] * 5
-    for name in ("", " ", "global", "*", "a\nb"):
+    for name in ("", " ", "global", "*", "a\nb", "x" * 201):
         with pytest.raises(ServerError, match="no agent can be called"):
             TOKENS.of_agent(name)
     assert TOKENS.own not in repr(TOKENS)
@@ -393,3 +394,17 @@ def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) ->
     for bad in ("short", "with blanks in it 0123456789", "ümläüt-0123456789-0123"):
         with pytest.raises(ServerError, match="ORCHESTRA_MEM_TOKEN holds no token that can be used"):
             load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": bad})
+
+
+def test_first_starts_at_once_agree_on_the_token(tmp_path: Path) -> None:
+    """None reads a file that another one has created and not yet written, and nothing else is left in the folder."""
+    barrier = threading.Barrier(8)
+
+    def start(folder: Path) -> str:
+        barrier.wait(10)
+        return load_tokens(folder, {}).own
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(10):
+            assert len({*pool.map(start, [tmp_path / str(number)] * 8)}) == 1
+            assert {path.name for path in (tmp_path / str(number) / "server").iterdir()} == {"token", ".gitignore"}
