@@ -142,7 +142,7 @@ def take_port(host: str, port: int) -> socket.socket:
         except BaseException:
             taken.close()
             raise
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ServerError(f"cannot listen at {host} port {port}: {why}; choose another by --port or --host") from error
     return taken
