@@ -178,7 +178,8 @@ class SearchForm(Form, SearchQuery):
 @router.get("/search")
 def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]) -> Response:
     """Search all tiers."""
-    found = caller.service.search(form.q, where=form.where, limit=form.limit) if form.q.strip() else None
+    find = caller.service.search
+    found = find(form.q, where=form.where, mode=form.mode, limit=form.limit) if form.q.strip() else None
     hits = found.hits if found else ()
     shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]
     notes = found.notes if found else ()
