@@ -130,6 +130,11 @@ def test_an_open_memory_is_used_and_left_open(tmp_path: Path) -> None:
         assert [each.id for each in own.get_observations(ObservationFilter(limit=2, offset=1))] == [3, 1]
         assert [each.id for each in own.get_observations(ObservationFilter(offset=7))] == []
         assert own.count_observations(ObservationFilter(limit=1)) == 3
+        (session,) = memory.sessions()
+        own.capture_observation(NewObservation(worker_id="ann", content="Done.", session_id=session.id))
+        assert own.get_observations()[0].content == "Done."
+        with pytest.raises(NotFoundError, match="there is no session 'none'"):
+            own.capture_observation(NewObservation(worker_id="ann", content="x", session_id="none"))
         service.shutdown()
         assert memory.count_operations(OperationFilter(agent="bob")) == 2
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.errors import ClosedError, InvalidChangeError, NotFoundError
+from orchestra_mem.errors import ClosedError, InvalidChangeError
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import Json, Operation, OperationFilter, Session, SessionStatus
 
@@ -160,21 +160,15 @@ class MemoryService:
         Raises:
             NotFoundError: There is no session with this id.
         """
-        return self._record(self._find(session_id))
+        return self._record(self._memory.find_session(session_id))
 
     def sessions(self, limit: int | None = None, offset: int = 0) -> list[SessionRecord]:
         """Return sessions, newest first."""
         found: list[Session] = self._memory.sessions()[::-1]
         return [self._record(each) for each in found[offset : None if limit is None else offset + limit]]
 
-    def _find(self, session_id: str) -> Session:
-        found: Session | None = next((each for each in self._memory.sessions() if each.id == session_id), None)
-        if found is None:
-            raise NotFoundError(f"there is no session {session_id!r}")
-        return found
-
     def _require_live(self, session_id: str) -> None:
-        if self._find(session_id).status is not SessionStatus.ACTIVE:
+        if self._memory.find_session(session_id).status is not SessionStatus.ACTIVE:
             raise InvalidChangeError(f"session {session_id} has ended; what is recorded now goes to the next one")
 
     def _record(self, session: Session) -> SessionRecord:

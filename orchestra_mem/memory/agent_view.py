@@ -17,7 +17,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_reading import AuditTrail
-from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter
+from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -73,6 +73,7 @@ class _Memory(Protocol):
     search: Callable[..., Answer]
     operations: Callable[[OperationFilter], list[Operation]]
     count_operations: Callable[[OperationFilter], int]
+    find_session: Callable[[str], Session]
     facts: Callable[..., list[MustKeep]]
     expand: Callable[[str | int], Expansion]
 
@@ -201,6 +202,10 @@ class AgentMemory:
         with self._audit.checking(self.agent, call):
             self._access.check_read(self.agent, named)
         return where if named else replace(where, agents=tuple(self._access.readable(self.agent) or ()))
+
+    def find_session(self, session_id: str) -> Session:
+        """See `OrchestratorContextManager.find_session`."""
+        return self._memory.find_session(session_id)
 
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None

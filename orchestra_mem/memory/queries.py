@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
-from orchestra_mem.errors import SearchError, StorageError
+from orchestra_mem.errors import NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
@@ -80,6 +80,17 @@ class HistoryCalls:
         """Return all sessions, oldest first."""
         self._lock.check()
         return self._parts.log.sessions()
+
+    def find_session(self, session_id: str) -> Session:
+        """Return a session.
+
+        Raises:
+            NotFoundError: There is no session with this id.
+        """
+        found = next((each for each in self.sessions() if each.id == session_id), None)
+        if found is None:
+            raise NotFoundError(f"there is no session {session_id!r}")
+        return found
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""

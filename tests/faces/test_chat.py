@@ -224,7 +224,8 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
     assert words in response.json()["error"]["message"]
 
 
-def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat) -> None:
+@pytest.mark.parametrize("down", ["for chats", "for all requests"])
+def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, down: str) -> None:
     """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded.
 
     It is not recorded again with what the user says next.
@@ -232,6 +233,7 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat) ->
     import openai
 
     chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')]
+    chat.llama.refuse = lambda path, body: 503 if down == "for all requests" else 0
     with pytest.raises(openai.APIStatusError, match="loading"):
         chat.say(user("Remember the milk."))
     assert chat.recorded() == [("user_message", "Remember the milk.")]
@@ -438,7 +440,10 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
 
 
 def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
-    """Where a client's tools or pictures fill the window nothing is added."""
+    """Where a client's tools, its pictures or the answer that it asks for fill the window, nothing is added.
+
+    A header says so.
+    """
     chat.memory.record_operation("decision", {"text": REDIS})
     function = {"name": "f", "description": "word " * 4_000, "parameters": {"type": "object", "properties": {}}}
     chat.say(user("Where do the sessions live?"), tools=[{"type": "function", "function": function}])
@@ -446,6 +451,12 @@ def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
     parts = text_part("And where do the sessions live?")
     chat.say(user([*parts, *[PICTURE] * 3]))
     assert chat.sent() == [user([*parts, *[PICTURE] * 3])]
+    chat.llama.whole = True
+    raw = chat.client.chat.completions.with_raw_response.create(
+        model="local", messages=[user("Why do the sessions live there?")], max_tokens=4_096
+    )
+    assert chat.sent() == [user("Why do the sessions live there?")]
+    assert raw.headers["x-memory-problem"].startswith("no memories are added: ")
     chat.say(user([*parts, PICTURE]))
     assert "Redis" in str(chat.sent())
 

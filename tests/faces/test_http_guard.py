@@ -7,6 +7,7 @@ import re
 import stat
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -177,15 +178,23 @@ def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
 
 
 def test_an_agent_acts_in_its_own_name(served: Served) -> None:
-    """What it stores or records is its own, whether it says so or not, and it sees that again."""
+    """What it stores or records is its own, whether it says so or not, and it sees that again.
+
+    Text recalled from the memory, which may be private, is removed from what it records for others to read.
+    """
     headers = served.agent("carl")
     stored = served.bare.post("/api/memory/catalog", headers=headers, json={"content": "Carl likes tea."})
     assert (stored.status_code, stored.json()["ci_source"], stored.json()["author"]) == (201, "carl", "machine")
     made = served.bare.post("/api/memory/observations", headers=headers, json={"content": "Carl made tea."})
     assert made.status_code == 201
+    recalled = served.bare.get("/api/memory/relevant", headers=headers, params={"message": "tea"}).json()["text"]
+    assert "Carl likes tea." in recalled
+    (session,) = served.memory.sessions()
+    said = {"content": f"{recalled}Carl drank it.", "session": session.id}
+    assert served.bare.post("/api/memory/observations", headers=headers, json=said).status_code == 201
     seen = served.bare.get("/api/memory/observations", headers=headers).json()
-    assert [each["content"] for each in seen["items"]] == ["Carl made tea."]
-    assert seen["total"] == 1
+    assert [each["content"] for each in seen["items"]] == ["Carl drank it.", "Carl made tea."]
+    assert seen["total"] == 2
     operation = {"type": "note", "data": "Carl's", "key": "k"}
     served.send("POST", "operations", 201, json=operation | {"data": SECRET, "agent": "b"})
     taken = served.bare.post("/api/memory/operations", headers=headers, json=operation)
@@ -278,26 +287,37 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 
 
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
-    """CORS headers for those alone, and still no answer without a token."""
+    """CORS headers for those alone, and still no answer without a token.
+
+    Their scripts may send `X-Memory`, and read the status and the headers of every answer, also of a refusal.
+    """
     page = "https://app.example"
     with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
         ask = {"Origin": page, "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "If-Match"}
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
-        ask |= {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Mcp-Protocol-Version"}
-        assert served.bare.options("/mcp", headers=ask).status_code == 200
+        ask |= {"Access-Control-Request-Method": "POST"}
+        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", "X-Memory")):
+            asked = served.bare.options(path, headers=ask | {"Access-Control-Request-Headers": header})
+            assert asked.status_code == 200
         assert (
             served.bare.options("/api/memory/window", headers=ask | {"Origin": "https://evil.example"}).status_code
             == 403
         )
         answer = served.client.get("/api/memory/window", headers={"Origin": page, "Sec-Fetch-Site": "cross-site"})
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page)
-        assert served.bare.get("/api/memory/window", headers={"Origin": page}).status_code == 401
+        exposed = answer.headers["access-control-expose-headers"].split(", ")
+        assert {"ETag", "Retry-After", "X-Memory", "X-Memory-Tokens", "X-Memory-Problem"} <= {*exposed}
+        refused = served.bare.get("/api/memory/window", headers={"Origin": page})
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, page)
         assert served.client.get("/api/memory/window", headers={"Host": "Memory.example"}).status_code == 200
 
 
 def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
-    """In a cookie that no script reads and no other site's page sends; the address has it no longer."""
+    """In a cookie that no script reads and no other site's page sends; the address has it no longer.
+
+    Neither an empty token in the address nor cookies of other servers, however malformed, displace it.
+    """
     first = served.bare.get("/", params={"token": TOKENS.own})
     assert (first.status_code, first.headers["location"]) == (303, "/")
     cookie = first.headers["set-cookie"]
@@ -308,7 +328,11 @@ def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
         r'<script src="/static/page\.js\?v=\w+" defer>', page.text
     )
     assert "/api/memory/observations" in served.bare.get("/api").text
+    empty = served.bare.get("/", params={"token": ""})
+    assert (empty.status_code, "set-cookie" in empty.headers) == (200, False)
     served.bare.cookies.clear()
+    foreign = {"Cookie": f'foo={{"a":1}}; b c=d; e; orchestra-mem-8377={TOKENS.own}'}
+    assert served.bare.get("/", headers=foreign).status_code == 200
     assert served.bare.get("/", params={"token": "wrong"}).status_code == 401
     assert served.bare.get("/api/memory/window", params={"token": TOKENS.own}).status_code == 401
 
@@ -340,14 +364,14 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
 
 def test_agents_tokens_carry_their_names() -> None:
     """Any name; of another memory's token they are another."""
-    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 80):
+    for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 200):
         token = TOKENS.of_agent(f" {name} ")
         assert token.isascii()
         assert TOKENS.holder(token) == name
         assert AccessTokens("another-token-0123456789").holder(token) is None
     assert TOKENS.holder(TOKENS.own) == ""
     assert [TOKENS.holder(bad) for bad in ("", "agent", "agent.=.x", "agent.\udcff.x", "x" * 100_000)] == [None] * 5
-    for name in ("", " ", "global", "*", "a\nb"):
+    for name in ("", " ", "global", "*", "a\nb", "x" * 201):
         with pytest.raises(ServerError, match="no agent can be called"):
             TOKENS.of_agent(name)
     assert TOKENS.own not in repr(TOKENS)
@@ -370,3 +394,17 @@ def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) ->
     for bad in ("short", "with blanks in it 0123456789", "ümläüt-0123456789-0123"):
         with pytest.raises(ServerError, match="ORCHESTRA_MEM_TOKEN holds no token that can be used"):
             load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": bad})
+
+
+def test_first_starts_at_once_agree_on_the_token(tmp_path: Path) -> None:
+    """None reads a file that another one has created and not yet written, and nothing else is left in the folder."""
+    barrier = threading.Barrier(8)
+
+    def start(folder: Path) -> str:
+        barrier.wait(10)
+        return load_tokens(folder, {}).own
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(10):
+            assert len({*pool.map(start, [tmp_path / str(number)] * 8)}) == 1
+            assert {path.name for path in (tmp_path / str(number) / "server").iterdir()} == {"token", ".gitignore"}

@@ -198,6 +198,10 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
     assert _save(served, "session", "x", "*").status_code == 404
     assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; there are")
     assert served.get("documents/decision_log/history/7", 404)["detail"].startswith("decision_log does not have")
+    for agent in ("blame", "history"):  # which are also the last words of paths
+        served.send("POST", "catalog", 201, json={"content": "Tea is at four.", "ci_source": agent})
+        assert "Tea is at four." in _document(served, f"catalog/{agent}").text
+        assert served.get(f"documents/catalog/{agent}/blame")
     etag = _document(served, "work_plan").headers["etag"]
     assert _save(served, "work_plan", "", etag).status_code == 204
     for path in ("documents/..%2F..%2Fetc%2Fpasswd", "documents/%2e%2e"):

@@ -112,8 +112,9 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     assert "other machines reach 0.0.0.0: give a token of your own by ORCHESTRA_MEM_TOKEN or --token-file" in " ".join(
         run.errors.replace("│", "").split()
     )
-    run("serve", "--host", "no.such.host.invalid", "--token-file", "mine", exit_code=1)
-    assert run.errors.startswith("orchestra-mem: cannot listen at no.such.host.invalid port 8377: ")
+    for host in ("no.such.host.invalid", "a..b"):
+        run("serve", "--host", host, "--token-file", "mine", exit_code=1)
+        assert run.errors.startswith(f"orchestra-mem: cannot listen at {host} port 8377: ")
     for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.application")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)

@@ -20,8 +20,6 @@ import uvicorn
 from anyio.to_thread import run_sync
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 from orchestra_mem.build import open_relay
@@ -30,7 +28,7 @@ from orchestra_mem.faces.http import chat_routes
 from orchestra_mem.faces.http.catalog_routes import catalog_router, service_router
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
-from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard, allowed_origins
+from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
 from orchestra_mem.faces.http.json_answers import JsonAnswer, components, example_of
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
@@ -43,9 +41,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from orchestra_mem.faces.mcp_server import MemoryServer
-
-MCP_HEADERS = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name")
-"""Request headers of MCP clients, in addition to `Authorization`."""
 
 
 class McpEndpoint:
@@ -101,11 +96,6 @@ class _Application(FastAPI):
 
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
     """Build the application of a memory. Run it only behind a `RequestGuard`, which authenticates requests."""
-    cors = Middleware(
-        CORSMiddleware, allow_origins=allowed_origins(settings), allow_methods=["*"],
-        allow_headers=["Authorization", "Content-Type", "If-Match", "If-None-Match", *MCP_HEADERS],
-        expose_headers=["ETag", "Location"],
-    )  # fmt: skip
     chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))
 
     @asynccontextmanager
@@ -116,7 +106,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     app = _Application(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
         default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
-        lifespan=lifespan, max_body_size=settings.max_body_bytes, middleware=[cors] if settings.allowed_origins else [],
+        lifespan=lifespan, max_body_size=settings.max_body_bytes,
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The token that `serve` printed."))],
     )  # fmt: skip
     app.state.memory, app.state.project = memory, project
@@ -152,7 +142,7 @@ def take_port(host: str, port: int) -> socket.socket:
         except BaseException:
             taken.close()
             raise
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ServerError(f"cannot listen at {host} port {port}: {why}; choose another by --port or --host") from error
     return taken

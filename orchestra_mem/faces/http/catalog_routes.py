@@ -211,7 +211,7 @@ def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])
-    number = MemoryService(caller.memory).capture_observation(
+    number = caller.service.capture_observation(
         NewObservation(
             worker_id=worker, content=observation.content, type=observation.type, session_id=observation.session,
             metadata=observation.metadata,

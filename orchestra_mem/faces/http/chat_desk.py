@@ -20,7 +20,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from orchestra_mem.core.search.echoes import fenced, plain_words
-from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -132,13 +132,14 @@ class Additions:
         If they do not fit, the oldest lose their text permanently, until the rest fills at most half of it: so the
         prompt's prefix changes seldom. Their sources are kept, so that they are not added again.
         """
-        kept = dict(additions)
-        if sum(each.tokens for each in kept.values()) > room_tokens:
+        kept, total = dict(additions), sum(each.tokens for each in additions.values())
+        if total > room_tokens:
             for place in sorted(kept):
-                if place == talk.asked or sum(each.tokens for each in kept.values()) <= room_tokens // 2:
+                if place == talk.asked or total <= room_tokens // 2:
                     break
+                total -= kept[place].tokens
                 kept[place] = Addition(sources=kept[place].sources)
-            if sum(each.tokens for each in kept.values()) > room_tokens:
+            if total > room_tokens:
                 kept[talk.asked] = Addition()
         with self._lock:
             self._of.update({talk.keys[place]: addition for place, addition in kept.items()})
@@ -235,8 +236,8 @@ def answer_tokens(body: Mapping[str, Json]) -> int:
 class Prompt:
     """The prompt for the model: a client's messages with additions.
 
-    `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: Why the
-    memory could not be searched, or the question not be recorded; "" if neither failed.
+    `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: Why no
+    memories could be added, or the question not be recorded; "" if neither failed.
     """
 
     messages: list[ChatMessage]
@@ -270,7 +271,11 @@ class ChatDesk:
                 additions[talk.asked] = self._relevant(talk, additions, caller.view)
         except OrchestraMemError as error:
             problem = str(error)
+        found = additions.get(talk.asked)
         additions = self._additions.keep(talk, additions, self._room(talk, body))
+        if additions.get(talk.asked) != found:
+            full = "the messages, the tools and the answer (`max_tokens`) fill the model's window"
+            problem = problem or f"no memories are added: {full}"
         return Prompt(
             messages=with_additions(talk.messages, additions), talk=talk, caller=caller,
             tokens=sum(each.tokens for each in additions.values()),
@@ -300,15 +305,17 @@ class ChatDesk:
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
         """Return the tokens of the model's window that the messages, the tools and the answer leave for additions."""
-        model = self._memory.model
-        if model is None:
+        window = None
+        with suppress(ModelError):  # the request for an answer will report it
+            window = self._memory.model.context_tokens if self._memory.model else None
+        if window is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
         count = self._memory.counter.count
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
         pictures = sum(map(others_of, talk.messages)) * _PICTURE_TOKENS
         calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
         tools = count(json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)]))
-        return max(0, model.context_tokens - said - pictures - calls - tools - answer_tokens(body))
+        return max(0, window - said - pictures - calls - tools - answer_tokens(body))
 
     def record_question(self, prompt: Prompt) -> None:
         """Record the messages since the model's last answer: the user's, and the results of tools.

@@ -38,7 +38,7 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, 
 class _DocumentName(StringConvertor):
     """Path convertor for document names: `decision_log`, or `catalog/NAME` for an agent's document."""
 
-    regex = "(?:catalog/)?[^/]+"
+    regex = "(?:catalog/|(?!catalog/))[^/]+"
 
 
 register_url_convertor("document", _DocumentName())

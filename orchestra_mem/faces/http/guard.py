@@ -14,14 +14,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request, cookie_parser
+from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -160,11 +161,14 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-
-
-def allowed_origins(settings: ServerSettings) -> list[str]:
-    """Return the origins that may send requests in addition to the server's own, in the form that browsers send."""
-    return [each.lower().rstrip("/") for each in settings.allowed_origins]
+# Headers that pages of allowed origins may send, and those that they may read.
+_CORS_SENT = (
+    "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Memory",
+    "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
+)  # fmt: skip
+_CORS_READ = (
+    "ETag", "Location", "Retry-After", "X-Memory", "X-Memory-Tokens", "X-Memory-Sources", "X-Memory-Problem"
+)  # fmt: skip
 
 
 class Rates:
@@ -195,7 +199,10 @@ class RequestGuard:
         self._app = app
         self._tokens = tokens
         self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}
-        self._origins = allowed_origins(settings)
+        self._origins = [each.lower().rstrip("/") for each in settings.allowed_origins]
+        self._cors = CORSMiddleware(
+            app, allow_origins=self._origins, allow_methods=["*"], allow_headers=_CORS_SENT, expose_headers=_CORS_READ
+        )
         self._max_body_bytes = settings.max_body_bytes
         self._timeout_s = settings.timeout_s
         self._rates = Rates(settings.requests_per_s)
@@ -219,7 +226,7 @@ class RequestGuard:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun, status = time.perf_counter(), 0
+        begun, status, asked = time.perf_counter(), 0, Headers(scope=scope)
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -228,9 +235,9 @@ class RequestGuard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-            await send(message)
+            await (self._cors.send(message, send, asked) if self._origins else send(message))
 
-        refusal = self._refusal(scope, Headers(scope=scope))
+        refusal = self._refusal(scope, asked)
         if refusal is None:
             limit = scope["time_limit"] = asyncio.timeout(self._timeout_s)
 
@@ -264,13 +271,14 @@ class RequestGuard:
             return Problem(503, f"the server is being ended; {begun}")
         return Problem(504, f"no answer within {self._timeout_s:g} s, see `server.timeout_s`; {begun}")
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        """Return why a request is refused, None if it is allowed. Sets `caller`, except for a CORS preflight."""
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response to a request that is refused, or is a CORS preflight; else set `caller`."""
         problem = self._foreign(headers)
         if problem:
             return Problem(403, problem)
         if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
-            return None if headers["origin"].lower() in self._origins else Problem(403, "no other page may ask here")
+            is_allowed = headers["origin"].lower() in self._origins
+            return self._cors.preflight_response(headers) if is_allowed else Problem(403, "no other page may ask here")
         caller = self._caller(scope, headers)
         address = scope["client"][0] if scope.get("client") else ""
         wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
@@ -310,11 +318,8 @@ class RequestGuard:
             found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
             if found:
                 return self._tokens.holder(found[0])
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(cookie_name(scope))
-        except CookieError:
-            return None
-        return self._tokens.holder(kept.value) if kept else None
+        # Lenient, because browsers also send the cookies of other servers on this machine, which may be malformed.
+        return self._tokens.holder(cookie_parser(headers.get("cookie", "")).get(cookie_name(scope), ""))
 
 
 def _kind(error: Exception) -> str:

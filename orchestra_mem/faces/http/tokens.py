@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from orchestra_mem.catalog_types import GLOBAL
+from orchestra_mem.catalog_types import GLOBAL, MAX_NAME_CHARS
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER
 from orchestra_mem.errors import ServerError, storage_error
 
@@ -42,8 +42,9 @@ class AccessTokens:
             ServerError: The name is not allowed for an agent.
         """
         name = agent.strip()
-        if name in (OWNER, GLOBAL, EVERYBODY) or not name.isprintable():
-            raise ServerError(f"no agent can be called {agent!r}; give its name in a line, as in --agent reviewer")
+        if name in (OWNER, GLOBAL, EVERYBODY) or not name.isprintable() or len(name) > MAX_NAME_CHARS:
+            words = f"give up to {MAX_NAME_CHARS} characters in one line, as in --agent reviewer"
+            raise ServerError(f"no agent can be called {agent!r}; {words}")
         told = base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
         digest = hmac.new(self.own.encode(), f"{_PREFIX}\0{name}".encode(), hashlib.sha256).hexdigest()
         return f"{_PREFIX}.{told}.{digest}"
@@ -109,8 +110,18 @@ def _make(path: Path, *, ignored: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if ignored:  # by git: the memory's own .gitignore may not list this folder
         (path.parent / ".gitignore").write_text("*\n", "utf-8")
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
-        made.write(f"{secrets.token_urlsafe(32)}\n")
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
+            made.write(f"{secrets.token_urlsafe(32)}\n")
+            made.flush()
+            os.fsync(made.fileno())
+        with suppress(OSError):  # another process has just made the file, or the file system has no hard links
+            os.link(aside, path)
+        if not path.exists():
+            os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _usable(token: str, place: str) -> str:

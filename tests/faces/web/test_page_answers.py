@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestra_mem.build.memory_service import MemoryService
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import Json
 from tests.conftest import record
@@ -47,6 +48,9 @@ def test_a_form_may_be_left_empty_and_faults_are_told(served: Served) -> None:
     record(served.memory, 3)
     empty = {"q": "step number", "tier": "", "kind": "", "worker": "", "since": ""}
     assert "op 3" in served.client.get("/search", params=empty).text
+    by_words = served.client.get("/search", params=empty | {"mode": "keyword"}).text
+    assert "meaning: not found, score 0.000" in by_words
+    assert "meaning: rank" not in by_words
     served.client.headers["Accept"] = "text/html"
     bad = served.client.get("/search", params={"q": "x", "since": "soon", "tier": "<b>"})
     assert (bad.status_code, bad.headers["content-type"]) == (422, "text/html; charset=utf-8")
@@ -57,9 +61,12 @@ def test_a_form_may_be_left_empty_and_faults_are_told(served: Served) -> None:
 
 
 def test_any_text_can_be_shown(served: Served) -> None:
-    """Control characters, halves of surrogate pairs, nested data, nothing at all."""
+    """Control characters, halves of surrogate pairs, data nested as deeply as the memory accepts, nothing at all."""
+    deep: list[Json] = ["deep", "deep"]
+    for _ in range(498):
+        deep = [{"a": deep[0]}, [deep[1]]]
     odd: list[Json] = [
-        "a\x00b\x1b[31m", "half \ud800", {"text": None}, {"a": {"b": ["<i>", 1]}, "c": "x\ny"}, None, []
+        "a\x00b\x1b[31m", "half \ud800", {"text": None}, {"a": {"b": ["<i>", 1]}, "c": "x\ny"}, None, [], *deep
     ]  # fmt: skip
     for data in odd:
         number = served.memory.record_operation("<odd>", data, agent="<b>bob</b>").id
@@ -73,7 +80,7 @@ def test_any_text_can_be_shown(served: Served) -> None:
 
 
 def test_long_lists_come_in_pages(served: Served) -> None:
-    """Newest first, with links to the others; a page that is not there is empty."""
+    """Newest first, with links to the others; a page that is not there is empty. Long summaries are cut."""
     record(served.memory, 45)
     session = served.memory.sessions()[0].id
     first = served.client.get(f"/sessions/{session}").text
@@ -85,6 +92,8 @@ def test_long_lists_come_in_pages(served: Served) -> None:
     assert 'rel="next"' not in last
     assert served.client.get(f"/sessions/{session}", params={"page": 9}).status_code == 200
     assert served.client.get("/sessions/none").status_code == 404
+    MemoryService(served.memory).end_session(session, "概要: " + "会" * 400)
+    assert f"概要: {'会' * 296} …" in served.client.get("/sessions").text
 
 
 def test_the_original_of_an_item_is_shown_with_its_tags(served: Served) -> None:
@@ -138,6 +147,17 @@ def test_an_edit_keeps_what_a_form_cannot_send(stocked: Served) -> None:
         end = b"\r\n" if b"\r" in text else b"\n"
         assert path.read_bytes() == text + b"### Mine" + end
         assert stocked.client.get(f"/documents/{LOG}").status_code == 200
+
+
+@pytest.mark.parametrize(("chars", "opened", "saved"), [(2_500, 200, 303), (4_000, 409, 413)])
+def test_a_document_is_edited_only_if_its_form_can_be_sent(tmp_path: Path, chars: int, opened: int, saved: int) -> None:
+    """The editor refuses a text that could not be saved: a form sends 18 bytes for each of these characters."""
+    with serving(tmp_path, max_body_bytes=60_000) as served:
+        path, text = served.memory.documents.path(LOG), "字" * chars
+        path.write_text(text)
+        assert served.client.get(f"/edit/{LOG}").status_code == opened
+        form = {"text": f"{text}!", "opened": text}
+        assert served.client.post(f"/edit/{LOG}", data=form, follow_redirects=False).status_code == saved
 
 
 def test_a_form_with_faults_changes_nothing(stocked: Served) -> None:

@@ -27,8 +27,8 @@ from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkPr
 
 router = APIRouter(include_in_schema=False)
 
-# The edit form sends a text twice, and URL encoding triples bytes: more could exceed `server.max_body_bytes`.
-_MOST_CHARS = 400_000
+# Bytes of the edit form per byte of text: it sends the text twice, URL encoding can triple it, and one is for edits.
+_FORM_BYTES = 7
 _MOST_DIGITS = 10
 _DONE = {
     "saved": "Saved. The text before is kept as a version.",
@@ -66,7 +66,7 @@ def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = 
 def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
     """Show the editor of a document."""
     text = memory.documents.text(name)
-    if len(text) > _MOST_CHARS:
+    if _FORM_BYTES * len(text.encode("utf-8", "surrogatepass")) > request.app.max_body_size:
         raise DocumentError(f"{name} is too long for a form: edit {memory.documents.path(name)} with any editor")
     return _editor(request, name, text, text)
 

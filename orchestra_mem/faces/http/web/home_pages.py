@@ -36,9 +36,9 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 @router.get("/")
-def home(request: Request, caller: Asker, token: str | None = None) -> Response:
+def home(request: Request, caller: Asker, token: str = "") -> Response:
     """Show an overview of the memory, beginning with problems; with a `token`, store it in a cookie and redirect."""
-    if token is not None:
+    if token:
         answer = RedirectResponse("/", 303)
         secure = request.url.scheme == "https"
         answer.set_cookie(cookie_name(request.scope), token, httponly=True, samesite="strict", secure=secure)
@@ -178,7 +178,8 @@ class SearchForm(Form, SearchQuery):
 @router.get("/search")
 def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]) -> Response:
     """Search all tiers."""
-    found = caller.service.search(form.q, where=form.where, limit=form.limit) if form.q.strip() else None
+    find = caller.service.search
+    found = find(form.q, where=form.where, mode=form.mode, limit=form.limit) if form.q.strip() else None
     hits = found.hits if found else ()
     shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]
     notes = found.notes if found else ()

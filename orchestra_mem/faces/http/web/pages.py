@@ -275,19 +275,22 @@ def _when(time: datetime | None) -> str:
 
 
 def _said(data: Json) -> str:
-    """Format recorded data: objects as lines of `name: value`, a text or a single field `text` as is, else JSON."""
+    """Format recorded data: an object as lines of `name: value`, a text or a single field `text` as is, else JSON."""
     if isinstance(data, dict) and data.keys() != {"text"}:
-        values = {name: _said(value) for name, value in data.items()}
+        values = {name: _as_text(value) for name, value in data.items()}
         return "\n".join(f"{name}:{chr(10) if chr(10) in said else ' '}{said}" for name, said in values.items())
-    said = data["text"] if isinstance(data, dict) else data
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, indent=2)
+    return _as_text(data["text"] if isinstance(data, dict) else data)
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _in_short(text: str) -> str:
-    """Shorten a Markdown text to one line for a list, at most `_SHORT_CHARS` characters."""
+    """Shorten a Markdown text to one line for a list, cut after `_SHORT_CHARS` characters."""
     lines = (line.strip("#->_ \t").replace("**", "") for line in text.splitlines())
     short = " · ".join(filter(None, lines))
-    return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS].rpartition(' ')[0]} …"
+    return short if len(short) <= _SHORT_CHARS else f"{short[:_SHORT_CHARS]} …"
 
 
 @cache
