@@ -61,6 +61,7 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
             memory.record_operation("message", {"speaker": "Ann", "text": text})
         record_and_refresh(memory, clock)
         _work(memory)
+        assert memory.compression.queue.jobs() == []
         return memory.facts(standing=False)
 
 

@@ -160,7 +160,7 @@ def read_quotes(answer: str) -> list[Quote]:
     return [
         (kinds[pair["kind"]], pair["quote"][:_MAX_QUOTE_CHARS])
         for pair in (pairs if isinstance(pairs, list) else [])[:_MAX_FACTS]
-        if isinstance(pair, dict) and pair.get("kind") in kinds and isinstance(pair.get("quote"), str)
+        if isinstance(pair, dict) and str(pair.get("kind")) in kinds and isinstance(pair.get("quote"), str)
     ]
 
 
