@@ -131,7 +131,10 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
 
     def compress_document(self, text: str, target_tokens: int) -> Compressed:
         """Compress a markdown document by section to about `target_tokens`; append its pinned sections verbatim."""
+        if self._counter.count(text) <= target_tokens:
+            return self._whole(text)
         blocks = [block for block in split_blocks(text) if not block.front]
+        rest = "".join(block.text for block in blocks if not block.pinned)
         pinned = "".join(block.text for block in blocks if block.pinned)
         passages = [
             Passage(key=number, text=block.text.partition("\n")[2] if block.title else block.text, when=block.title)
@@ -139,8 +142,8 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             if not block.pinned
         ]
         room = max(1, target_tokens - self._counter.count(pinned))
-        done = self._text(text, passages, room, content="document")
-        return done.followed_by(f"\n{pinned}", self._counter) if pinned and done.method != VERBATIM else done
+        done = self._text(rest, passages, room, content="document")
+        return done.followed_by(f"\n{pinned}", self._counter) if pinned else done
 
     def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:
         """Add lines that the model finds in the operations to a session's structured summary; see `summarise_session`.
