@@ -196,7 +196,7 @@ def checked(material: Material, body: str, counter: TokenCounter) -> Draft:
         body = "".join(kept)
         draft = _with_kept(material, body, counter)
     if not draft.passed:
-        draft = _with_kept(material, "", counter)
+        body, draft = "", _with_kept(material, "", counter)
     said = squeeze(body)
     return replace(draft, put_back=tuple(fact.text for fact in material.facts if squeeze(fact.text) not in said))
 
