@@ -81,6 +81,7 @@ class BackgroundWork:
     def start(self) -> None:
         """Start the thread. Does nothing if it is running."""
         if self._thread is None:
+            self._wake.clear()  # jobs offered so far do not end the delay
             self._thread = threading.Thread(target=self._run, name="orchestra-mem background", daemon=True)
             self._thread.start()
 
