@@ -21,10 +21,11 @@ from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.doctor.memory import Health, check_model
-from orchestra_mem.errors import ModelError
+from orchestra_mem.errors import ModelError, TokenizerError
 from orchestra_mem.job_types import TrialVerdict
-from orchestra_mem.model_types import Finish, Generation
+from orchestra_mem.model_types import Finish, Generation, Message, Role
 from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
+from tests.builders import Counter
 from tests.conftest import Clock
 from tests.memories import flushed, standing
 from tests.test_jobs import AUTO, SMALL, record, record_and_refresh
@@ -180,6 +181,17 @@ def test_a_lost_model_is_not_asked_again_before_it_is_back() -> None:
     assert ask() == ""
     with pytest.raises(InterruptedGenerationError):
         ask(lambda: True)
+
+
+def test_a_counter_that_fails_is_an_error_like_the_models() -> None:
+    """Background work that checks whether a prompt fits treats both alike."""
+
+    def fail(text: str) -> int:
+        raise TokenizerError("no vocabulary")
+
+    asked = Message(role=Role.USER, text="Hello.")
+    with pytest.raises(ModelError, match=r"^scripted broke: TokenizerError: no vocabulary$"):
+        ModelWithTimeout(ScriptedModel(""), timeout_s=9).fits([asked], answer_tokens=9, counter=Counter("gone", fail))
 
 
 @pytest.mark.parametrize(

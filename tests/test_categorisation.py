@@ -189,6 +189,15 @@ def test_a_failure_matters_less_and_says_so() -> None:
 # In a memory
 
 
+def test_characters_that_no_text_file_holds_are_stored_as_escapes(tmp_path: Path) -> None:
+    """Half a surrogate pair in one answer of a model does not abort a batch."""
+    said = _says(observation="half \ud83d", concepts=["\ud83d"], agent_insights={"\ud83d": "x"})
+    with open_memory(tmp_path, model=said) as memory:
+        assert memory.categorization.categorize_orchestrations_batch([FIX | {"id": 1}])[0].success
+        (item,) = memory.categorization.get_observations_by_orchestration(1)
+        assert item.summary == "half \\ud83d"
+
+
 def test_an_observation_is_kept_and_found(tmp_path: Path, clock: Clock) -> None:
     """By its orchestration, by search for a concept, and beside similar operations; type and concepts are its tags."""
     with open_memory(tmp_path, clock=clock, model=_says()) as memory:

@@ -110,6 +110,7 @@ def test_critical_operations_stand_word_for_word() -> None:
         in done.text
     )
     assert done.tokens == WORDS.count(done.text)
+    assert done.source_tokens > compressor().compress_operations(operations[:-1], 60).source_tokens + 9
     assert "Critical operations" not in compressor().compress_operations(operations, 60, preserve_critical=False).text
     alone = compressor().compress_operations(operations[-1:], 5)
     assert (alone.method, alone.text.count("exit code 2")) == (VERBATIM, 1)
@@ -259,4 +260,5 @@ def test_a_document_keeps_headings_pins_and_must_keeps() -> None:
     assert "- Open item: TODO: write the guide for issue #77." in done.text
     assert "Part 3:\n" in done.text or "Part 0:\n" in done.text
     assert done.tokens < done.source_tokens
-    assert compressor().compress_document("# A\n\nShort.\n", 90).text == "# A\n\nShort.\n"
+    for short in ("# A\n\nShort.\n", f"# A\n\nShort.\n\n{rule}"):
+        assert compressor().compress_document(short, WORDS.count(short)).text == short

@@ -87,6 +87,15 @@ def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monke
         assert memory.get_orchestrator_context("x", query="bcrypt").notes == (note,)
 
 
+@pytest.mark.parametrize("kind", ["onnx", "gguf"])
+def test_an_embedders_path_begins_at_the_project_or_the_users_home(tmp_path: Path, kind: str) -> None:
+    """Wherever the program was started, as that of the language model; the note names the path."""
+    for given, path in (("models/gone", tmp_path / "models/gone"), ("~/gone", Path.home() / "gone")):
+        with open_memory(tmp_path, config={"search": {"embedder": kind, "model_path": given}}) as memory:
+            fill(memory)
+            assert f" {path}" in notes(memory)[0]
+
+
 def test_without_faiss_words_answer_and_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line 1, the library: what to install is told; by meaning alone nothing can be found."""
     monkeypatch.setattr(vectors, "load_faiss", vectors.load_faiss.__wrapped__)  # as in a process that has not loaded it

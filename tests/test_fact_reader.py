@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
+from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
@@ -61,6 +62,7 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
             memory.record_operation("message", {"speaker": "Ann", "text": text})
         record_and_refresh(memory, clock)
         _work(memory)
+        assert memory.compression.queue.jobs() == []
         return memory.facts(standing=False)
 
 
@@ -123,6 +125,34 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
         reader.read(number, cancelled=lambda: False)
         assert model.prompts == asked
+
+
+@pytest.mark.parametrize("fault", ["the foreground", "the model"])
+def test_a_reading_that_ends_early_is_taken_up_and_the_summary_is_made_once(
+    tmp_path: Path, clock: Clock, fault: str
+) -> None:
+    """Whether the foreground interrupts it or the model fails: one trial a summary is logged, and no fact is lost."""
+    text = next(filter(_quotable, OVERLOOKED))
+    faults = [fault] * 2
+
+    def answer(messages: Sequence[Message]) -> str:
+        if _asked_for_facts(messages) and faults:
+            if faults.pop() == "the model":
+                raise ModelError("refused")
+            held.enter_context(memory.foreground())
+        return _quotes_all(messages)
+
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(answer)) as memory, ExitStack() as held:
+        memory.record_operation("message", {"speaker": "Ann", "text": text})
+        record_and_refresh(memory, clock)
+        for _ in range(40):
+            memory.compression.work()
+            held.close()
+            clock.now += timedelta(minutes=20)
+        tried = [trial.subject for trial in memory.compression.trials.trials(limit=99)]
+        assert len(set(tried)) == len(tried) > 1
+        assert text in [fact.text for fact in memory.facts(standing=False)]
+        assert memory.compression.queue.jobs() == []
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:

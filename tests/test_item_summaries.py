@@ -21,6 +21,7 @@ from orchestra_mem.core.catalog.tags import create_summary, word_count
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.faces.recall_views import memory_item_lines
+from orchestra_mem.job_types import STALLED
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FaithfulModel, ScriptedModel
 from tests.conftest import Clock
@@ -99,6 +100,18 @@ def test_a_bad_model_leaves_the_extract(case: str, tmp_path: Path, clock: Clock)
         _work(memory)
         assert memory.catalog.get(item.id) == item
         assert BAD[case][1] in str(problems_of(memory))
+
+
+def test_an_item_whose_job_ended_its_process_is_named_without_a_promise(
+    good: OrchestratorContextManager, clock: Clock
+) -> None:
+    """No start tries it again, and there is no command that does."""
+    queue, number = good.compression.queue, _store(good).number
+    queue.put(f"M{number}", priority=0, now=clock(), most=9)
+    job = queue.take("killed", now=clock(), until=clock() + timedelta(minutes=1))
+    assert job is not None
+    queue.fail(job, STALLED, due=None)
+    assert [each["problem"] for each in problems_of(good)] == [f"faithful: given up bettering M{number}: {STALLED}"]
 
 
 def test_what_somebody_said_in_short_is_never_replaced(good: OrchestratorContextManager) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -124,6 +125,12 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueu
     assert again is not None
     assert (again.subject, again.attempts) == ("S1", 1)
     assert again.error == "it stalled, or the process that worked at it ended"
+    # The first process comes back after a pause: the job is another's now.
+    queue.renew(job, until=LATER + timedelta(hours=1))
+    queue.give_back(job, due=LATER)
+    queue.fail(job, "too late", due=None)
+    assert queue.jobs() == [again]
+    assert queue.due(LATER + timedelta(minutes=6))
 
 
 def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) -> None:
@@ -188,6 +195,17 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
     assert 20 < pauses[0] < pauses[1] < pauses[2] < 200
     assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.FAILED, 3, "refused")]
     assert work.step() == 5.0
+
+
+def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None:
+    """Jobs that are offered as the memory is opened wait for two seconds."""
+    runs: SimpleQueue[float] = SimpleQueue()
+    work = BackgroundWork(queue, lambda job, cancelled: runs.put(time.monotonic()), clock=clock, owner="me")
+    work.offer("S1", 10)
+    started = time.monotonic()
+    work.start()
+    assert runs.get(timeout=30) - started > 1.9
+    work.close()
 
 
 @pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])

@@ -226,6 +226,21 @@ def test_a_search_over_all_projects_ranks_by_likelihood_and_names_the_project(ma
     assert {round(hit.likelihood, 6) for hit in of_web} <= {round(hit.likelihood, 6) for hit in alone}
 
 
+def test_an_exported_address_of_a_server_is_not_that_of_the_other_projects(
+    make: Callable[..., Path], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor that of the shared log: each is opened where it is, and nothing is left in its folder."""
+    shop = make("shop", "We decided to keep every timestamp in UTC.", "We decided to use 4 workers.")
+    with open_memory(shop) as memory:
+        memory.share_decision("K1")
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", "postgresql://mem@127.0.0.1:9/team")
+    found, recurring = Projects().search("timestamp"), Projects().recurring(least=1)
+    assert ([hit.project for hit in found.hits][:1], found.notes, recurring.notes) == (["shop"], (), ())
+    assert [fact.text for (fact,) in recurring.groups] == ["We decided to use 4 workers."]
+    assert Projects().add(shop).path == shop
+    assert [*home.parent.rglob("working_copy.db")] == []
+
+
 def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]) -> None:
     """By whichever folder is listed first."""
     shop = make("shop", "The gateway times out after 30 seconds.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Faces import this module, never adapters, so it re-exports what they need from adapters.
 __all__ = [
-    "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "find_project",
+    "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "environ_for", "find_project",
     "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
     "open_memory", "open_relay", "utc_now", "wire",
 ]  # fmt: skip
@@ -161,7 +161,20 @@ def open_memory(
     return memory
 
 
-def wire(project: str | Path, config: Mapping[str, object] | None = None, **more: Any) -> Wiring:
+def environ_for(project: Path) -> Mapping[str, str]:
+    """Return the environment for a project that may not be this program's: `storage.url` is left out for a file."""
+    from orchestra_mem.build.storage import COPIES_FILE
+
+    is_on_server = (project / HOME / COPIES_FILE).exists()
+    return os.environ if is_on_server else os.environ | {"ORCHESTRA_MEM__STORAGE__URL": ""}
+
+
+def wire(
+    project: str | Path,
+    config: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    **more: Any,
+) -> Wiring:
     """Prepare a memory without opening it or registering the project. The arguments are those of `open_memory`."""
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.place import Place
@@ -170,7 +183,7 @@ def wire(project: str | Path, config: Mapping[str, object] | None = None, **more
     folder = Path(project).resolve()
     if not folder.is_dir():
         raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
-    settings = load_settings(folder, os.environ, config or {})
+    settings = load_settings(folder, environ, config or {})
     given = {"clock": utc_now, "counter": None, "write_point": None, "model": None} | more
     return Wiring(Place.of(folder, settings), settings, **given)
 

@@ -36,7 +36,7 @@ def open_search(
     """Open the search over a memory.
 
     Args:
-        folder: Folder of the index, created if missing.
+        folder: Folder of the index in the memory's folder, created if missing.
         settings: The project's settings.
         memories: The stores to search.
         words: The table of word vectors, None if search by meaning is off.
@@ -49,7 +49,7 @@ def open_search(
     """
     fault = ""
     try:
-        embedder = _embedder(settings, words)
+        embedder = _embedder(folder.parents[1], settings, words)
     except EmbedderError as error:
         embedder, fault = None, str(error)
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
@@ -111,16 +111,16 @@ def _is_writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
-def _embedder(settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
-    choice = settings.search.embedder
-    search = settings.search
+def _embedder(project: Path, settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
+    search, choice = settings.search, settings.search.embedder
+    path = project / Path(search.model_path).expanduser()
     if choice is EmbedderChoice.ONNX:
-        return OnnxEmbedder(Path(search.model_path), threads=search.threads)
+        return OnnxEmbedder(path, threads=search.threads)
     if choice is EmbedderChoice.GGUF:
         # Lazy import: only programs with a GGUF need it.
         from orchestra_mem.adapters.llama.embedder import GgufEmbedder
 
-        return GgufEmbedder(Path(search.model_path).expanduser(), threads=search.threads)
+        return GgufEmbedder(path, threads=search.threads)
     if choice is EmbedderChoice.HTTP:
         try:
             from orchestra_mem.adapters.openai_http.embedder import HttpEmbedder

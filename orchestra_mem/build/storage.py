@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
-_COPIES_FILE = "working_copy.db"
+COPIES_FILE = "working_copy.db"
 
 
 def database_file(home: Path, settings: Settings) -> Path | None:
@@ -55,7 +56,7 @@ def open_database(
         raise StorageReadOnlyError(why_read_only(home))
     storage = settings.storage
     wait_s = storage.busy_timeout_s if wait_s is None else wait_s
-    path, copy = database_file(home, settings), home / _COPIES_FILE
+    path, copy = database_file(home, settings), home / COPIES_FILE
     database: SqlDatabase
     if path is None:
         try:
@@ -92,18 +93,17 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
     Raises:
         StorageError: The copies belong to another memory than the database, or the folder has a memory of its own.
     """
-    from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
     from orchestra_mem.adapters.files.local_texts import LocalTexts
 
-    path, memory = home / _COPIES_FILE, project_key(database, "working copy").hex()
-    is_new, copies = not path.exists(), LocalTexts(path)
-    if database.read_only:
-        return copies
-    if is_new and (home / _FILE).exists() and SqlSharedFiles(database).last_revision():
+    path, memory = home / COPIES_FILE, project_key(database, "working copy").hex()
+    if not database.read_only and not path.exists() and not _is_left(home / _FILE):
         raise StorageError(
             f"{home / _FILE} is a memory of this folder's own, and schema {schema} of storage.url has another: give it "
             "a schema of its own (storage.schema_name) by `orchestra-mem move`, or move that file away first"
         )
+    copies = LocalTexts(path)
+    if database.read_only:
+        return copies
     if (known := copies.about("memory") or memory) != memory:
         raise StorageError(
             f"{home} has documents of another memory than schema {schema} of storage.url, or from before it was moved "
@@ -111,6 +111,14 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
         )
     copies.note("memory", known)
     return copies
+
+
+def _is_left(path: Path) -> bool:
+    """Check whether the memory in a file was moved elsewhere, or there is no such file."""
+    if not path.exists():
+        return True
+    with closing(Database(path, read_only=True)) as database:
+        return bool(moved_words(database))
 
 
 def open_store(
@@ -166,5 +174,5 @@ def no_working_copy(place: Place) -> None:
             text = plain.read(path) or ""
             if (bare := unstamped(text)[0]) != text:
                 plain.replace(path, bare, expected=text, name="document")
-    for path in place.home.glob(f"{_COPIES_FILE}*"):
+    for path in place.home.glob(f"{COPIES_FILE}*"):
         path.unlink()

@@ -202,9 +202,7 @@ class Wiring:
         place = SessionPlace(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
         redactor = Redactor(key=project_key(database), **dict(settings.redaction))
-        state = StateManager(
-            store=SqlWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
-        )  # fmt: skip
+        state = StateManager(store=SqlWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text)
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
@@ -329,14 +327,18 @@ class Wiring:
             counter=counter, max_words=self.settings.catalog.summary_max_length,
         )  # fmt: skip
 
+        improved: dict[tuple[int, int], Compressed | None] = {}
+
         def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
-            number = int(job.subject[1:])
+            number, key = int(job.subject[1:]), (job.id, job.priority)
             if job.subject[0] == "M":
                 return items.improve(number, cancelled=cancelled)
-            done = improver.improve(number, insist=job.priority == 0, cancelled=cancelled)
+            if key not in improved:  # if it is, reading was interrupted or failed, and is all that is left to do
+                improved[key] = improver.improve(number, insist=job.priority == 0, cancelled=cancelled)
+            done = improved[key]
             if reader is not None and (done is None or done.verdict is not TrialVerdict.FAILED):
                 reader.read(number, cancelled=cancelled)
-            return done
+            return improved.pop(key)
 
         work = BackgroundWork(
             SqlJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",

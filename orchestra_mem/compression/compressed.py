@@ -84,6 +84,7 @@ class Compressed:
         return self.text
 
     def followed_by(self, text: str, counter: TokenCounter) -> Compressed:
-        """Return a copy with an uncompressed text appended. `source_tokens` stays as it is."""
+        """Return a copy with an uncompressed text appended to it and to its source."""
         whole = f"{self.text.rstrip()}\n{text}".lstrip()
-        return replace(self, text=whole, tokens=counter.count(whole))
+        source_tokens = self.source_tokens + counter.count(text)
+        return replace(self, text=whole, tokens=counter.count(whole), source_tokens=source_tokens)

@@ -19,7 +19,7 @@ from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.prompts import SESSION_KEYS
-from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
@@ -101,7 +101,7 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         sources = [_source(operation, self._counter) for operation in routine]
         material = Material.of_operations(sources, _facts(routine), numbered=False)
         whole = "".join(map(_line, routine))
-        done = self._compressed(material, whole, target_tokens, content=_content(routine))
+        done = self._compressed(material, whole, target_tokens, content=content_of(routine))
         return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
 
     def hierarchical_summarize(self, text: str, levels: int = 3) -> list[str]:
@@ -114,7 +114,8 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         while len(found) < levels:
             half = self._counter.count(found[-1]) // 2
             # Must-keeps are quoted in full for one level only, as in the compaction of documents.
-            done = self._paragraphs(found[-1].replace(f"\n{KEPT}\n", "\n"), half, kept=len(found) == 1)
+            longer = found[-1].replace(f"\n{KEPT}\n", "\n")
+            done = self._text(longer, paragraphs_of(longer), half, content="text", kept=len(found) == 1)
             if not done.text.strip() or done.method == VERBATIM:
                 break
             found.append(done.text)
@@ -122,16 +123,14 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
 
     def compress_text(self, text: str, target_tokens: int) -> Compressed:
         """Compress plain text, split into paragraphs, to about `target_tokens`."""
-        return self._paragraphs(text, target_tokens, kept=True)
-
-    def _paragraphs(self, text: str, target_tokens: int, *, kept: bool) -> Compressed:
-        paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph.strip()]
-        passages = [Passage(key=number, text=paragraph) for number, paragraph in enumerate(paragraphs)]
-        return self._text(text, passages, target_tokens, content="text", kept=kept)
+        return self._text(text, paragraphs_of(text), target_tokens, content="text")
 
     def compress_document(self, text: str, target_tokens: int) -> Compressed:
         """Compress a markdown document by section to about `target_tokens`; append its pinned sections verbatim."""
+        if self._counter.count(text) <= target_tokens:
+            return self._whole(text)
         blocks = [block for block in split_blocks(text) if not block.front]
+        rest = "".join(block.text for block in blocks if not block.pinned)
         pinned = "".join(block.text for block in blocks if block.pinned)
         passages = [
             Passage(key=number, text=block.text.partition("\n")[2] if block.title else block.text, when=block.title)
@@ -139,8 +138,8 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
             if not block.pinned
         ]
         room = max(1, target_tokens - self._counter.count(pinned))
-        done = self._text(text, passages, room, content="document")
-        return done.followed_by(f"\n{pinned}", self._counter) if pinned and done.method != VERBATIM else done
+        done = self._text(rest, passages, room, content="document")
+        return done.followed_by(f"\n{pinned}", self._counter) if pinned else done
 
     def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:
         """Add lines that the model finds in the operations to a session's structured summary; see `summarise_session`.
@@ -306,8 +305,8 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
     def _text(
         self, text: str, passages: Sequence[Passage], target_tokens: int, *, content: str, kept: bool = True
     ) -> Compressed:
-        facts = _facts_in(passages, self._clock) if kept else ()
-        material = Material.of_passages(passages, self._counter.count(text), facts)
+        tokens = self._counter.count(text)
+        material = material_of(passages, tokens, self._clock()) if kept else Material.of_passages(passages, tokens)
         return self._compressed(material, text, target_tokens, content=content)
 
     def _whole(self, text: str) -> Compressed:
@@ -336,13 +335,7 @@ def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:
     return [fact for operation in operations for fact in find_must_keeps(operation)]
 
 
-def _facts_in(passages: Sequence[Passage], clock: Clock) -> Sequence[MustKeep]:
-    from orchestra_mem.core.facts.extraction import find_in_text
-
-    return [fact for p in passages for fact in find_in_text(p.text, operation=p.key, timestamp=clock())]
-
-
-def _content(operations: Sequence[Operation]) -> str:
+def content_of(operations: Sequence[Operation]) -> str:
     """Return the most frequent type of operation; empty if there are no operations."""
     types = [operation.type for operation in operations]
     return max(dict.fromkeys(types), key=types.count, default="")

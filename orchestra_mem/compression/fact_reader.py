@@ -7,18 +7,16 @@ a model that invents quotes, or marks everything, adds nothing.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import fenced, object_schema
-from orchestra_mem.errors import ModelError, NotFoundError
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepKind, Operation, OperationFilter, Summary
-
-logger = logging.getLogger(__name__)
 
 Quote = tuple[MustKeepKind, str]
 
@@ -83,13 +81,14 @@ class FactReader:
     def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
         """Read the operations that a summary covers, except those read before; return the number of facts added.
 
-        If the model fails, log the error and stop. The other operations are read if this is called again.
+        The facts found before an error are stored; the other operations are read if this is called again.
 
         Raises:
-            InterruptedGenerationError: `cancelled` returned True; the facts found before are stored.
+            InterruptedGenerationError: `cancelled` returned True.
+            ModelError: The model failed.
         """
         added = 0
-        try:
+        with suppress(NotFoundError):
             for operations, text in _together(self._waiting(self._ledger.summary(number))):
                 quotes = quotes_of(text, self._model, counter=self._counter, cancelled=cancelled)
                 for operation in operations:
@@ -97,10 +96,6 @@ class FactReader:
                     self._read[operation.id] = None
                     if len(self._read) > _REMEMBERED:
                         del self._read[next(iter(self._read))]
-        except NotFoundError:
-            return added
-        except ModelError as error:
-            logger.warning("facts of what S%d covers were not read to the end: %s", number, error)
         return added
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
@@ -160,7 +155,7 @@ def read_quotes(answer: str) -> list[Quote]:
     return [
         (kinds[pair["kind"]], pair["quote"][:_MAX_QUOTE_CHARS])
         for pair in (pairs if isinstance(pairs, list) else [])[:_MAX_FACTS]
-        if isinstance(pair, dict) and pair.get("kind") in kinds and isinstance(pair.get("quote"), str)
+        if isinstance(pair, dict) and str(pair.get("kind")) in kinds and isinstance(pair.get("quote"), str)
     ]
 
 

@@ -81,6 +81,7 @@ class BackgroundWork:
     def start(self) -> None:
         """Start the thread. Does nothing if it is running."""
         if self._thread is None:
+            self._wake.clear()  # jobs offered so far do not end the delay
             self._thread = threading.Thread(target=self._run, name="orchestra-mem background", daemon=True)
             self._thread.start()
 
@@ -191,7 +192,8 @@ class BackgroundWork:
             self._queue.finish(job)
             return 0.0
         except Exception as error:  # such as a storage error: a retry may succeed
-            logger.warning("%s could not be bettered", job.subject, exc_info=True)
+            unforeseen = not isinstance(error, OrchestraMemError)
+            logger.warning("%s could not be bettered", job.subject, exc_info=unforeseen)
             return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
             self._queue.finish(job)

@@ -12,17 +12,16 @@ from itertools import pairwise
 
 from orchestra_mem.catalog_types import CatalogStore, ItemStatus, MemoryItem
 from orchestra_mem.compression.compressed import Compressed
-from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.compressor import MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
 from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import Draft, Material, check
+from orchestra_mem.core.summaries.drafts import Draft, Material, check, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.episodic import section_material
 from orchestra_mem.tiers.session_compaction import read_source, told_now
 from orchestra_mem.tiers.session_ending import NOTED, with_lines
 from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
@@ -104,9 +103,8 @@ def _material(item: MemoryItem) -> Material:
     # Lazy import: it loads the classifier, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import find_in_text
 
-    paragraphs = [Passage(key=place, text=text) for place, text in enumerate(item.content.split("\n\n"), 1)]
     facts = find_in_text(item.content, operation=item.number, timestamp=item.timestamp)
-    return Material.of_passages(paragraphs, item.tokens, facts)
+    return Material.of_passages(paragraphs_of(item.content), item.tokens, facts)
 
 
 HIGHER, DOCUMENT = "summaries", "document"
@@ -199,7 +197,8 @@ class SummaryRefiner:
         """Return the source of a summary, its maximum size in tokens, and the kind of its source for the trial log."""
         target = int(summary.source_tokens * self.limits.summary / self.limits.segment)
         if summary.document:
-            material = section_material(self.section(summary) or "", self.counter, self.clock)
+            text = self.section(summary) or ""
+            material = material_of(paragraphs_of(text), self.counter.count(text), self.clock())
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self.ledger.summary(child) for child in summary.children]
@@ -209,8 +208,7 @@ class SummaryRefiner:
         )
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
-        types = [operation.type for operation in operations]
-        return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
+        return Material.of_operations(sources, facts), target, content_of(operations)
 
     def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
         """Add results that the model finds, and that the extract lacks, to the summary of an entire session."""

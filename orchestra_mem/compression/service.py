@@ -237,16 +237,11 @@ class Compression:
         failed = [job for job in self.queue.jobs() if job.state is JobState.FAILED]
         if failed:
             names = ", ".join(job.subject for job in failed[:5])
-            redo = next(
-                (f"`orchestra-mem summaries redo {each.subject}`" for each in failed if each.subject[0] == "S"), ""
-            )
-            told.append(
-                _problem(
-                    f"{model.name}: given up bettering {names}{', …' if len(failed) > 5 else ''}: {failed[-1].error}; "
-                    f"{redo or 'the next start'} tries again",
-                    None,
-                )
-            )
+            summary = next((each.subject for each in failed if each.subject[0] == "S"), "")
+            redo = f"; `orchestra-mem summaries redo {summary}` tries again" if summary else ""
+            more = ", …" if len(failed) > 5 else ""
+            words = f"{model.name}: given up bettering {names}{more}: {failed[-1].error}{redo}"
+            told.append(_problem(words, None))
         return told
 
     def close(self) -> None:

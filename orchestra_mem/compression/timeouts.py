@@ -58,10 +58,10 @@ class ModelWithTimeout:
         """Check whether a prompt and its answer fit into the window. The model counts only if the counter is in doubt.
 
         Raises:
-            ModelError: The model fails to report its window or to count the prompt.
+            ModelError: The counter fails, or the model fails to report its window or to count the prompt.
         """
-        estimate = _CAUTION * sum(counter.count(message.text) for message in messages)
         try:
+            estimate = _CAUTION * sum(counter.count(message.text) for message in messages)
             room = self.model.context_tokens - answer_tokens
             return estimate <= room or self.model.count_prompt(messages) <= room
         except Exception as error:

@@ -307,17 +307,17 @@ def move_database(
         closing(open_database(place.home, settings, moving=True)) as source,
         closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
         open_store(place, settings, source).lock(),
-        source.transaction("copy"),
     ):
-        if words := moved_words(source):
-            raise StorageError(words)
-        mark_moved(source, _words(place.home, settings, target))  # first, as it may be refused
-        with opened.transaction("copy"):
-            empty_where_left(opened, source)
-            copied = copy_database(source, opened, on_table=on_table)
-        if settings.storage.url:
-            no_working_copy(place)
-        else:
+        with source.transaction("copy"):
+            if words := moved_words(source):
+                raise StorageError(words)
+            mark_moved(source, _words(place.home, settings, target))  # first, as it may be refused
+            with opened.transaction("copy"):
+                empty_where_left(opened, source)
+                copied = copy_database(source, opened, on_table=on_table)
+            if settings.storage.url:
+                no_working_copy(place)
+        if not settings.storage.url:
             working_copy(opened, place.home, target.storage.schema_name).close()
     return copied
 

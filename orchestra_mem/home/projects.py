@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.home import ListedProject, ProjectRegistry, has_memory, home_folder
-from orchestra_mem.build import wire
+from orchestra_mem.build import environ_for, wire
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.shared_decisions import NO_HOME
@@ -74,7 +74,7 @@ class Projects:
         path = Path(folder).resolve()
         if not has_memory(path):
             raise StorageError(f"no memory in {path}; run `orchestra-mem init` there, or name another folder")
-        wiring = wire(path)
+        wiring = wire(path, environ=environ_for(path))
         with wiring.manager():
             self._registry.put(wiring.listed())
         return self.info(path)

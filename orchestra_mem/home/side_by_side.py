@@ -15,7 +15,7 @@ import numpy as np
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.home import ListedProject, has_memory
-from orchestra_mem.build import wire
+from orchestra_mem.build import environ_for, wire
 from orchestra_mem.core.search.responses import difference
 from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.retrieval.passages import Recommendation, Recommendations
@@ -103,7 +103,8 @@ def _asked(
     if not has_memory(project.path):
         raise StorageError(f"its memory is gone from {project.path}")
     waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
-    wiring = wire(project.path, {"storage": waits, "compression": {"auto": False}}, table=table)
+    config = {"storage": waits, "compression": {"auto": False}}
+    wiring = wire(project.path, config, environ_for(project.path), table=table)
     # The list has the setting of the program that last opened the project, which may differ from the file's.
     if not (project.shared and wiring.settings.project.shared):
         raise AccessDeniedError("not searched (project.shared: false)")
@@ -175,7 +176,7 @@ def shared_texts(folder: Path) -> list[str]:
     """Return the texts of all facts in the shared log in `folder`, including removed ones and original wordings."""
     if not has_memory(folder):
         return []
-    with wire(folder).manager() as log:
+    with wire(folder, environ={}).manager() as log:  # the shared log has its own settings
         return [text for fact in log.facts(standing=False) for text in (fact.text, fact.found) if text]
 
 

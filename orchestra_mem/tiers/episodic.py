@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
@@ -30,10 +29,7 @@ from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.fact_extractor import fact_changes
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, Summary, VersionReason
-
-if TYPE_CHECKING:
-    from orchestra_mem.core.summaries.drafts import Material
+from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, Summary, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -120,10 +116,10 @@ class ShortForms:
         return chosen
 
     def _made(self, text: str, key: _Key, session: str, number: int) -> Summary | None:
-        from orchestra_mem.core.summaries.drafts import draft_of
+        from orchestra_mem.core.summaries.drafts import draft_of, material_of, paragraphs_of
 
         now = self.clock()
-        material = section_material(text, self.counter, self.clock)
+        material = material_of(paragraphs_of(text), self.counter.count(text), now)
         target = int(material.source_tokens * self.share)
         draft = draft_of(material, target_tokens=target, counter=self.counter)
         if not draft.passed:
@@ -134,20 +130,6 @@ class ShortForms:
         )
         dropped = material.dropped_from(draft.text)
         return replace(made, must_keeps=(), dropped=dropped, document=key[0], source=key[1])
-
-
-def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material:
-    """Return a section's paragraphs and the facts in them that a short form must contain."""
-    # Lazy import: it loads NumPy, and importing the package must stay fast.
-    from orchestra_mem.core.facts.extraction import find_in_text
-    from orchestra_mem.core.summaries.drafts import Material
-    from orchestra_mem.core.summaries.extractive import Passage
-
-    passages = [Passage(key=n, text=each) for n, each in enumerate(text.split("\n\n")) if each.strip()]
-    facts: list[MustKeep] = []
-    for passage in passages:
-        facts += find_in_text(passage.text, operation=passage.key, timestamp=clock())
-    return Material.of_passages(passages, counter.count(text), facts)
 
 
 def _key(name: DocumentName, block: Block) -> _Key:

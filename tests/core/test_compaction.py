@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
-from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, checked, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary
@@ -201,6 +201,13 @@ def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> Non
     assert draft.must_keeps == (1, 2, 3, 4, 5)
     assert draft.put_back == tuple(f.text for f in facts)
     assert draft.passed
+
+
+def test_a_fact_of_a_body_that_is_dropped_counts_as_put_back() -> None:
+    """The body is longer than the source: only the must-keeps below it remain."""
+    said = Material.of_operations([source(3, text="Use SQLite.")], [fact(3, "Use SQLite.")])
+    draft = checked(said, "Use SQLite. " * 99, COUNTER)
+    assert (draft.text, draft.put_back) == ("Kept:\n\n- Decision K3: Use SQLite.\n", ("Use SQLite.",))
 
 
 def test_what_is_said_below_is_not_said_above() -> None:

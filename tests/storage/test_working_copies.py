@@ -18,7 +18,7 @@ from threading import Event
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
+from orchestra_mem import OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
 from orchestra_mem.build import load_settings
@@ -279,14 +279,28 @@ def test_a_folder_with_another_memorys_documents_is_refused(
     """One that has a memory of its own in a file, and one whose copies are of another schema."""
     own = Machine(desk.project, SMALL)
     own.open().close()
-    with pytest.raises(StorageError, match="is a memory of this folder's own"):
-        desk.open()
     other = {**laptop.config, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
+    for config in (desk.config, other):  # the other schema is empty
+        with pytest.raises(StorageError, match="is a memory of this folder's own"):
+            desk.open(config=config)
+    own.open().close()
     with pytest.raises(StorageError, match="has documents of another memory than schema"):
         laptop.open(config=other)
     shutil.copytree(laptop.project, tmp_path / "moved")  # the folder may be moved or copied: it is a copy like any
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:
         assert len(memory.operations()) == 2
+
+
+def test_a_project_on_a_server_is_searched_by_the_address_in_the_environment(
+    home: Path, laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another project too, where its own settings name the schema alone."""
+    assert home == laptop.project.parents[1] / "home"
+    storage = laptop.config["storage"]
+    (laptop.project / ".obra" / "config.yaml").write_text(f"storage: {{schema_name: {storage['schema_name']}}}")
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", storage["url"])
+    found = Projects().search("rye bread")
+    assert (found.hits[0].project, found.notes) == ("bakery", ())
 
 
 def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:

@@ -68,8 +68,8 @@ class SqlJobQueue(Stored):
         return replace(found[0], state=JobState.RUNNING, since=now)
 
     def renew(self, job: Job, *, until: datetime) -> None:
-        """Extend the lease of a running job."""
-        self._write("UPDATE jobs SET until = ? WHERE id = ?", until, job.id)
+        """Extend the lease of a running job, unless another process has taken the job meanwhile."""
+        self._write("UPDATE jobs SET until = ? WHERE id = ? AND since = ?", until, job.id, job.since)
 
     def finish(self, job: Job) -> None:
         """Remove a completed job."""
@@ -85,8 +85,8 @@ class SqlJobQueue(Stored):
 
     def _leave(self, job: Job, state: JobState, due: datetime, attempts: int, error: str) -> None:
         self._write(
-            "UPDATE jobs SET state = ?, owner = NULL, attempts = ?, due = ?, error = ? WHERE id = ?",
-            state, attempts, due, error, job.id,
+            "UPDATE jobs SET state = ?, owner = NULL, attempts = ?, due = ?, error = ? WHERE id = ? AND since = ?",
+            state, attempts, due, error, job.id, job.since,
         )  # fmt: skip
 
     def jobs(self) -> list[Job]:

@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 from orchestra_mem.catalog_types import RULE_BASED, Categorization, Category
 from orchestra_mem.core.catalog.item_drafts import MAX_CONTENT_CHARS, Name, faults_of
 from orchestra_mem.core.prompts import fenced, object_schema
-from orchestra_mem.core.text import squeeze, stem, words
+from orchestra_mem.core.text import squeeze, stem, visible, words
 from orchestra_mem.errors import InvalidItemError, ModelError
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json, Operation
@@ -229,7 +229,7 @@ def read_categorization(answer: str, source: str) -> Categorization:
         observation=observation,
         concepts=tuple(filter(None, told))[:MOST_CONCEPTS],
         importance=round(max(1, min(MOST_IMPORTANT, importance))),
-        agent_insights={agent[:_CONCEPT_CHARS]: _text(insight) for agent, insight in said},
+        agent_insights={_text(agent)[:_CONCEPT_CHARS]: _text(insight) for agent, insight in said},
         recommendations=_text(found.get("recommendations")),
         source=source,
     )
@@ -243,4 +243,4 @@ def _category(name: object, source: str) -> Category:
 
 
 def _text(value: object) -> str:
-    return squeeze(value[:_TOLD_CHARS]) if isinstance(value, str) else ""
+    return squeeze(visible(value[:_TOLD_CHARS])) if isinstance(value, str) else ""

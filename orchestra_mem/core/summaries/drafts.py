@@ -163,6 +163,20 @@ class Material:
         return missing_identifiers(self.source_text, text)
 
 
+def paragraphs_of(text: str) -> list[Passage]:
+    """Split a text at its blank lines."""
+    return [Passage(key=n, text=each) for n, each in enumerate(text.split("\n\n")) if each.strip()]
+
+
+def material_of(passages: Sequence[Passage], tokens: int, now: datetime) -> Material:
+    """Return the material of a text of `tokens` tokens, with the facts in its passages."""
+    # Lazy import: it loads NumPy, and importing the package must stay fast.
+    from orchestra_mem.core.facts.extraction import find_in_text
+
+    facts = [fact for each in passages for fact in find_in_text(each.text, operation=each.key, timestamp=now)]
+    return Material.of_passages(passages, tokens, facts)
+
+
 def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
     """Make a checked summary by extraction alone."""
     # Facts that are only named by number take little room, so the body needs no reserve.
@@ -196,7 +210,7 @@ def checked(material: Material, body: str, counter: TokenCounter) -> Draft:
         body = "".join(kept)
         draft = _with_kept(material, body, counter)
     if not draft.passed:
-        draft = _with_kept(material, "", counter)
+        body, draft = "", _with_kept(material, "", counter)
     said = squeeze(body)
     return replace(draft, put_back=tuple(fact.text for fact in material.facts if squeeze(fact.text) not in said))
 
