@@ -136,11 +136,11 @@ def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: M
         assert all(f"The oven takes {number} minutes more." in said for number in range(12))
 
 
-@pytest.mark.parametrize("names", [["desk"], ["laptop", "desk"]])
+@pytest.mark.parametrize(("names", "is_lost"), [(["desk"], False), (["laptop", "desk"], False), (["desk"], True)])
 def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
-    laptop: Machine, desk: Machine, names: list[str]
+    laptop: Machine, desk: Machine, names: list[str], is_lost: bool
 ) -> None:
-    """Into the archive on both machines; there it stands beside what somebody has written into that since."""
+    """Into the archive on both machines, next to later edits there; without the record of copies into a version."""
     desk.open().close()
     (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
     with laptop.open() as here:
@@ -148,11 +148,14 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
     (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
     for name, document in zip(reversed(names), (live, archive), strict=False):
         document.write_text(document.read_text("utf-8") + f"\nA remark from the {name}.\n", "utf-8")
+    for path in (desk.project / ".obra").glob("working_copy.db*") if is_lost else ():
+        path.unlink()
     for machine in (laptop, desk, laptop, desk):
         machine.open().close()
     assert not live.exists()
     assert laptop.files() == desk.files()
-    assert all(f"A remark from the {name}." in archive.read_text("utf-8") for name in names)
+    texts = [text for file, text in desk.files().items() if ("/versions/" if is_lost else "/archive/") in file]
+    assert all(any(f"A remark from the {name}." in text for text in texts) for name in names)
 
 
 def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:

@@ -226,20 +226,26 @@ class SharedDocumentStore(FileDocumentStore):
         old = known and known.text
         if mine is None or not mine.text.strip() or mine.text in (theirs, old) or _VERSIONS in file.name:
             return theirs
-        path = self._path(file.name)
-        if (state := self.state(path)) is None:
-            raise DocumentConflictError(f"{path} is being saved")
-        saved = datetime.fromtimestamp(state.modified_ns / 1e9, UTC)
-        name = version_document(path, self._versions)
-        self.keep_version(name, mine.text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+        self._keep_edit(self._path(file.name), mine.text)
         if not (held := self._copies.held(file.name)):
             logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
             return theirs
         return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
 
+    def _keep_edit(self, path: Path, text: str) -> None:
+        if (state := self.state(path)) is None:
+            raise DocumentConflictError(f"{path} is being saved")
+        saved, name = datetime.fromtimestamp(state.modified_ns / 1e9, UTC), version_document(path, self._versions)
+        self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
-        """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
+        """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file.
+
+        If the copy is unknown, nobody can tell whether it was edited: its text becomes a version.
+        """
         known = self._copies.in_step(file.name)
+        if mine is not None and known is None and _VERSIONS not in file.name:
+            self._keep_edit(self._path(file.name), mine.text)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
