@@ -158,11 +158,14 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
     assert all(any(f"A remark from the {name}." in text for text in texts) for name in names)
 
 
-def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:
-    """It was ended between the move of the session's document and the sharing of it."""
+@pytest.mark.parametrize("end", ["archive.rename.before", "archive.rename.after"])
+def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
+    laptop: Machine, desk: Machine, end: str
+) -> None:
+    """Before or after the local move; every machine has the archive, and none has the session's document."""
 
     def ends(point: str) -> None:
-        if point == "archive.rename.after":
+        if point == end:
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt), laptop.open(write_point=ends) as here:
@@ -170,7 +173,7 @@ def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(la
         here.flush_session()
     for machine in (laptop, desk, laptop):
         machine.open().close()
-    assert any("/archive/" in name for name in desk.files())
+    assert len([name for name in desk.files() if "/archive/" in name]) == 1
     assert laptop.files() == desk.files()
 
 

@@ -56,9 +56,9 @@ class Folders:
         folder, _, rest = name.partition("/")
         return self._folders[folder] / rest
 
-    def paths(self, pattern: str) -> Iterator[Path]:
-        """Yield the files that match a glob pattern in all folders."""
-        return (path for folder in self._folders.values() for path in sorted(folder.glob(pattern)))
+    def paths(self) -> Iterator[Path]:
+        """Yield the documents of all folders, those of a nested folder twice."""
+        return (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md")))
 
 
 class LocalTexts:
