@@ -136,7 +136,7 @@ class SharedDocumentStore(FileDocumentStore):
             if everything := self._is_due:
                 self._all_seen_s = time.monotonic()
                 self._share_kept()
-            for name in sorted(self._saved(everything=everything).keys() - {file.name for file in newer}):
+            for name in sorted(self._saved(everything=everything).keys() - self._behind):
                 self._done(self._share_saved, name)
         finally:
             self._brings = False
