@@ -372,6 +372,19 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
         assert "on Mondays" in desk.text()
 
 
+def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: Machine, desk: Machine) -> None:
+    """No file is written there, and later edits of all documents are shared as ever."""
+    with closing(open_database(laptop.project / ".obra", laptop.settings())) as database:
+        for name in ("memory/../../outside.md", f"memory/{desk.project}/outside.md", "elsewhere/a.md"):
+            SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."), known=0)
+    for old, new in (("on Tuesdays", "on Mondays"), ("on Mondays", "on Fridays")):
+        laptop.edit(old, new)
+        for machine in (laptop, desk):
+            machine.open().close()
+        assert new in desk.text()
+    assert not any("outside" in str(path) for path in desk.project.rglob("*"))
+
+
 def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) -> None:
     """What it leads to is read, shared and written, whoever writes."""
     file = laptop.log.rename(laptop.project / ".obra" / "log.md")

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
-from orchestra_mem.errors import StorageError, database_error
+from orchestra_mem.errors import DocumentError, StorageError, database_error
 from orchestra_mem.types import FileState
 
 _TABLES = """
@@ -52,9 +52,12 @@ class Folders:
         return None
 
     def path(self, name: str) -> Path:
-        """Return the path of a document on this machine."""
+        """Return the path of a document on this machine; raise `DocumentError` if the name leads to no document."""
         folder, _, rest = name.partition("/")
-        return self._folders[folder] / rest
+        path = self._folders.get(folder, Path()) / rest
+        if self.name(path) != name or ".." in Path(rest).parts:
+            raise DocumentError(f"{name!r} on the server is not the name of a document")
+        return path
 
     def paths(self) -> Iterator[Path]:
         """Yield the documents of all folders, those of a nested folder twice."""
