@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -145,7 +146,7 @@ class FileDocumentStore(DocumentReader):
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._write_new(temporary, ours, name)
+            self._write_new(temporary, ours, name, like=path)
             # Versions of the old text must be on disk before the document is replaced.
             self._flush_folders(but=path.parent)
             there = self._read_bytes(path)
@@ -359,9 +360,12 @@ class FileDocumentStore(DocumentReader):
                 self._syncs_once = False
                 self._flush_folders()
 
-    def _write_new(self, path: Path, data: bytes, name: str) -> None:
+    def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
+        """Write a new file with the access rights of `like`, if that exists."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
+            with suppress(FileNotFoundError):
+                shutil.copymode(like, path)
             self._tell(f"{name}.write.before")
             write_all(descriptor, data)
             self._tell(f"{name}.write.after")
