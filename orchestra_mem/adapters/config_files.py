@@ -319,10 +319,11 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
             yield key, node
 
     changed = [*scalars(yaml.compose(text, Loader=yaml.SafeLoader))]
-    for key, node in reversed(changed):
-        start, end = node.start_mark.index, node.end_mark.index
+    places = {node.start_mark.index: (node.end_mark.index, values[key]) for key, node in changed}  # once for aliases
+    for start, (end, value) in sorted(places.items(), reverse=True):
+        anchor = "".join(re.findall(r"^&\S+\s+", text[start:end]))
         newline = "\n" if text[start:end].endswith("\n") else ""  # a block scalar includes its line feed
-        text = f'{text[:start]}"{values[key]}"{newline}{text[end:]}'
+        text = f'{text[:start]}{anchor}"{value}"{newline}{text[end:]}'
     return text, [key for key, _ in changed]
 
 
