@@ -170,6 +170,7 @@ def test_version_is_listed_as_it_was_kept(
     store = store_in(tmp_path_factory.mktemp("versions"))
     time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
     kept = store.keep_version(document, text, time=time, author=author, reason=reason)
+    Path(kept.path).with_name(f"{document}.20251315T000000.000000Z.000009.person.edit.md").touch()  # no such month
     assert (kept.document, kept.time, kept.author, kept.reason) == (document, time, author, reason)
     assert kept.size_bytes == len(text.encode("utf-8", "surrogateescape"))
     assert store.versions(document) == [kept]
