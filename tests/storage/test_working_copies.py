@@ -21,6 +21,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+from orchestra_mem.adapters.files.local_texts import LocalTexts
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
@@ -300,6 +301,13 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
     laptop.edit("We sell rolls by the dozen", "We give rolls away")
     for path in (laptop.project / ".obra").glob("working_copy.db*"):
         path.unlink()
+    record = laptop.project / ".obra" / "working_copy.db"
+    record.write_text("No database at all." * 100)
+    with closing(LocalTexts(record)) as copies:
+        with pytest.raises(StorageError, match="remove it: what differs from the server's is kept as versions"):
+            copies.names()
+        record.unlink()
+        assert copies.names() == set()
     with laptop.open() as memory:
         assert "by the dozen" in laptop.text()
         assert any(

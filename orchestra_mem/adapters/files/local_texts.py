@@ -81,10 +81,11 @@ class LocalTexts:
         """Run a statement and return its rows; open the file first if necessary."""
         try:
             if self._connection is None:
-                self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.executescript(_TABLES)
+                opened = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+                opened.execute("PRAGMA journal_mode = WAL")
+                opened.execute("PRAGMA synchronous = NORMAL")
+                opened.executescript(_TABLES)
+                self._connection = opened
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             text = f"remembering what the documents have held: {self._path}: {error}"
