@@ -366,7 +366,7 @@ class FileDocumentStore(DocumentReader):
         """Write a new file with the access rights of `like`, if that exists."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # no such file, or a file system without access rights
                 shutil.copymode(like, path)
             self._tell(f"{name}.write.before")
             write_all(descriptor, data)
