@@ -268,8 +268,8 @@ class SharedFiles(Protocol):
     def last_revision(self) -> int:
         """Return the number of the newest revision, 0 if there is none."""
 
-    def begin(self, files: Sequence[SharedFile]) -> None:
-        """Store the first revisions of files, all or none."""
+    def put_all(self, files: Sequence[SharedFile]) -> list[int]:
+        """Store new revisions based on the files' `revision` (0: a new file), all or none; return their numbers."""
 
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a new revision, based on revision `known`, and return its number; raise if `known` is outdated."""

@@ -411,8 +411,8 @@ def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
     again.mkdir()
     (folder / ".obra" / "server" / "token").write_text("a key")
     written = (
-        "# Ours.\norchestrator:\n  memory_dir: docs # as we like it\nllm: {api_key: 'sk-1', model: ö}\n"
-        "search.api_key: |-\n  sk-2\n# The end.\n"
+        "# Ours.\norchestrator:\n  memory_dir: 'docs' # as we like it\nsearch.api_key: &key |-\n  sk-1\n"
+        "llm: {api_key: *key, model: ö}\n# The end.\n"
     )
     (folder / ".obra" / "config.yaml").write_text(written, encoding="utf-8")
     with open_memory(folder) as memory:
@@ -422,12 +422,12 @@ def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
     log.write_text(log.read_text() + "\nBy hand.\n")
     (folder / "docs" / "notes.md").write_text("Mine.")
     told = json.loads(program("-C", folder, "backup", target, "--json"))
-    assert told["left_out"] == ["orchestrator.memory_dir", "llm.api_key", "search.api_key"]
+    assert told["left_out"] == ["orchestrator.memory_dir", "search.api_key", "llm.api_key"]
     program("-C", again, "restore-backup", target)
     for each in (target, again):
         assert (each / ".obra" / "config.yaml").read_text(encoding="utf-8") == (
-            '# Ours.\norchestrator:\n  memory_dir: ".obra/memory" # as we like it\nllm: {api_key: "", model: ö}\n'
-            'search.api_key: ""\n# The end.\n'
+            '# Ours.\norchestrator:\n  memory_dir: ".obra/memory" # as we like it\nsearch.api_key: &key ""\n'
+            "llm: {api_key: *key, model: ö}\n# The end.\n"
         )
         assert not (each / ".obra" / "server").exists()
     with open_memory(again) as memory:

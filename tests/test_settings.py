@@ -253,7 +253,7 @@ def test_faults_in_the_environment_name_the_variable_and_the_key(load: Load) -> 
         "ORCHESTRA_MEM__STORAGE__DURABILTY": "full",
         "ORCHESTRA_MEM__STORAGE__DURABILITY": "[full",
         "ORCHESTRA_MEM__STORAGE": "{durability: full}",
-        "ORCHESTRA_MEM__COLOUR": "1",
+        "ORCHESTRA_MEM__COLOUR": '"\\UFFFFFFFF"',
         "ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS": "8k",
     }
     named = "environment variable ORCHESTRA_MEM__"
@@ -310,6 +310,9 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
         ("a: 1\nstorage: [1,\n", ":3: is not YAML: expected the node content, but found '<stream end>' (column 1)"),
         ("a: 1\nb: \x07\n", ":2: has a control character (U+0007); remove it"),
         (b"a: 1\nb: \xe4\n", ":2: is not UTF-8 (byte 0xe4); save it as UTF-8"),
+        (b"\xef\xbb\xbfa: 1\nb: \xe4\n", ":2: is not UTF-8 (byte 0xe4); save it as UTF-8"),
+        ('a: "\\U00110000"\n', ": has an escape above \\U0010FFFF; correct it"),
+        ('a: "\\UFFFFFFFF"\n', ": has an escape above \\U0010FFFF; correct it"),
         ("storage: {}\n".encode("utf-16"), ":1: is not UTF-8 (byte 0xff); save it as UTF-8"),
         ("[" * 5000, ": is nested too deeply"),
     ],

@@ -213,7 +213,7 @@ def _typed(text: str) -> object:
 
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
         return text
     return _scalar(node) if isinstance(node, yaml.ScalarNode) else text
 
@@ -235,7 +235,7 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
 
     try:
         root = yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         problem, line = _unreadable(error, raw)
         faults.append(ConfigFault(source=str(path), key="", problem=problem, line=line))
         return {}
@@ -247,7 +247,10 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
     import yaml
 
     if isinstance(error, UnicodeDecodeError):
-        return f"is not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8", raw.count(b"\n", 0, error.start) + 1
+        data, at = error.object, error.start  # without a byte order mark
+        return f"is not UTF-8 (byte 0x{data[at]:02x}); save it as UTF-8", data.count(b"\n", 0, at) + 1
+    if isinstance(error, ValueError | OverflowError):
+        return "has an escape above \\U0010FFFF; correct it", 0
     if isinstance(error, yaml.reader.ReaderError):
         line = raw.decode("utf-8-sig").count("\n", 0, error.position) + 1
         return f"has a control character (U+{error.character:04X}); remove it", line
@@ -316,10 +319,11 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
             yield key, node
 
     changed = [*scalars(yaml.compose(text, Loader=yaml.SafeLoader))]
-    for key, node in reversed(changed):
-        start, end = node.start_mark.index, node.end_mark.index
+    places = {node.start_mark.index: (node.end_mark.index, values[key]) for key, node in changed}  # once for aliases
+    for start, (end, value) in sorted(places.items(), reverse=True):
+        anchor = "".join(re.findall(r"^&\S+\s+", text[start:end]))
         newline = "\n" if text[start:end].endswith("\n") else ""  # a block scalar includes its line feed
-        text = f'{text[:start]}"{values[key]}"{newline}{text[end:]}'
+        text = f'{text[:start]}{anchor}"{value}"{newline}{text[end:]}'
     return text, [key for key, _ in changed]
 
 

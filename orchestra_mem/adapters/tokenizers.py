@@ -234,8 +234,9 @@ class CachedCounter:
             vars(self).pop("_counter", None)
             return self._count(text)
         with self._lock:
-            self._counts[key] = tokens
-            self._has_new = True
+            if name == self._counted_by:  # else another thread has cleared the cache meanwhile
+                self._counts[key] = tokens
+                self._has_new = True
             while len(self._counts) > self._max_entries:
                 self._counts.popitem(last=False)
         return tokens

@@ -68,6 +68,17 @@ def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactor
     assert temporaries(folder) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, tmp_path: Path, mode: int) -> None:
+    """A private document does not become readable to other users, a shared one stays writable."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    path.chmod(mode)
+    store.replace(path, "new", expected="old", name="x")
+    assert path.stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
 def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> None:
     """All or nothing: up to the renaming a document is as before, and a version is none; nothing is left beside it."""
@@ -159,6 +170,7 @@ def test_version_is_listed_as_it_was_kept(
     store = store_in(tmp_path_factory.mktemp("versions"))
     time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
     kept = store.keep_version(document, text, time=time, author=author, reason=reason)
+    Path(kept.path).with_name(f"{document}.20251315T000000.000000Z.000009.person.edit.md").touch()  # no such month
     assert (kept.document, kept.time, kept.author, kept.reason) == (document, time, author, reason)
     assert kept.size_bytes == len(text.encode("utf-8", "surrogateescape"))
     assert store.versions(document) == [kept]

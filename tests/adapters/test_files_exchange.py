@@ -152,13 +152,17 @@ def _saving(path: Path, **texts: str) -> WritePoint:
         ({"rename_before": "first", "rename_after": "second", "back_before": "third"}, "third", ["first"]),
     ],
 )
+@pytest.mark.parametrize("is_link", [False, True])
 def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept(
-    tmp_path: Path, saved: dict[str, str], stands: str, kept: list[str]
+    tmp_path: Path, saved: dict[str, str], stands: str, kept: list[str], is_link: bool
 ) -> None:
     """The write is refused where it met a text that it did not know; also where the first is being put back."""
-    path = tmp_path / "a.md"
+    path = file = tmp_path / "a.md"
+    if is_link:
+        file = tmp_path / "target.md"
+        path.symlink_to(file)
     path.write_text("old")
-    store = store_in(tmp_path, write_point=_saving(path, **saved))
+    store = store_in(tmp_path, write_point=_saving(file, **saved))
     refused = pytest.raises(
         DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"
     )

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, SearchFilter, Tier, Vector, Vectors
 from tests.adapters.search_oracle import MODEL, analyse, passes, terms
@@ -94,6 +95,23 @@ def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> Non
     with closing(DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)) as index:
         _assert_found(index, rows, 1.0)
         assert index.problems == ()
+
+
+def test_codes_can_be_made_while_vectors_are_added(tmp_path: Path) -> None:
+    """A commit in between has no effect: codes are made of the vectors that were there before."""
+
+    class Committing(ModelVectors):
+        @property
+        def rows(self) -> Vectors:
+            rows = super().rows
+            self.update(np.ones(15, np.bool_), 15)
+            return rows
+
+    vectors = Committing(tmp_path, ModelRow(slot=0, model=WIDE, file="wide.f32"))
+    vectors.write(np.arange(20), _clustered(20))
+    vectors.update(np.ones(10, np.bool_), 10)
+    codes, coded = vectors.make_codes()
+    assert (codes.ntotal, len(coded)) == (10, 10)
 
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])

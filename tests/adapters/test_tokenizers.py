@@ -15,7 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters import tokenizers
-from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter, open_counter
+from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
+from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
 from tests.builders import cases
@@ -144,6 +145,23 @@ def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: 
     assert counter.count("hello world") == ESTIMATE.count("hello world")
     counter.keep(lambda: None)
     assert file.read_bytes() == kept
+
+
+def test_a_count_made_before_a_correction_is_not_cached_as_a_corrected_one() -> None:
+    """Even if another thread counts with the correction before the first count is finished."""
+
+    class Corrected(EstimateCounter):
+        def count(self, text: str) -> int:
+            tokens = super().count(text)
+            while text == "hello world" and calibration.factor == 1:
+                calibration.report(100, 125)
+                cached.count("corrected")
+            return tokens
+
+    calibration = Calibration()
+    cached = CachedCounter(counter := Corrected(calibration))
+    before = cached.count("hello world")
+    assert before != cached.count("hello world") == counter.count("hello world")
 
 
 def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

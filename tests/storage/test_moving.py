@@ -185,13 +185,17 @@ def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: 
         assert (len(rows), rows[-1]) == (2, "revision: 5")
 
 
-def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """Who is ended while it shares them has left none out: another machine would begin these anew."""
+@pytest.mark.parametrize("sessions", [".obra/sessions", ".obra/memory/sessions"])
+def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any], sessions: str) -> None:
+    """If the machine is ended meanwhile, nothing is missing on others. One folder may contain the other."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
-    with laptop.open(config=SMALL) as memory:
+    for machine in (laptop, desk):
+        machine.config["orchestrator"] = {**SMALL["orchestrator"], "session_dir": sessions}
+    in_file = {**laptop.config, "storage": {}}
+    with laptop.open(config=in_file) as memory:
         work(memory, 30)
         memory.refresh()
-    laptop.move(SMALL, laptop.config)
+    laptop.move(in_file, laptop.config)
     before = laptop.files()
 
     def ends(point: str) -> None:

@@ -21,6 +21,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
+from orchestra_mem.adapters.files.local_texts import LocalTexts
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
@@ -136,11 +137,11 @@ def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: M
         assert all(f"The oven takes {number} minutes more." in said for number in range(12))
 
 
-@pytest.mark.parametrize("names", [["desk"], ["laptop", "desk"]])
+@pytest.mark.parametrize(("names", "is_lost"), [(["desk"], False), (["laptop", "desk"], False), (["desk"], True)])
 def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
-    laptop: Machine, desk: Machine, names: list[str]
+    laptop: Machine, desk: Machine, names: list[str], is_lost: bool
 ) -> None:
-    """Into the archive on both machines; there it stands beside what somebody has written into that since."""
+    """Into the archive on both machines, next to later edits there; without the record of copies into a version."""
     desk.open().close()
     (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
     with laptop.open() as here:
@@ -148,18 +149,24 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
     (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
     for name, document in zip(reversed(names), (live, archive), strict=False):
         document.write_text(document.read_text("utf-8") + f"\nA remark from the {name}.\n", "utf-8")
+    for path in (desk.project / ".obra").glob("working_copy.db*") if is_lost else ():
+        path.unlink()
     for machine in (laptop, desk, laptop, desk):
         machine.open().close()
     assert not live.exists()
     assert laptop.files() == desk.files()
-    assert all(f"A remark from the {name}." in archive.read_text("utf-8") for name in names)
+    texts = [text for file, text in desk.files().items() if ("/versions/" if is_lost else "/archive/") in file]
+    assert all(any(f"A remark from the {name}." in text for text in texts) for name in names)
 
 
-def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(laptop: Machine, desk: Machine) -> None:
-    """It was ended between the move of the session's document and the sharing of it."""
+@pytest.mark.parametrize("end", ["archive.rename.before", "archive.rename.after"])
+def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
+    laptop: Machine, desk: Machine, end: str
+) -> None:
+    """Before or after the local move; every machine has the archive, and none has the session's document."""
 
     def ends(point: str) -> None:
-        if point == "archive.rename.after":
+        if point == end:
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt), laptop.open(write_point=ends) as here:
@@ -167,7 +174,7 @@ def test_an_archive_is_everywhere_though_its_machine_was_ended_before_it_told(la
         here.flush_session()
     for machine in (laptop, desk, laptop):
         machine.open().close()
-    assert any("/archive/" in name for name in desk.files())
+    assert len([name for name in desk.files() if "/archive/" in name]) == 1
     assert laptop.files() == desk.files()
 
 
@@ -308,6 +315,13 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
     laptop.edit("We sell rolls by the dozen", "We give rolls away")
     for path in (laptop.project / ".obra").glob("working_copy.db*"):
         path.unlink()
+    record = laptop.project / ".obra" / "working_copy.db"
+    record.write_text("No database at all." * 100)
+    with closing(LocalTexts(record)) as copies:
+        with pytest.raises(StorageError, match="remove it: what differs from the server's is kept as versions"):
+            copies.names()
+        record.unlink()
+        assert copies.names() == set()
     with laptop.open() as memory:
         assert "by the dozen" in laptop.text()
         assert any(
@@ -378,6 +392,19 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
     laptop.edit("on Tuesdays", "on Mondays")
     with laptop.open(), desk.open():
         assert "on Mondays" in desk.text()
+
+
+def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: Machine, desk: Machine) -> None:
+    """No file is written there, and later edits of all documents are shared as ever."""
+    with closing(open_database(laptop.project / ".obra", laptop.settings())) as database:
+        for name in ("memory/../../outside.md", f"memory/{desk.project}/outside.md", "elsewhere/a.md"):
+            SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."), known=0)
+    for old, new in (("on Tuesdays", "on Mondays"), ("on Mondays", "on Fridays")):
+        laptop.edit(old, new)
+        for machine in (laptop, desk):
+            machine.open().close()
+        assert new in desk.text()
+    assert not any("outside" in str(path) for path in desk.project.rglob("*"))
 
 
 def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) -> None:

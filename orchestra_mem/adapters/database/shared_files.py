@@ -37,11 +37,10 @@ class SqlSharedFiles(Stored):
         query = "SELECT coalesce(max(revision), 0) FROM shared_files"
         return int(self._database.value("reading shared documents", query))
 
-    def begin(self, files: Sequence[SharedFile]) -> None:
-        """Store the first files in one transaction."""
+    def put_all(self, files: Sequence[SharedFile]) -> list[int]:
+        """Store new revisions of files in one transaction; see `SharedFiles.put_all`."""
         with self._database.transaction("sharing"):
-            for file in files:
-                self.put(file, known=0)
+            return [self.put(file, known=file.revision) for file in files]
 
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a new revision of a file and return its number.

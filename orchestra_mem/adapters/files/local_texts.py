@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
-from orchestra_mem.errors import StorageError, database_error
+from orchestra_mem.errors import DocumentError, StorageError, database_error
 from orchestra_mem.types import FileState
 
 _TABLES = """
@@ -52,13 +52,16 @@ class Folders:
         return None
 
     def path(self, name: str) -> Path:
-        """Return the path of a document on this machine."""
+        """Return the path of a document on this machine; raise `DocumentError` if the name leads to no document."""
         folder, _, rest = name.partition("/")
-        return self._folders[folder] / rest
+        path = self._folders.get(folder, Path()) / rest
+        if self.name(path) != name or ".." in Path(rest).parts:
+            raise DocumentError(f"{name!r} on the server is not the name of a document")
+        return path
 
-    def paths(self, pattern: str) -> Iterator[Path]:
-        """Yield the files that match a glob pattern in all folders."""
-        return (path for folder in self._folders.values() for path in sorted(folder.glob(pattern)))
+    def paths(self) -> Iterator[Path]:
+        """Yield the documents of all folders, those of a nested folder twice."""
+        return (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md")))
 
 
 class LocalTexts:
@@ -78,10 +81,11 @@ class LocalTexts:
         """Run a statement and return its rows; open the file first if necessary."""
         try:
             if self._connection is None:
-                self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.executescript(_TABLES)
+                opened = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+                opened.execute("PRAGMA journal_mode = WAL")
+                opened.execute("PRAGMA synchronous = NORMAL")
+                opened.executescript(_TABLES)
+                self._connection = opened
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             text = f"remembering what the documents have held: {self._path}: {error}"

@@ -124,7 +124,8 @@ class SharedDocumentStore(FileDocumentStore):
         try:
             newer = self._files.newer_than(self._copies.through)
             if not newer and not self._copies.through:  # nobody has shared anything yet
-                self._files.begin([*self._all_here()])
+                here = {self._name(path): self._settled(path) for path in self._folders.paths()}
+                self._files.put_all([self._file(name, decode(data)) for name, data in here.items() if name and data])
                 newer = self._files.newer_than(0)
             # Removed and moved files come last: a local edit of a moved file is merged into its new file.
             in_order = sorted(newer, key=lambda file: file.text is None)
@@ -132,11 +133,10 @@ class SharedDocumentStore(FileDocumentStore):
             for file in takewhile(lambda file: file.revision in taken, newer):
                 self._copies.through = file.revision
             self._behind = {file.name for file in newer if file.revision not in taken}
-            everything = self._is_due
-            if everything:
+            if everything := self._is_due:
                 self._all_seen_s = time.monotonic()
                 self._share_kept()
-            for name in sorted(self._saved(everything=everything).keys() - {file.name for file in newer}):
+            for name in sorted(self._saved(everything=everything).keys() - self._behind):
                 self._done(self._share_saved, name)
         finally:
             self._brings = False
@@ -154,25 +154,17 @@ class SharedDocumentStore(FileDocumentStore):
     def _is_due(self) -> bool:
         return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
-    def _all_here(self) -> Iterator[SharedFile]:
-        for path in self._folders.paths("**/*.md"):
-            if (name := self._name(path)) and (data := self._settled(path)) is not None:
-                yield self._file(name, decode(data))  # has no revision number yet
-
     def _saved(self, *, everything: bool = False) -> dict[str, str]:
         """Return the documents that were saved or removed here since their last revision, with their present states."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
 
     def _share_kept(self) -> None:
-        """Share versions and archives that the server lacks; restore versions that were removed here."""
+        """Share versions that the server lacks; restore versions that were removed here."""
         known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
-        for path in self._folders.paths("archive/*.md"):
-            if self._name(path) not in known:  # killed between moving and sharing it
-                self._done(self._share_written, path)
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
         for file in self._files.newer_than(0) if gone else ():
             if file.name in gone and file.text is not None:
@@ -206,8 +198,7 @@ class SharedDocumentStore(FileDocumentStore):
         if mine is not None and mine.text.strip() and mine.stamp == known.stamp and mine.text != known.text:
             self._share(name, mine)
         else:
-            there = SharedFile(name=name, revision=self._copies.revision(name), text=known.text, machine=self._machine)
-            self._write(there, known.text, mine)
+            self._write(self._file(name, known.text), known.text, mine)
 
     def _write(self, file: SharedFile, theirs: str, mine: Copy | None) -> None:
         """Write the server's text to the local copy. If a local edit is merged in, the result is shared first."""
@@ -226,20 +217,23 @@ class SharedDocumentStore(FileDocumentStore):
         old = known and known.text
         if mine is None or not mine.text.strip() or mine.text in (theirs, old) or _VERSIONS in file.name:
             return theirs
-        path = self._path(file.name)
-        if (state := self.state(path)) is None:
-            raise DocumentConflictError(f"{path} is being saved")
-        saved = datetime.fromtimestamp(state.modified_ns / 1e9, UTC)
-        name = version_document(path, self._versions)
-        self.keep_version(name, mine.text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+        self._keep_edit(self._path(file.name), mine.text)
         if not (held := self._copies.held(file.name)):
             logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
             return theirs
         return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
 
+    def _keep_edit(self, path: Path, text: str) -> None:
+        if (state := self.state(path)) is None:
+            raise DocumentConflictError(f"{path} is being saved")
+        saved, name = datetime.fromtimestamp(state.modified_ns / 1e9, UTC), version_document(path, self._versions)
+        self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
         known = self._copies.in_step(file.name)
+        if mine is not None and known is None and _VERSIONS not in file.name:  # perhaps edited
+            self._keep_edit(self._path(file.name), mine.text)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
                 self._share(file.name, mine, known=file.revision)
@@ -257,22 +251,22 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share(self, name: str, copy: Copy, *, known: int | None = None) -> None:
         """Store a local copy's content as a new revision."""
-        revision = self._share_text(name, copy.text, copy, known=known)
-        self._note(name, revision, copy)
+        self._note(name, self._share_text(name, copy.text, copy, known=known), copy)
 
     def _share_text(self, name: str, text: str, mine: Copy | None, *, known: int | None = None) -> int:
         """Store a text that includes the local edit `mine`; return its revision. A crash before the reply is safe."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
-        known = self._copies.revision(name) if known is None else known
-        return self._files.put(self._file(name, text), known=known)
+        file = self._file(name, text)
+        return self._files.put(file, known=file.revision if known is None else known)
 
-    def _share_removal(self, path: Path, moved_to: str = "") -> None:
-        name = self._name(path)
-        if name is not None and (known := self._copies.revision(name)):
-            revision = self._files.put(self._file(name, None, moved_to), known=known)
-            self._copies.forget(name, revision)
-            self._step(revision)
+    def _share_removal(self, path: Path) -> None:
+        if (name := self._name(path)) is not None and (known := self._copies.revision(name)):
+            self._forget(name, self._files.put(self._file(name, None), known=known))
+
+    def _forget(self, name: str, revision: int) -> None:
+        self._copies.forget(name, revision)
+        self._step(revision)
 
     def _step(self, revision: int) -> None:
         if revision == self._copies.through + 1:  # else revisions before it have yet to be applied
@@ -287,7 +281,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._step(revision)
 
     def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
-        return SharedFile(name=name, revision=0, text=text, moved_to=moved_to, machine=self._machine)
+        known = self._copies.revision(name)
+        return SharedFile(name=name, revision=known, text=text, moved_to=moved_to, machine=self._machine)
 
     # Reading removes the revision number; writing adds it, and shares the document
 
@@ -355,23 +350,26 @@ class SharedDocumentStore(FileDocumentStore):
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
-        with self.lock():
+        with self.lock(), self._changing("appending to", path):
             known, mine = self._copies.in_step(self._name(path) or ""), self._here(path)
             if known is not None and known.text != (mine and mine.text):
                 self._bring_together()  # saved since the lock was taken
             super().append(path, text, name=name)
-            self._share_written(path)
-
-    def _share_written(self, path: Path) -> None:
-        if (name := self._name(path)) is not None and (copy := self._here(path)) is not None:
-            self._share(name, copy)
+            if (shared := self._name(path)) is not None and (copy := self._here(path)) is not None:
+                self._share(shared, copy)
 
     def move(self, path: Path, target: Path, *, name: str) -> None:
-        """See `FileDocumentStore.move`."""
-        with self.lock():
+        """See `FileDocumentStore.move`. The move is shared first, so that a crash cannot repeat it."""
+        with self.lock(), self._changing("moving", path):
+            old, new, copy = self._name(path), self._name(target), self._here(path)
+            if old is None or new is None or copy is None or self.state(target) is not None:
+                super().move(path, target, name=name)
+                return
+            self._copies.begin_sending(new, copy.text, copy)
+            added, removed = self._files.put_all([self._file(new, copy.text), self._file(old, None, new)])
             super().move(path, target, name=name)
-            self._share_written(target)
-            self._share_removal(path, moved_to=self._name(target) or "")
+            self._note(new, added, copy)
+            self._forget(old, removed)
 
     def remove(self, path: Path, *, expected: str, name: str) -> None:
         """See `FileDocumentStore.remove`."""

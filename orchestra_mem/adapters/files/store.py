@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -141,20 +142,20 @@ class FileDocumentStore(DocumentReader):
     def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
         ours = self.bytes_of(path, text)
         # Follow a link: its target is replaced, the link stays.
-        path = Path(os.path.realpath(path))
+        document, path = path, Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._write_new(temporary, ours, name)
+            self._write_new(temporary, ours, name, like=path)
             # Versions of the old text must be on disk before the document is replaced.
             self._flush_folders(but=path.parent)
             there = self._read_bytes(path)
             if (None if there is None else self.text_of(there)) != expected:
-                raise _conflict(path)
+                raise _conflict(document)
             if there is None:
                 self._put_new(temporary, path, name)
             else:
-                self._put_in_place(temporary, path, ours, there, name)
+                self._put_in_place(temporary, document, ours, there, name)
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -173,12 +174,13 @@ class FileDocumentStore(DocumentReader):
             raise _conflict(path) from None
         self._tell(f"{name}.rename.after")
 
-    def _put_in_place(self, temporary: Path, path: Path, ours: bytes, expected: bytes, name: str) -> None:
+    def _put_in_place(self, temporary: Path, document: Path, ours: bytes, expected: bytes, name: str) -> None:
         """Exchange a document for its new text; if an unexpected text came out, put it back and raise a conflict."""
+        path = Path(os.path.realpath(document))
         aside = aside_of(path, ours, expected, _TEMPORARY)
         try:
             if settled(path) != expected:
-                raise _conflict(path)
+                raise _conflict(document)
             os.rename(temporary, aside)
             self._tell(f"{name}.rename.before")
             if not exchange(aside, path):
@@ -190,22 +192,23 @@ class FileDocumentStore(DocumentReader):
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
             if isinstance(error, FileNotFoundError):  # the document has just been removed
-                raise _conflict(path) from error
+                raise _conflict(document) from error
             raise
         self._tell(f"{name}.rename.after")
         came_out = settled(aside)
         if came_out != expected:
-            self._take_back(aside, path, came_out, ours=ours, expected=expected, name=name)
+            self._take_back(aside, document, came_out, ours=ours, expected=expected, name=name)
         aside.unlink()
         if came_out != expected:
             self._written_in(path.parent, name)
-            raise _conflict(path)
+            raise _conflict(document)
 
     def _take_back(
         self, aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, expected: bytes, name: str
     ) -> None:
         """Restore the newest text of others at `path`; keep texts that were saved over meanwhile as versions."""
-        for lost in put_back(aside, path, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
+        real = Path(os.path.realpath(path))
+        for lost in put_back(aside, real, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
             if lost != expected:
                 self._keep_saved(path, aside, lost)
         self._flush_folders(but=path.parent)
@@ -359,9 +362,12 @@ class FileDocumentStore(DocumentReader):
                 self._syncs_once = False
                 self._flush_folders()
 
-    def _write_new(self, path: Path, data: bytes, name: str) -> None:
+    def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
+        """Write a new file with the access rights of `like`, if that exists."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
+            with suppress(OSError):  # no such file, or a file system without access rights
+                shutil.copymode(like, path)
             self._tell(f"{name}.write.before")
             write_all(descriptor, data)
             self._tell(f"{name}.write.after")

@@ -52,7 +52,7 @@ def scan(folder: Path, document: str) -> Iterator[Version]:
     """Yield the versions of a document in a folder, unordered; files with other names are skipped."""
     names = os.listdir(folder) if folder.is_dir() else ()
     for path in (folder / name for name in names if name.startswith(f"{document}.")):
-        with suppress(FileNotFoundError):  # pruned by another process meanwhile
+        with suppress(FileNotFoundError, ValueError):  # pruned by another process meanwhile; no valid time
             version = read_name(path, path.stat().st_size)
             if version is not None and version.document == document:
                 yield version

@@ -180,7 +180,8 @@ class ModelVectors:
 
     def make_codes(self) -> tuple[Any, NDArray[np.bool_]]:
         """Quantise all vectors for `use_codes`; takes 0.5 s per million. Searches and writes may go on meanwhile."""
-        faiss, rows, having = load_faiss(self._threads), self.rows, self.having.copy()
+        faiss, rows = load_faiss(self._threads), self.rows
+        having = self.having[: len(rows)].copy()
         codes = faiss.IndexScalarQuantizer(
             rows.shape[1], faiss.ScalarQuantizer.QT_8bit_uniform, faiss.METRIC_INNER_PRODUCT
         )
