@@ -178,7 +178,7 @@ class OrchestrationObservations:
         return self._catalog.items(ItemFilter(references=references, types=[ItemType.OBSERVATION]), agent=agent)
 
     def waiting(self) -> list[Operation]:
-        """Return the recorded orchestrations without an observation, live or hidden, oldest first."""
+        """Return the recorded orchestrations without an observation, live, hidden or purged, oldest first."""
         recorded = self._log.operations(OperationFilter(type=ORCHESTRATION))
         known: set[str] = set()
         for start in range(0, len(recorded), _AT_ONCE):
