@@ -109,6 +109,7 @@ class CatalogLearner:
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
+            self.waits = True
             return 0
 
     def _learn(self, exchange: Exchange) -> int:
