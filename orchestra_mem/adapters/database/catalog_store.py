@@ -18,7 +18,6 @@ from orchestra_mem.catalog_types import (
     CatalogStatistics,
     Exchange,
     InjectedItem,
-    ItemFigures,
     ItemFilter,
     ItemStatus,
     MemoryItem,
@@ -156,7 +155,7 @@ class SqlCatalogStore(Stored):
         tail = "WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens "
         return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
-    def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
+    def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
         """Return the figures of an agent's live items, or of all its items, live or not, changed after `after`."""
         query = (
             "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
