@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.types import Author
@@ -104,19 +104,6 @@ class ItemFilter:
     offset: int = 0
     by_priority: bool = False
     references: Sequence[str] = ()
-
-
-class ItemFigures(NamedTuple):
-    """The numbers by which an item is ranked and packed, without its text. Times are microseconds since 1970."""
-
-    number: int
-    timestamp: int
-    priority: int
-    tag_count: int
-    tokens: int
-    summary_tokens: int
-    live: int
-    expires: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,8 +254,12 @@ class CatalogStore(Protocol):
     def extracts(self, limit: int) -> list[MemoryItem]:
         """Return the newest live items whose summary is extractive and shorter than their content."""
 
-    def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
-        """Return the figures of an agent's live items or, given a change, of its items changed since, live or not."""
+    def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
+        """Return the figures of an agent's live items or, given a change, of its items changed since, live or not.
+
+        The columns: number, time, priority, number of tags, tokens, tokens of the summary, 1 if live, time of expiry.
+        Times are microseconds since 1970.
+        """
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
         """Return (tag key, item number) pairs of an agent's live items, or of those with the given numbers."""

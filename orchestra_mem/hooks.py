@@ -6,7 +6,6 @@ A hook cannot break its caller: an exception is logged and counted, and the rema
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,7 +64,6 @@ class Hooks:
         self._note_failure = note_failure
         self._plugins = pluggy.PluginManager(PROJECT)
         self._plugins.add_hookspecs(OrchestratorHooks)
-        self.failures: Counter[str] = Counter()
 
     def add(self, plugin: object) -> None:
         """Add a plugin.
@@ -92,7 +90,6 @@ class Hooks:
                 plugin = implementation.plugin
                 whose = getattr(plugin, "__name__", f"{type(plugin).__module__}.{type(plugin).__qualname__}")
                 name = f"{whose}.{hook}"
-                self.failures[name] += 1
                 self._note_failure(name)
                 logger.exception("the hook %s failed", name)
                 continue

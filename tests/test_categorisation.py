@@ -18,7 +18,7 @@ from orchestra_mem import (
     VectorStore,
     open_memory,
 )
-from orchestra_mem.catalog_types import Category, ItemType
+from orchestra_mem.catalog_types import Category, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.core.catalog.categorisation import RULES
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
@@ -229,7 +229,7 @@ def test_with_strict_isolation_an_observation_is_the_agents_own(tmp_path: Path) 
 
 
 def test_what_was_kept_back_is_categorised_later(tmp_path: Path) -> None:
-    """A model without quota, or a kill, loses none: each recorded orchestration is categorised once."""
+    """A model without quota, or a kill, loses none: each orchestration is categorised once, even if purged later."""
     config = {"categorization": {"fallback_to_rules": False, "batch_interval_ms": 0, "max_batch_size": 2}}
     program = (
         "import os, signal, sys; from orchestra_mem import VectorStore, open_memory\n"
@@ -246,6 +246,9 @@ def test_what_was_kept_back_is_categorised_later(tmp_path: Path) -> None:
         assert [[each.orchestration_id for each in batch] for batch in batches] == [[1, 2], [3, 4, 5], []]
         (item,) = memory.categorization.get_observations_by_orchestration("orch-4")
         assert item.said == 5
+        memory.catalog.delete(item.id)
+        assert memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED])) == 1
+        assert len(memory.categorization.categorize_waiting()) == 0
 
 
 def test_a_secret_reaches_neither_model_nor_catalog(tmp_path: Path) -> None:

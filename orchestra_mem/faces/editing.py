@@ -149,16 +149,18 @@ class SeenTexts:
         """Reread a document and return its change; None if its text is the same."""
         is_known, before = path in self._texts, self._texts.get(path)
         try:
-            after = self._texts[path] = _read(path)
+            after = _read(path)
         except FileNotFoundError:
             if not is_known:
                 return None
             del self._texts[path]
             return DocumentChange(path=path, event=DocumentEvent.GONE, lines=differing_lines(before or "", ""))
-        if after is None:
+        if after is None:  # the text read last stays, to be compared with the next
+            self._texts.setdefault(path, None)
             return DocumentChange(path=path, event=DocumentEvent.UNREADABLE, lines=[])
         if is_known and after == before:
             return None
+        self._texts[path] = after
         event = DocumentEvent.CHANGED if is_known else DocumentEvent.NEW
         return DocumentChange(path=path, event=event, lines=differing_lines(before or "", after))
 

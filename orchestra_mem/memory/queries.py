@@ -48,7 +48,7 @@ class HistoryCalls:
             found = self._parts.working.get_operations(operation_type, limit)
         if len(found) >= limit:
             return found
-        return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
+        return self._parts.log.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Return operations of all sessions from the event log, oldest first."""

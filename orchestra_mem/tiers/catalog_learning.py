@@ -109,6 +109,7 @@ class CatalogLearner:
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
+            self.waits = True
             return 0
 
     def _learn(self, exchange: Exchange) -> int:
@@ -178,7 +179,7 @@ class OrchestrationObservations:
         return self._catalog.items(ItemFilter(references=references, types=[ItemType.OBSERVATION]), agent=agent)
 
     def waiting(self) -> list[Operation]:
-        """Return the recorded orchestrations without an observation, live or hidden, oldest first."""
+        """Return the recorded orchestrations without an observation, live, hidden or purged, oldest first."""
         recorded = self._log.operations(OperationFilter(type=ORCHESTRATION))
         known: set[str] = set()
         for start in range(0, len(recorded), _AT_ONCE):

@@ -117,9 +117,14 @@ def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
     return SessionDocument(tuple(parts)).text()
 
 
+def body(block: str) -> str:
+    """Return a block's text without its heading."""
+    return block.partition("\n")[2].strip()
+
+
 def says(block: Block, text: str) -> bool:
     """Check whether a block's body equals a summary's text, ignoring the states of facts."""
-    return without_states(block.text.partition("\n")[2].strip()) == without_states(text.strip())
+    return without_states(body(block.text)) == without_states(text.strip())
 
 
 def _with_text(part: Part, text: str) -> Part:

@@ -94,10 +94,11 @@ class ShortForms:
         return next((_text(block) for block in self.blocks(name) if _key(name, block) == wanted), None)
 
     def _loaded(self) -> Mapping[tuple[str, str], Summary]:
-        if self._known is None:
+        known = self._known  # `make` in another thread may reset the field at any moment
+        if known is None:
             found = self.ledger.whole_summaries(sections=True)
-            self._known = {(each.document, each.source): each for each in found}
-        return self._known
+            known = self._known = {(each.document, each.source): each for each in found}
+        return known
 
     def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
         """Choose the largest unpinned sections to shorten, as many as bring the document down to its size limit."""

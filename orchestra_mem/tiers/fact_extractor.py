@@ -1,8 +1,8 @@
 """Extract facts (must-keeps) from operations, supersede or complete earlier facts, and apply people's edits of facts.
 
 People edit facts in the episodic documents. A deleted fact is not shown again, a reworded fact takes the person's text,
-and an added fact is listed and searched like any other. What people write is superseded only by facts of the same
-weight, those of critical operations. Applying an edit twice changes nothing.
+and an added fact is listed and searched like any other. Later operations may mark a fact in a person's words as perhaps
+superseded, but never supersede or complete it. Applying an edit twice changes nothing.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from orchestra_mem.types import (
     Session,
 )
 
+HEAVIEST = 3.0
+"""Weight of what people write into documents, and of the facts of critical operations."""
+
 # Number of latest facts that a new one may supersede or complete. Over a longer distance, a new fact names its object
 # too vaguely for a reliable match.
 _REACH = 400
-_STANDS = MustKeepStatus.STANDING
+_STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
 # Nothing supersedes a completion, an insight or a pinned text.
@@ -98,14 +101,14 @@ class FactExtractor:
 
         number = self._ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
-        known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
+        known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
         # Facts found late may be superseded by later facts that are known already.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
         if self._lasting:
-            settled = [replace(fact, status=_STANDS) if fact.superseded_by else fact for fact in settled]
+            settled = [replace(fact, status=_STANDING) if fact.superseded_by else fact for fact in settled]
         return {fact.id: fact for fact in known}, settled
 
     def _without_replaced(
@@ -114,12 +117,12 @@ class FactExtractor:
         """Supersede facts of operations that a new version replaces (a note, a rule file), except a person's."""
         replaced = {number for each in operations if (number := self._replaced_by(each))}
         for number in replaced:
-            old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDS)
+            old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING)
             settled = [*settled, *(fact for fact in old if fact.id not in known)]
             known |= {fact.id: fact for fact in old}
         return [
             replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=0)
-            if fact.operation in replaced and fact.status is _STANDS and fact.author is not Author.PERSON
+            if fact.operation in replaced and fact.status is _STANDING and fact.author is not Author.PERSON
             else fact
             for fact in settled
         ]
@@ -197,7 +200,7 @@ def _own(operation: Operation) -> Operation:
 def weight_of(operation: Operation) -> float:
     """Return the weight of an operation's facts: 3 if critical, 2 for speech, 0.5 for a tool's output, else 1."""
     if operation.critical:
-        return 3.0
+        return HEAVIEST
     data = operation.data
     if not isinstance(data, dict):
         return 1.0
@@ -212,15 +215,11 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
     """Restore facts that a fact of lower weight superseded: a passing remark must not revoke a decision."""
     weights = {fact.id: fact.weight for fact in facts}
     return [
-        replace(fact, status=MustKeepStatus.STANDING, superseded_by=0)
+        replace(fact, status=_STANDING, superseded_by=0)
         if fact.superseded_by and weights.get(fact.superseded_by, fact.weight) < fact.weight
         else fact
         for fact in facts
     ]
-
-
-# Facts that a person wrote into a document weigh as much as those of critical operations.
-WEIGHT = 3.0
 
 
 def fact_changes(
@@ -247,7 +246,7 @@ def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
             timestamp=now,
             identifiers=find_identifiers(visible(text)),
             id=number,
-            weight=WEIGHT,
+            weight=HEAVIEST,
             author=Author.PERSON,
         )
         for number, (kind, text, _) in enumerate(added, first)
@@ -260,7 +259,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     if f"K{fact.id}" in edits.gone:
         return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     if fact.status is MustKeepStatus.REMOVED:
-        fact = replace(fact, status=MustKeepStatus.STANDING)
+        fact = replace(fact, status=_STANDING)
     was, (_, now, stands) = edits.said[f"K{fact.id}"]
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
@@ -269,13 +268,13 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
     # A person's wording overrides the machine: the fact stands unless the line still says that it is superseded.
-    status = MustKeepStatus.STANDING if stands else fact.status
+    status = _STANDING if stands else fact.status
     return replace(
         fact,
         text=said,
         found=found,
         identifiers=find_identifiers(said),
-        weight=WEIGHT,
+        weight=HEAVIEST,
         author=Author.PERSON,
         status=status,
     )

@@ -84,8 +84,8 @@ class SessionArchives:
         for session in ended:
             old = self.keep_days and (session.ended or session.started) < before
             if old or (self.keep_bytes and left > self.keep_bytes):
-                left -= sizes[session.id]
                 yield session, self.session.place.archive(session)
+                left -= sizes[session.id] - self._size(session)  # nothing if the archive was kept
 
     def _size(self, session: Session) -> int:
         state = self.store.state(self.session.place.archive(session))

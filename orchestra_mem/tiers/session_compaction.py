@@ -20,8 +20,8 @@ from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, m
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.draft_placing import DraftPlacer, says
-from orchestra_mem.tiers.fact_extractor import FactExtractor
+from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
+from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
 
@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 # Fields that name the task of an operation. Segments are not cut inside a task.
 _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
-# An entry that a person took the trouble to rewrite should survive in its summary.
-_EDITED_WEIGHT = 3.0
 # Characters of an operation that a summariser reads, from its beginning and its end. Facts are found in all of it.
 _MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
@@ -243,7 +241,7 @@ class SessionCompactor:
                 sources.append(read_source(operation))
             else:
                 edited.add(operation.id)
-                sources.append(replace(_source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
+                sources.append(replace(_source_of(operation, visible(body(shown))), weight=HEAVIEST))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source]) -> Draft:
@@ -333,11 +331,6 @@ def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[li
             continue
         if block is not None and not says(block, summary.text):
             rewritten.add(summary.id)
-            summary = replace(summary, text=visible(_body(block.text)))
+            summary = replace(summary, text=visible(body(block.text)))
         standing.append(summary)
     return standing, rewritten
-
-
-def _body(block: str) -> str:
-    """Return a block's text without its heading."""
-    return block.partition("\n")[2].strip()

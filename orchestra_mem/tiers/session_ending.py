@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from orchestra_mem.core.documents.entries import label
-from orchestra_mem.core.documents.episodic import Mention, WorkView
+from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, SessionStatus
@@ -64,7 +64,6 @@ _LISTS = {
 # Key for a model's lines that the fact classifier did not confirm as belonging to one of the lists.
 NOTED = "also_noted"
 _NOTED_TITLE = "Also Noted"
-_NONE = "- None\n"
 _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 
 
@@ -168,7 +167,7 @@ def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
             continue
         rest = after.splitlines(keepends=True)
         there = list(takewhile(lambda line: line.startswith("- "), rest))
-        items = [*(line for line in there if line != _NONE), *(f"- {squeeze(line)}\n" for line in lines)]
+        items = [*(line for line in there if line != NONE), *(f"- {squeeze(line)}\n" for line in lines)]
         closing = f"{before}{heading}{''.join([*items, *rest[len(there) :]])}"
         if key == "issues_encountered":
             closing = _ISSUES.sub(f"**Issues**: {len(items)}", closing, count=1)
@@ -176,4 +175,4 @@ def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
 
 
 def _bullets(items: Json) -> str:
-    return "".join(f"- {squeeze(str(item))}\n" for item in items) if isinstance(items, list) and items else _NONE
+    return "".join(f"- {squeeze(str(item))}\n" for item in items) if isinstance(items, list) and items else NONE

@@ -139,8 +139,8 @@ class StateManager(MadeOtherwise, use="open_memory(project, config=config).state
         """Unblock items that depended on a closed item, have no other open dependency, and gave no other reason."""
         change.reason = _FREE
         for item in self._store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
-            told = [each for each in self._store.events(item=item.id) if each.after == WorkStatus.BLOCKED]
-            if not self._store.blockers(item.id) and not any(each.reason for each in told[-1:]):
+            events = [each for each in self._store.events(item=item.id) if each.field == "status"]
+            if not self._store.blockers(item.id) and not any(each.reason for each in events[-1:]):
                 change.replace(item, with_status(item, WorkStatus.PENDING, change.now))
 
     def change(

@@ -23,6 +23,9 @@ from orchestra_mem.work_types import (
     WorkStore,
 )
 
+WAITS_FOR = "before what it waits for"
+"""Words in the message of every error that refuses to finish an item because a dependency is open."""
+
 
 class StateChange:
     """The changes of one transaction: each is stored immediately, and all are checked together at the end."""
@@ -112,7 +115,7 @@ class StateChange:
             raise InvalidChangeError(f"{cannot} before what is below it: {listed(below)}")
         if finished and (blockers := self._store.blockers(after.id)):
             raise InvalidChangeError(
-                f"{cannot} before what it waits for: {listed(blockers)}; finish that first, or take the dependency away"
+                f"{cannot} {WAITS_FOR}: {listed(blockers)}; finish that first, or take the dependency away"
             )
 
     def _check_circles(self, before: WorkItem | None, after: WorkItem) -> None:

@@ -29,6 +29,7 @@ from orchestra_mem.core.documents.plan_lines import (
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.document_writer import PersonText
+from orchestra_mem.tiers.state_change import WAITS_FOR
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
 
@@ -37,7 +38,6 @@ logger = logging.getLogger(__name__)
 _PLAN_FILE = DocumentName.WORK_PLAN.value
 _SUBJECT = "work item #"
 _PLAN = "work plan"
-_WAITS = "before what it waits for"
 _FREE = "was ticked while it waited for others; these are closed now, so it can be ticked again"
 # How long a purely informative notice is shown.
 _TOLD_FOR = timedelta(days=1)
@@ -124,7 +124,7 @@ class WorkPlan:
                 if _number(notice) not in self._shown:
                     self.ledger.resolve_notices(notice.subject, self.clock())
                 continue
-            waited = _WAITS in notice.text
+            waited = WAITS_FOR in notice.text
             if waited and item.status.is_open and not self.tracker.blockers(item.id):
                 self.ledger.resolve_notices(notice.subject, self.clock())
                 self._tell(item.id, f"{item.name} {_FREE}")

@@ -139,16 +139,11 @@ class Overview:
 
     def _done(self) -> list[Mention]:
         """Return the items that were finished last and are still done, oldest first."""
-        times = {
-            event.item: event.time
-            for event in self._tracker.events(limit=_LOOKED_BACK)
-            if event.field == "status" and event.after == WorkStatus.DONE
-        }
-        items = [self._tracker.item(number) for number in [*times][-_MOST_DONE:]]
+        last = {event.item: event for event in self._tracker.events(limit=_LOOKED_BACK) if event.field == "status"}
+        done = sorted((event for event in last.values() if event.after == WorkStatus.DONE), key=lambda event: event.id)
         return [
-            Mention(item=item, words=f"done {times[item.id]:%Y-%m-%d}")
-            for item in items
-            if item.status is WorkStatus.DONE
+            Mention(item=self._tracker.item(event.item), words=f"done {event.time:%Y-%m-%d}")
+            for event in done[-_MOST_DONE:]
         ]
 
     def _blocked(self, active: Sequence[WorkItem]) -> list[Mention]:

@@ -137,7 +137,7 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
     def clear(self) -> None:
         """Remove all entries. The event log keeps the operations."""
         with self._lock:
-            self._leaving = 0
+            self._leaving = self._newest = 0
             self._entries.clear()
 
     def get_stats(self) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -322,6 +323,17 @@ def test_a_document_is_told_of_when_two_looks_agree_or_at_the_third(tmp_path: Pa
     assert texts.look() == []
     (tmp_path / "away").rename(document)
     assert _looks(texts) == []
+
+
+def test_a_document_that_cannot_be_read_for_a_while_is_compared_with_its_last_text(tmp_path: Path) -> None:
+    """Once it can be read again, only the lines that differ are reported."""
+    document = tmp_path / "x.md"
+    document.write_text("tea\n")
+    texts = SeenTexts([tmp_path])
+    os.truncate(document, 60_000_000)  # too large to be read
+    assert _looks(texts) == [("x.md", "unreadable", [])]
+    document.write_text("tea\nmilk\n")
+    assert _looks(texts) == [("x.md", "changed", ["+milk"])]
 
 
 def test_folders_may_go_come_back_and_be_replaced(tmp_path: Path) -> None:

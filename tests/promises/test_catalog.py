@@ -26,6 +26,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
 from orchestra_mem.search_types import SearchFilter
+from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, DocumentName
 from tests.conftest import Clock
 from tests.processes import python
@@ -136,6 +137,21 @@ def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Op
         memory.learn("", "Gegebenenfalls morgen der Keller.", agent="ada")
         assert _live(memory) == ["Gegebenenfalls morgen der Keller."]
         assert "catalog.extraction_patterns.error" in str(memory.get_stats()["problems"])
+
+
+def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting for another exchange; after the third attempt it is reported."""
+
+    def broken(catalog: MemoryCatalog, *given: object, **more: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(MemoryCatalog, "prepare", broken)
+    memory.learn("And bread?", "We decided to bake rye bread on Mondays.", agent="ada")
+    for _ in range(3):
+        assert _live(memory) == []
+    assert "could not be learnt from; the last: ValueError: no" in str(memory.get_stats()["problems"])
 
 
 # Saying it again, taking it back

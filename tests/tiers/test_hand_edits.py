@@ -79,6 +79,23 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert (expansion.operations, expansion.fact) == ((), own)
 
 
+def test_nothing_that_the_machine_records_ends_a_fact_in_a_persons_words(desk: Desk) -> None:
+    """A contradicting critical operation only casts doubt on it, and a completion leaves an open item open."""
+    desk.log.edit((DECISIONS, f"{DECISIONS}- We decided to use MySQL for the event log.\n\n"))
+    desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Write the changelog of release 4\n"))
+    desk.go_on()
+    remark = "We decided to use SQLite for the event log instead of MySQL."
+    desk.memory.record_operation("note", {"text": remark}, critical=True)
+    desk.memory.record_operation("note", {"text": "Done: wrote the changelog of release 4."}, critical=True)
+    facts = desk.memory.facts(standing=False)
+    newer = next(fact for fact in facts if fact.text == remark)
+    own = [(fact.text, fact.status, fact.superseded_by) for fact in facts if fact.author is Author.PERSON]
+    assert sorted(own) == [
+        ("We decided to use MySQL for the event log.", MustKeepStatus.STANDING, newer.id),
+        ("Write the changelog of release 4", MustKeepStatus.STANDING, newer.id + 1),
+    ]
+
+
 def test_a_fact_that_was_added_and_taken_out_again_is_gone(desk: Desk) -> None:
     """And may be added once more."""
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Ask Grace about the quota\n"))

@@ -71,13 +71,16 @@ def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Cloc
         assert {hit.chunk.key for hit in anew} == {hit.chunk.key for hit in after}
 
 
-def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock) -> None:
-    """As many as it takes."""
+@pytest.mark.parametrize("kept", [2, 0])
+def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock, kept: int) -> None:
+    """As many as it takes: a younger archive goes in place of one that is kept for a person's line."""
     archives = _three_sessions(tmp_path, clock)
-    sizes = [path.stat().st_size for path in archives]
-    with _opened(tmp_path, clock, keep_mb=(sizes[2] + 10) / 1e6) as memory:
-        assert memory.clean_up().archives == (archives[0].name, archives[1].name)
-    assert _there(archives) == [False, False, True]
+    if kept == 0:
+        archives[0].write_text(archives[0].read_text() + "\nMine alone.\n")
+    limit = archives[kept].stat().st_size + 10
+    with _opened(tmp_path, clock, keep_mb=limit / 1e6) as memory:
+        assert memory.clean_up().archives == tuple(path.name for n, path in enumerate(archives) if n != kept)
+    assert _there(archives) == [n == kept for n in range(3)]
 
 
 @pytest.mark.parametrize(

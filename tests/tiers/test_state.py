@@ -281,6 +281,16 @@ def test_what_it_is_blocked_for_stays_with_it(state: StateManager, epic: WorkIte
     ]
 
 
+def test_a_reason_for_being_blocked_outlasts_a_note_that_reads_like_a_status(state: StateManager) -> None:
+    """Closing a dependency unblocks an item only if its last change to `blocked` gave no reason."""
+    key, door = (state.create(WorkKind.TASK, title) for title in ("Fetch the key", "Open the door"))
+    state.change(door.id, depends_on=[key.id])
+    state.set_status(door.id, WorkStatus.BLOCKED, reason="the lock is broken")
+    state.note(door.id, "blocked")
+    state.set_status(key.id, WorkStatus.DONE)
+    assert state.item(door.id).status is WorkStatus.BLOCKED
+
+
 def test_events_are_given_from_a_number_on_and_the_newest_of_many(state: StateManager, epic: WorkItem) -> None:
     """In the order of their numbers."""
     assert [(event.id, event.item) for event in state.events()] == [(1, 1), (2, 2), (3, 3)]

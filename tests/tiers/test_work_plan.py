@@ -73,6 +73,18 @@ def test_the_documents_show_the_state_of_work(desk: Desk) -> None:
     assert "  - [x] #2 Login (story)\n  - [ ] #3 Signup (story)\n" in desk.plan.text
 
 
+def test_an_item_that_was_finished_again_is_among_the_last_that_were_done(empty: Desk) -> None:
+    """Of ten finished items, the eight finished last are shown, in the order in which they were last finished."""
+    items = [empty.work.create(WorkKind.TASK, f"Door {number}").id for number in range(10)]
+    for item in items:
+        empty.work.set_status(item, DONE)
+    empty.work.set_status(items[0], WorkStatus.IN_PROGRESS)
+    empty.work.set_status(items[0], DONE)
+    empty.go_on()
+    shown = re.findall(r'"Door (\d)": done', _section(empty.state.text, "Recent Progress"))
+    assert shown == ["3", "4", "5", "6", "7", "8", "9", "0"]
+
+
 def test_work_without_a_session_is_shown_by_a_refresh(empty: Desk) -> None:
     """And what a person writes then gets its number."""
     empty.work.create(WorkKind.TASK, "Tidy up")

@@ -102,6 +102,17 @@ def test_questions_are_answered_newest_first() -> None:
     assert memory.search("nothing") == []
 
 
+def test_a_cleared_memory_accepts_the_operations_that_it_held() -> None:
+    """`add_operation` ignores an operation that is still held or has been spilled, not one that was cleared."""
+    memory = filled(10, 10)
+    operation = memory.get_all_operations()[0]
+    memory.add_operation(operation)
+    assert memory.get_stats()["operation_count"] == 2
+    memory.clear()
+    memory.add_operation(operation)
+    assert memory.get_all_operations() == [operation]
+
+
 # Through the manager
 
 WORDS = ["parser", "cache", "router", "index", "queue", "ledger", "window", "budget", "reads", "writes", "drops"]

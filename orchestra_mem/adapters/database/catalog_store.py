@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -17,7 +18,6 @@ from orchestra_mem.catalog_types import (
     CatalogStatistics,
     Exchange,
     InjectedItem,
-    ItemFigures,
     ItemFilter,
     ItemStatus,
     MemoryItem,
@@ -33,6 +33,7 @@ _MOST_CLAUSES = 32  # words of a text search; the rest are ignored, as a stateme
 _CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
 _SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NAME = "catalog"
+_OPERATION = re.compile(r"op [0-9]+")  # a reference to an operation
 _USES = ("get", "store", "update", "supersede", "restore")  # calls by which an agent makes use of an injected item
 
 
@@ -154,7 +155,7 @@ class SqlCatalogStore(Stored):
         tail = "WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens "
         return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
-    def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
+    def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
         """Return the figures of an agent's live items, or of all its items, live or not, changed after `after`."""
         query = (
             "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
@@ -214,11 +215,16 @@ class SqlCatalogStore(Stored):
         self._database.write(_NAME, _SET, (_CLEANUP, now))
 
     def purge(self, items: Sequence[MemoryItem]) -> None:
-        """Permanently erase the text, tags and references of items; their rows stay, so no id is reused."""
-        nothing = {"summary": "", "content": "", "tags": (), "references": (), "tokens": 0, "summary_tokens": 0}
+        """Permanently erase the text, tags and references of items; their rows stay, so no id is reused.
+
+        References to operations also stay, so that an orchestration is not categorised again.
+        """
+        nothing = {"summary": "", "content": "", "tags": (), "tokens": 0, "summary_tokens": 0}
         with self.changing():
             for item in items:
-                self.replace(replace(item, status=ItemStatus.PURGED, **nothing), "", ())  # type: ignore[arg-type]
+                kept = tuple(filter(_OPERATION.fullmatch, item.references))
+                item = replace(item, status=ItemStatus.PURGED, references=kept, **nothing)  # type: ignore[arg-type]
+                self.replace(item, "", ())
 
     def put_exchange(self, exchange: Exchange) -> None:
         """Queue an exchange for learning."""

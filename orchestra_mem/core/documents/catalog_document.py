@@ -13,14 +13,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType, MemoryItem
-from orchestra_mem.core.documents.episodic import CUT, FORMAT, brief
+from orchestra_mem.core.documents.episodic import CUT, FORMAT, NONE, brief
 from orchestra_mem.core.documents.markdown import PIN, front_matter
 from orchestra_mem.core.documents.owned_lines import reworded
 from orchestra_mem.core.text import squeeze, visible
 
 MOST_SHOWN = 200
 _LINE_CHARS = 300
-_NONE = "- None\n"
 _FOLDER, _PREFIX = "catalog/", "catalog-"
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}(?<!\.md)")
 _PRIORITY = re.compile(r"[ \t]*[(,]?[ \t]*priority: ?(?P<priority>\d{1,3})\)?[ \t]*\Z", re.IGNORECASE)
@@ -53,7 +52,7 @@ def render_catalog(agent: str, items: Sequence[MemoryItem], total: int, written:
 
 def _section(kind: ItemType, items: Sequence[MemoryItem]) -> str:
     lines = "".join(f"- {shown(item)} (M{item.number})\n" for item in items)
-    return f"\n## {kind.capitalize()}s\n\n{lines or _NONE}"
+    return f"\n## {kind.capitalize()}s\n\n{lines or NONE}"
 
 
 def shown(item: MemoryItem) -> str:

@@ -25,7 +25,7 @@ _BRIEF_CHARS = 120
 CUT = " …"
 # Estimated characters per token for bounding lists. English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
-_NONE = "- None\n"
+NONE = "- None\n"
 # Shares of the work plan's size for open and for deferred work items.
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
@@ -180,7 +180,7 @@ def _project_state(view: ProjectView) -> str:
         + _kind("People and Roles", MustKeepKind.ROLE, view, 0.10)
         + (_kind("Insights", MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
         + "\n## Active Work\n\n"
-        + (active + "".join(view.recent) or _NONE)
+        + (active + "".join(view.recent) or NONE)
         + _section("Recent Progress", progress, view, 0.20, above=done)
         + _section("Blockers", blockers, view, 0.15, above=stuck)
         + _statistics(view)
@@ -250,8 +250,8 @@ def _decision_log(view: ProjectView) -> str:
     if brief:
         text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
     if view.only_decisions:
-        text += "\n## Rules\n\n" + ("".join(map(entry, view.standing(MustKeepKind.CONSTRAINT))) or _NONE)
-    return text + "\n## Decisions\n\n" + ("".join(map(entry, full)) or _NONE)
+        text += "\n## Rules\n\n" + ("".join(map(entry, view.standing(MustKeepKind.CONSTRAINT))) or NONE)
+    return text + "\n## Decisions\n\n" + ("".join(map(entry, full)) or NONE)
 
 
 def _decision_entry(fact: MustKeep) -> str:
@@ -279,7 +279,7 @@ def _section(
     more = max(total, len(facts)) - len(shown)
     kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
     note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
-    return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or _NONE)
+    return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
 
 
 def _fact_line(fact: MustKeep) -> str:

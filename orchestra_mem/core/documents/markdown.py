@@ -169,7 +169,7 @@ def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
         elif mark["fence"] and not mark["indent"]:
             # CommonMark: the info string of a back-tick fence holds no back-tick; such a line is inline code.
             if mark["fence"][0] == "~" or "`" not in mark["info"]:
-                closing = _compiled(_closing_fence(mark["fence"])).search(text, at)
+                closing = _closing_fence(mark["fence"]).search(text, at)
                 if closing is None:
                     return _read(text, start)
                 at = closing.end()
@@ -185,13 +185,8 @@ def _underlines(text: str, start: int, at: int) -> bool:
     return bool(above.strip()) and not _RULE.match(above)
 
 
-def _closing_fence(fence: str) -> str:
-    return rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$"
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+def _closing_fence(fence: str) -> re.Pattern[str]:
+    return re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
 
 
 def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:
@@ -228,7 +223,7 @@ def _closed_or_text(rule: _Rule, state: StateBlock, line: int, end_line: int, si
     if said[0] == "<":
         closing = next(closing for opening, closing, _ in HTML_SEQUENCES if opening.search(said))
     else:
-        begin, closing = end, _compiled(_closing_fence(said[: len(said) - len(said.lstrip(said[0]))]))
+        begin, closing = end, _closing_fence(said[: len(said) - len(said.lstrip(said[0]))])
     unclosed = state.env.setdefault("unclosed", set())
     # A block that a blank line ends may also end with the document.
     if closing not in unclosed and (closing.search("") or closing.search(state.src, begin)):

@@ -18,7 +18,7 @@ from operator import mul, ne
 
 from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED = 0.42, 0.35
 """Least likelihood at which a fact is marked superseded or done. `REPORTED` applies if the later is a completion."""
@@ -206,7 +206,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
 
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
     `superseded_by` of a superseded fact is the id of the later fact, 0 if that has no id yet; an active fact has it if
-    the later fact has perhaps replaced it. Takes time about linear in the number of facts.
+    the later fact has perhaps replaced or completed it. A fact in a person's words is never marked more than that.
+    Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -224,7 +225,7 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
             continue
         if number in signs:
             for past, sure in standing.changed_by(fact, settled, signs[number]):
-                if not sure:
+                if not sure or settled[past].author is Author.PERSON:
                     settled[past] = replace(settled[past], superseded_by=fact.id)
                     continue
                 gone = settled[past].kind in HOLDING
