@@ -58,7 +58,8 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 class _Waiting:
     """A question for the next line: which of the readings `options`, or which of `candidates` a `phrase` means.
 
-    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`.
+    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`. With
+    `first_only` it named only the first intent, and the remaining intents are still unconfirmed.
     """
 
     line: str
@@ -67,6 +68,7 @@ class _Waiting:
     candidates: tuple[int, ...] = ()
     meant: tuple[int, ...] = ()
     undoing: Operation | None = None
+    first_only: bool = False
 
 
 class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=config))"):
@@ -203,9 +205,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Execute intents in order, each atomically; if one has to ask, it and the rest wait for the answer."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
-            if agreed and agreed.meant and place == 0:
+            if agreed and agreed.meant:
                 chosen = {intent.target: agreed.meant}
             reply = self._step(line, intent, Resolver(talk, chosen), agreed)
+            agreed = None if agreed and agreed.first_only else agreed
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
                 self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
@@ -259,8 +262,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Ask for confirmation to cancel items, or to undo the `last` operation."""
         items = [] if last else resolver.many(intent.target, need_of(intent))
         what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
-        meant = tuple(item.id for item in items)
-        self._waiting = _Waiting(line=reply.line, options=((intent,),), meant=meant, undoing=last)
+        meant, options = tuple(item.id for item in items), ((intent,),)
+        self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation) -> Reply:

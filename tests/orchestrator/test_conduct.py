@@ -11,7 +11,7 @@ from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.orchestrator.resolving import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
-from tests.builders import cases
+from tests.builders import cases, promised
 
 
 @pytest.fixture
@@ -107,6 +107,12 @@ def test_a_yes_is_short(line: str) -> None:
 def test_half_a_yes_is_none(line: str) -> None:
     """A condition, a limit, another word."""
     assert not is_agreed(line)
+
+
+@pytest.mark.parametrize(("lines", "answer"), promised("a_talk_ends_with_its_answer"))
+def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str], answer: str) -> None:
+    """Word for word."""
+    assert said(orchestrator, *lines).text == answer
 
 
 # What is recorded
