@@ -165,8 +165,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return None
         if named := resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
-        words = set(re.findall(r"[\w-]+", line.casefold()))
-        return Intent(action=Action.LIST) if words & persons_in(self.tracker) else None
+        return Intent(action=Action.LIST, sure=0) if persons_in(line, self.tracker) else None
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
