@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.search.echoes import fenced
@@ -190,17 +191,17 @@ class Answers:
 
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
-        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
+        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,)))
         # An item with work below it is done by doing that work.
-        leaves = [item for item in pending if not self._tracker.progress(item.id).total]
-        ready = [item for item in leaves if not self._tracker.blockers(item.id)][:_NEXT]
+        leaves = (item for item in pending if not self._tracker.progress(item.id).total)
+        ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
         if lines:  # the journal takes the item mentioned last as "it", which should be the next item
             answer = _of([*active, *ready], "\n".join(lines))
             return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
-        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
-        lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
-        return _of(blocked, "\n".join(lines) or "Nothing is open.")
+        rest = self._tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_NEXT))
+        lines = [f"{item.status.capitalize()}: {item.name}{self._waiting(item)}" for item in rest]
+        return _of(rest, "\n".join(lines) or "Nothing is open.")
 
     def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target
