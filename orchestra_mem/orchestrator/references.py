@@ -262,9 +262,9 @@ class Choice:
     def _neighbours(self) -> Iterator[Scored]:
         """Resolve "the next one", "the previous task" by the order of a group with the newest subject."""
         subjects, count = self._talk.subjects, self._phrase.count or 1
-        step = 1 if self._phrase.select == "next" else -1
-        if step < 0:
-            yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
+        step = 1 if self._phrase.select == "next" else -count
+        if step < 0 and len(earlier := self.fitting(subjects[1:])[:count]) == count:
+            yield earlier, 0.9
         for group in self._talk.groups:
             at = group.items.index(subjects[0]) + step if subjects and subjects[0] in group.items else -1
             near = self.fitting(group.items[at : at + count]) if at >= 0 and not group.loose else ()

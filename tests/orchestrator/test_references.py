@@ -41,6 +41,7 @@ TALKS = {
     "nothing": NOTHING_SAID,
     "three stories were created": THREE_CREATED,
     "the first of them was started": FIRST_STARTED,
+    "the last of them was started": talk(*THREE_CREATED.mentions[::-1], did("started", 12)),
     "two were created one by one": ONE_BY_ONE,
     "three tasks": talk(did("mentioned", 20), did("started", 23), did("failed", 21)),
     "a list": talk(did("started", 23), did("listed", 21, 22, 20)),
