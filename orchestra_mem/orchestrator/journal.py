@@ -43,7 +43,10 @@ _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
-_LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:\w+ )?(\w+)\b")
+_A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+s)"
+_LAST = re.compile(
+    rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:(?!{_A_NOUN}\b)\w+ )?(\w+)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
