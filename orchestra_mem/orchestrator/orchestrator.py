@@ -147,7 +147,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return reply
         if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
+            reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
+            # The declined line is no command but perhaps a fact, which is extracted from the message.
+            declined = {"message": waiting.line} if waiting and not waiting.first_only else {}
+            return self._journal.record(reply, data={**line_record(reply), **declined})
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:

@@ -64,6 +64,15 @@ def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> No
     assert items(orchestrator) == before
 
 
+@pytest.mark.parametrize("answer", ["no", "yes"])
+def test_a_sentence_is_remembered_once_after_either_answer(orchestrator: Orchestrator, answer: str) -> None:
+    """It states the same fact whether or not it was a command."""
+    fact = "we dropped guest checkout because fraud went through the roof"
+    assert said(orchestrator, fact).text == f"Did you mean: note: {fact}? (yes/no)"
+    said(orchestrator, answer)
+    assert [each.text for each in orchestrator.memory.facts()] == [fact]
+
+
 def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None:
     """It is done, and what was suggested before is forgotten."""
     said(orchestrator, "hey could we maybe get going on the signup thing", "start 2")
