@@ -191,7 +191,7 @@ class Answers:
 
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
-        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,)))
+        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
         # An item with work below it is done by doing that work.
         leaves = (item for item in pending if not self._tracker.progress(item.id).total)
         ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
