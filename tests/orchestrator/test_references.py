@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -109,6 +110,14 @@ def test_need_decides_which_one_it_is() -> None:
         assert [each.id for each in resolve_text("it", lately, need).items] == [meant]
     assert need_of(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
     assert ACTIVE not in need_of(Intent(action=Action.START)).statuses
+
+
+@pytest.mark.parametrize("phrase", ["all tasks of epic 5", "all pending tasks", "all part tasks"])
+def test_a_plural_means_every_item(phrase: str) -> None:
+    """However many there are."""
+    task = WorkItem(id=100, kind=WorkKind.TASK, title="Part", parent=5, created=NOON, changed=NOON)
+    many = Items((*WORK, *(replace(task, id=number) for number in range(100, 220))))
+    assert len(resolve_text(phrase, Talk(mentions=(), lookup=many)).items) >= 120
 
 
 def test_target_of_an_intent_is_resolved_by_its_text() -> None:
