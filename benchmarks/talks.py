@@ -284,13 +284,13 @@ def _plain(item: int, name: str, value: Any) -> list[str]:
     if name == "assignee":
         return [f"assign #{item} to {value}" if value else f"unassign #{item}"]
     if name == "status":
-        return [f"#{item} failed" if value == "failed" else f"{_COMMANDS[value]} #{item}"]
+        return [f"#{item} failed"] if value == "failed" else [f"{word} #{item}" for word in _COMMANDS[value].split()]
     plain = {"priority": f"set #{item} to {_LEVELS.get(value)} priority", "title": f'rename #{item} to "{value}"'}
     return [plain[name]] if name in plain else []
 
 
 _COMMANDS = {"in progress": "start", "done": "finish", "blocked": "block", "deferred": "defer", "cancelled": "cancel",
-             "pending": "unblock"}  # fmt: skip
+             "pending": "start block unblock"}  # fmt: skip  # no single command puts an item back
 _LEVELS = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
 

@@ -157,12 +157,16 @@ def _task(orchestrator: Orchestrator) -> int:
 
 
 def test_a_task_is_run_until_it_is_good_enough(orchestrator: Orchestrator) -> None:
-    """Each try gets a context and what came before; quality decides, and all of it is recorded."""
+    """Each try gets a context and what came before; quality decides, and all of it is recorded once.
+
+    A line during the task does not record its start, and undo passes over the try that changed nothing.
+    """
     seen: list[tuple[int, float | None]] = []
 
     def work(attempt: Attempt) -> TaskResult:
         assert attempt.context.tokens <= attempt.context.budget_tokens
         seen.append((attempt.iteration, attempt.previous.quality if attempt.previous else None))
+        orchestrator.execute("what's next?")
         return TaskResult(result=f"draft {attempt.iteration}", quality=0.3 * attempt.iteration)
 
     task = _task(orchestrator)
@@ -171,8 +175,12 @@ def test_a_task_is_run_until_it_is_good_enough(orchestrator: Orchestrator) -> No
     assert (result.decision, result.iteration) == (Decision.PROCEED, 3)
     assert orchestrator.tracker.item(task).status is WorkStatus.DONE
     tries = orchestrator.memory.query_recent_operations("task_execution")
-    decisions = [each.data["decision"] for each in tries if isinstance(each.data, dict)]
-    assert decisions == ["proceed", "retry", "retry"]
+    told = [(each.data["decision"], each.data["status"]) for each in tries if isinstance(each.data, dict)]
+    assert told == [("proceed", "completed"), ("retry", "failed"), ("retry", "failed")]
+    assert "in progress" not in str(orchestrator.memory.query_recent_operations("work_change"))
+    for line in ("undo", "yes") * 2:
+        orchestrator.execute(line)
+    assert orchestrator.tracker.item(task).status is WorkStatus.PENDING
 
 
 def test_a_task_that_fails_says_so(orchestrator: Orchestrator) -> None:
@@ -354,6 +362,14 @@ def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
     assert _done(orchestrator, "what is blocked?") == 'Task #2 "Sell bread": blocked, waits for Task #3 "Buy flour"'
     assert _done(orchestrator, "which tasks are urgent?") == 'Task #3 "Buy flour": pending'
     assert _done(orchestrator, "what is Priya working on?") == "There are none."
+
+
+def test_next_looks_beyond_what_has_work_below_it(orchestrator: Orchestrator) -> None:
+    """However many such items come first."""
+    for _ in range(21):
+        epic = orchestrator.tracker.create(WorkKind.EPIC, "Shop", priority=1).id
+        orchestrator.tracker.create(WorkKind.STORY, "Cart", parent=epic)
+    assert _done(orchestrator, "what's next?").startswith('Next: Story #2 "Cart"\n')
 
 
 def test_what_is_said_of_no_work_is_remembered(orchestrator: Orchestrator) -> None:

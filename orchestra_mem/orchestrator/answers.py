@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.search.echoes import fenced
@@ -14,7 +15,9 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.orchestrator.intents import Action, Intent
+from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
+from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Told, need_of, shown
 from orchestra_mem.ports import Clock
@@ -38,10 +41,15 @@ _WHY_TIMEOUT_S = 30.0
 _COUNTS = re.compile(r"\W*(?:how many|count)\b", re.IGNORECASE)
 _MINE = re.compile(r"\b(?:my|mine|am i|i have|have i|to me)\b", re.IGNORECASE)
 _NOBODYS = re.compile(r"\b(?:unassigned|not assigned|nobody|no one|no owner)\b", re.IGNORECASE)
-_HELD_UP = re.compile(r"\b(?:block(?:ed|ers?|ing)|stuck|held up|waiting)\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(?:is|does|has|to|by)\s+([A-Z][\w-]+)|\b([A-Z][\w-]*)['\u2019]s\b")
-_IS_OPEN = re.compile(r"\b(?:open|left|remain\w*|outstanding)\b", re.IGNORECASE)
 _PRIORITY = re.compile(r"\b(?:(urgent|critical|highest)|(high)|(medium|normal)|(low)|(lowest))\b(?!-)", re.IGNORECASE)
+_DONE, _BLOCKED = WorkStatus.DONE, WorkStatus.BLOCKED
+_STATUSES = {each.value: (each,) for each in WorkStatus} | STATUS_WORDS | {
+    **dict.fromkeys(("left", "remain", "remains", "remaining", "outstanding", "to do"), OPEN_STATUSES),
+    **dict.fromkeys(("blocker", "blockers", "blocking", "held up"), (_BLOCKED,)),
+    **dict.fromkeys(("on hold", "put off"), (WorkStatus.DEFERRED,)),
+    "complete": (_DONE,), "ready": (WorkStatus.PENDING,),
+}  # fmt: skip
+_STATUS = re.compile(rf"\b(?:{'|'.join(sorted(_STATUSES, key=len, reverse=True))})\b")
 HELP = """\
   create an epic for user authentication      add 3 stories to it: login, signup and MFA
   start the second one, it is blocked by #10  finish 12 · unblock it · defer #11 · cancel #12
@@ -183,17 +191,17 @@ class Answers:
 
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
-        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
+        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
         # An item with work below it is done by doing that work.
-        leaves = [item for item in pending if not self._tracker.progress(item.id).total]
-        ready = [item for item in leaves if not self._tracker.blockers(item.id)][:_NEXT]
+        leaves = (item for item in pending if not self._tracker.progress(item.id).total)
+        ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
         if lines:  # the journal takes the item mentioned last as "it", which should be the next item
             answer = _of([*active, *ready], "\n".join(lines))
             return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
-        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
-        lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
-        return _of(blocked, "\n".join(lines) or "Nothing is open.")
+        rest = self._tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_NEXT))
+        lines = [f"{item.status.capitalize()}: {item.name}{self._waiting(item)}" for item in rest]
+        return _of(rest, "\n".join(lines) or "Nothing is open.")
 
     def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target
@@ -206,35 +214,38 @@ class Answers:
 
     def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
-        counts, held_up = _COUNTS.match(line) is not None, _HELD_UP.search(line) is not None
+        counts, priority = _COUNTS.match(line) is not None, _PRIORITY.search(line)
         parent = resolver.one(intent.target) if intent.target else None
-        assignee, priority = self._whose(line), _PRIORITY.search(line)
-        told = tuple(each for each in WorkStatus if each is not WorkStatus.BLOCKED and each.value in line.lower())
-        is_open = held_up or assignee is not None or _IS_OPEN.search(line)
-        statuses: tuple[WorkStatus, ...] = told or (OPEN_STATUSES if is_open else ())
+        # The grammar finds every status; the classifier may leave one outside the value.
+        texts = (intent.value,) if intent.sure == 1 else (intent.value, line.replace(intent.target, ""))
+        told = next(filter(None, (_STATUS.findall(text.lower()) for text in texts)), [])
+        found, names = {_STATUSES[word] for word in told}, self._whose(intent, line)
+        held_up, narrow = (_BLOCKED,) in found, {each[0] for each in found if len(each) == 1} - {_BLOCKED}
+        statuses = tuple(narrow) or (OPEN_STATUSES if found or names else ())
         kinds, limit = (intent.kind,) if intent.kind else (), None if counts else _SIFTED
         where = WorkFilter(kinds=kinds, statuses=statuses, parent=parent.id if parent else None, limit=limit)
         items = [
             item
             for item in self._tracker.items(where)
-            if (assignee is None or (item.assignee or "").casefold() == assignee)
+            if (not names or (item.assignee or "").casefold() in names)
             and (priority is None or item.priority == priority.lastindex)
-            and (not held_up or item.status is WorkStatus.BLOCKED or self._tracker.blockers(item.id))
+            and (not held_up or item.status is _BLOCKED or self._tracker.blockers(item.id))
+            and ("ready" not in told or not self._tracker.blockers(item.id))
         ]
         count = f"{len(items):,}:" if counts and items else ""
         more = "\u2026 and more: `orchestra-mem work` lists them all" if len(items) > _LISTED else ""
         text = "\n".join(filter(None, (count, *map(self._line, items[:_LISTED]), more)))
         return _of(items[:_LISTED], text or "There are none.")
 
-    def _whose(self, line: str) -> str | None:
-        """Return the assignee that a line asks for, in lower case; "" for unassigned items, None for any."""
+    def _whose(self, intent: Intent, line: str) -> frozenset[str]:
+        """Return the assignees that a line asks for, in lower case: "" for unassigned items, none for all items."""
         if _NOBODYS.search(line):
-            return ""
-        words = {word.casefold() for word in re.findall(r"[\w-]+", line.replace("'", " ").replace("\u2019", " "))}
-        named = _NAME.search(line)
-        name = next(iter(persons_in(self._tracker) & words), None) or (named and (named[1] or named[2]))
-        name = name or (speaker() if _MINE.search(line) else None)
-        return name.casefold() if name else None
+            return frozenset({""})
+        if named := persons_in(line, self._tracker):
+            return named
+        name, is_mine = intent.value.removesuffix("'s"), intent.value.lower() in SPEAKER or _MINE.search(line)
+        is_name = name[:1].isupper() and not (_STATUS.search(name.lower()) or _PRIORITY.search(name))
+        return frozenset({speaker().casefold()} if is_mine else {name.casefold()} if is_name else ())
 
     def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
@@ -246,9 +257,11 @@ class Answers:
         return _of([item], f"{text}\nNext: {ready.name}" if ready else text)
 
 
-def persons_in(tracker: WorkTracker) -> frozenset[str]:
-    """Return the assignees among the first items of the backlog, in lower case."""
-    return frozenset(item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee)
+def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
+    """Return the names in a line that are assignees of the first items of the backlog, in lower case."""
+    known = {item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee}
+    longest_first = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
 def _of(items: Sequence[WorkItem], text: str) -> Told:

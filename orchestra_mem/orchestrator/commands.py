@@ -82,9 +82,14 @@ class Commands:
     def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
-        for item in items:
-            self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
-        now = [self._tracker.set_status(item.id, WorkStatus.PENDING) for item in items]
+        blocked = [item for item in items if item.status is WorkStatus.BLOCKED or gone.intersection(item.depends_on)]
+        if not blocked:
+            raise InvalidChangeError(f"{items[0].name} is {items[0].status}, not blocked{self._waiting(items[:1])}")
+        now = []
+        for item in blocked:
+            after = self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
+            is_blocked = item.status is WorkStatus.BLOCKED
+            now.append(self._tracker.set_status(item.id, WorkStatus.PENDING) if is_blocked else after)
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
     def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
@@ -124,8 +129,8 @@ class Commands:
         blockers, why = self._held_by(intent, resolver)
         self._made_to_wait(items, blockers)
         now = [self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why) for item in items]
-        by = f" by {', '.join(map(_short, blockers))}" if blockers else f": {why}" if why else ""
-        return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}")
+        by = f" by {', '.join(map(_short, blockers))}" if blockers else ""
+        return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}{f': {why}' if why else ''}")
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
         """Return the blocking items and the reason; a phrase for no item is the reason, as in "stuck with legal"."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
-from orchestra_mem.core.work.transitions import told_changes
+from orchestra_mem.core.work.transitions import net_changes, told_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -43,7 +43,10 @@ _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
-_LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:\w+ )?(\w+)\b")
+_A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+s)"
+_LAST = re.compile(
+    rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:(?!{_A_NOUN}\b)\w+ )?(\w+)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Journal:
     memory: OrchestratorContextManager
     tracker: WorkTracker
     agent: str
+    running: set[int] = field(default_factory=set)  # events of running tasks, whose attempts will record them
 
     def record(
         self, reply: Reply, changes: Sequence[WorkEvent] = (), *, kind: str = LINE,
@@ -69,12 +73,13 @@ class Journal:
         """Record an operation as the cause of changes of work. With an idempotency `key` it is recorded once."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
-            self.tracker.attribute([event.id for event in changes], operation.id)
+            self.tracker.attribute(ids := [event.id for event in changes], operation.id)
+            self.running.difference_update(ids)
         return operation
 
     def tell_of_changes(self) -> None:
         """Record changes that have no operation: a person's edits, and those that a crash left unrecorded."""
-        changes = self.tracker.unattributed(_OTHERS_MAY_TELL)
+        changes = [each for each in self.tracker.unattributed(_OTHERS_MAY_TELL) if each.id not in self.running]
         if not changes:
             return
         data: dict[str, Json] = {
@@ -96,9 +101,16 @@ class Journal:
             data = operation.data if isinstance(operation.data, dict) else {}
             if UNDONE in data:
                 undone.add(data[UNDONE])
-            elif data.get(_CHANGED) and operation.id not in undone:
+            elif operation.id not in undone and self._has_changed(operation):
                 return operation
         return None
+
+    def _has_changed(self, operation: Operation) -> bool:
+        """Check whether an operation left an item other than it was before; a second "defer" does not."""
+        changed = operation.data.get(_CHANGED) if isinstance(operation.data, dict) else None
+        items = {item for listed in changed.values() for item in _ids(listed)} if isinstance(changed, dict) else ()
+        events = (event for item in items for event in self.tracker.events(item) if event.operation == operation.id)
+        return bool(net_changes(events))
 
     def _recent(self) -> list[Operation]:
         return self.memory.query_recent_operations(limit=_REACH)

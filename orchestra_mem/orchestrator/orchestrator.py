@@ -58,7 +58,8 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 class _Waiting:
     """A question for the next line: which of the readings `options`, or which of `candidates` a `phrase` means.
 
-    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`.
+    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`. With
+    `first_only` it named only the first intent, and the remaining intents are still unconfirmed.
     """
 
     line: str
@@ -67,6 +68,7 @@ class _Waiting:
     candidates: tuple[int, ...] = ()
     meant: tuple[int, ...] = ()
     undoing: Operation | None = None
+    first_only: bool = False
 
 
 class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=config))"):
@@ -145,7 +147,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return reply
         if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
+            reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
+            # The declined line is no command but perhaps a fact, which is extracted from the message.
+            declined = {"message": waiting.line} if waiting and not waiting.first_only else {}
+            return self._journal.record(reply, data={**line_record(reply), **declined})
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
@@ -163,8 +168,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return None
         if named := resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
-        words = set(re.findall(r"[\w-]+", line.casefold()))
-        return Intent(action=Action.LIST) if words & persons_in(self.tracker) else None
+        return Intent(action=Action.LIST, sure=0) if persons_in(line, self.tracker) else None
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
@@ -203,9 +207,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Execute intents in order, each atomically; if one has to ask, it and the rest wait for the answer."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
-            if agreed and agreed.meant and place == 0:
+            if agreed and agreed.meant:
                 chosen = {intent.target: agreed.meant}
             reply = self._step(line, intent, Resolver(talk, chosen), agreed)
+            agreed = None if agreed and agreed.first_only else agreed
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
                 self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
@@ -259,8 +264,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Ask for confirmation to cancel items, or to undo the `last` operation."""
         items = [] if last else resolver.many(intent.target, need_of(intent))
         what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
-        meant = tuple(item.id for item in items)
-        self._waiting = _Waiting(line=reply.line, options=((intent,),), meant=meant, undoing=last)
+        meant, options = tuple(item.id for item in items), ((intent,),)
+        self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation) -> Reply:

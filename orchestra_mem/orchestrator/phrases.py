@@ -44,6 +44,8 @@ _STATUSES = _table(
         OPEN_STATUSES: "open unfinished",
     },
 )
+STATUS_WORDS: dict[str, tuple[WorkStatus, ...]] = {word: said["statuses"] for word, said in _STATUSES.items()}
+"""By word the statuses that it means."""
 _SAYS: dict[str, dict[str, Any]] = {
     **_PLACES, **_STATUSES, **{word: {"count": count, "many": True} for word, count in _COUNTS.items()},
     **_table("select", {"other": "other", "next": "next", "previous": "previous prior", "same": "same"}),

@@ -192,7 +192,8 @@ class Choice:
         found = {item.id: item for item in near if item}
         prefixes = " ".join(word[:_PREFIX] for word in phrase.words if len(word) > 1)
         for text in (prefixes,) if phrase.bare else (prefixes, ""):
-            where = WorkFilter(kinds=self._kinds, text=text, limit=_MOST_FOUND)
+            most = None if phrase.many and text else _MOST_FOUND  # "all login tasks" means every one
+            where = WorkFilter(kinds=self._kinds, text=text, limit=most)
             found |= {item.id: item for item in talk.find(where)}
             if fits := self.fitting(found.values()):
                 return fits
@@ -242,7 +243,7 @@ class Choice:
         if phrase.words:
             called = (item for item in self.named_items() if title_fit(phrase.words, item.title))
         elif phrase.statuses or (phrase.kind and not talk.seen and phrase.position is None):
-            called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND))
+            called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses))
         if phrase.position is not None and phrase.kind:
             pools.append((plain.fitting(talk.made), 0.5))
         for pool, score in (*pools, (plain.fitting(called), _UNSPOKEN)):
@@ -262,9 +263,9 @@ class Choice:
     def _neighbours(self) -> Iterator[Scored]:
         """Resolve "the next one", "the previous task" by the order of a group with the newest subject."""
         subjects, count = self._talk.subjects, self._phrase.count or 1
-        step = 1 if self._phrase.select == "next" else -1
-        if step < 0:
-            yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
+        step = 1 if self._phrase.select == "next" else -count
+        if step < 0 and len(earlier := self.fitting(subjects[1:])[:count]) == count:
+            yield earlier, 0.9
         for group in self._talk.groups:
             at = group.items.index(subjects[0]) + step if subjects and subjects[0] in group.items else -1
             near = self.fitting(group.items[at : at + count]) if at >= 0 and not group.loose else ()

@@ -239,11 +239,11 @@ class Talk:
             item = parent
 
     def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> Items:
-        """List all descendants of a kind, or the children if it is None, by id; at most 100 children of each item."""
+        """List all descendants of a kind, or the children if it is None, by id."""
         found: list[WorkItem] = []
         layer = list(holders)
         while layer:
-            layer = [child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=100))]
+            layer = [child for each in layer for child in self.find(WorkFilter(parent=each.id))]
             found += [item for item in layer if kind in (None, item.kind)]
             if kind is None:
                 break

@@ -177,6 +177,7 @@ class TaskRunner:
         changes: list[WorkEvent]
         with self.journal.tracker.together() as changes:
             item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
+        self.journal.running.update(event.id for event in changes)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
             use_memory = context_tokens != 0
@@ -222,11 +223,12 @@ class TaskRunner:
 
 def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
     """Return the data of the operation that records an attempt."""
+    is_done = not result.error and result.decision is Decision.PROCEED
     told: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
     return {
         "task_id": item.id, "task_title": item.title, "iteration": result.iteration, "result": result.result,
         "decision": result.decision.value, "duration_s": round(result.duration_s, 3),
-        "status": "failed" if result.error else "completed",
-        "changed": {"failed" if result.error else "finished": [item.id]},
+        "status": "completed" if is_done else "failed",
+        "changed": {"finished" if is_done else "failed": [item.id]},
         **{name: value for name, value in told.items() if value is not None},
     }  # fmt: skip

@@ -11,7 +11,7 @@ from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.orchestrator.resolving import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
-from tests.builders import cases
+from tests.builders import cases, promised
 
 
 @pytest.fixture
@@ -64,6 +64,15 @@ def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> No
     assert items(orchestrator) == before
 
 
+@pytest.mark.parametrize("answer", ["no", "yes"])
+def test_a_sentence_is_remembered_once_after_either_answer(orchestrator: Orchestrator, answer: str) -> None:
+    """It states the same fact whether or not it was a command."""
+    fact = "we dropped guest checkout because fraud went through the roof"
+    assert said(orchestrator, fact).text == f"Did you mean: note: {fact}? (yes/no)"
+    said(orchestrator, answer)
+    assert [each.text for each in orchestrator.memory.facts()] == [fact]
+
+
 def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None:
     """It is done, and what was suggested before is forgotten."""
     said(orchestrator, "hey could we maybe get going on the signup thing", "start 2")
@@ -107,6 +116,12 @@ def test_a_yes_is_short(line: str) -> None:
 def test_half_a_yes_is_none(line: str) -> None:
     """A condition, a limit, another word."""
     assert not is_agreed(line)
+
+
+@pytest.mark.parametrize(("lines", "answer"), promised("a_talk_ends_with_its_answer"))
+def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str], answer: str) -> None:
+    """Word for word."""
+    assert said(orchestrator, *lines).text == answer
 
 
 # What is recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -41,6 +42,7 @@ TALKS = {
     "nothing": NOTHING_SAID,
     "three stories were created": THREE_CREATED,
     "the first of them was started": FIRST_STARTED,
+    "the last of them was started": talk(*THREE_CREATED.mentions[::-1], did("started", 12)),
     "two were created one by one": ONE_BY_ONE,
     "three tasks": talk(did("mentioned", 20), did("started", 23), did("failed", 21)),
     "a list": talk(did("started", 23), did("listed", 21, 22, 20)),
@@ -108,6 +110,14 @@ def test_need_decides_which_one_it_is() -> None:
         assert [each.id for each in resolve_text("it", lately, need).items] == [meant]
     assert need_of(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
     assert ACTIVE not in need_of(Intent(action=Action.START)).statuses
+
+
+@pytest.mark.parametrize("phrase", ["all tasks of epic 5", "all pending tasks", "all part tasks"])
+def test_a_plural_means_every_item(phrase: str) -> None:
+    """However many there are."""
+    task = WorkItem(id=100, kind=WorkKind.TASK, title="Part", parent=5, created=NOON, changed=NOON)
+    many = Items((*WORK, *(replace(task, id=number) for number in range(100, 220))))
+    assert len(resolve_text(phrase, Talk(mentions=(), lookup=many)).items) >= 120
 
 
 def test_target_of_an_intent_is_resolved_by_its_text() -> None:

@@ -73,10 +73,10 @@ _FORMS: dict[Action, tuple[str, ...]] = {
     Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
     Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),
     Action.BLOCK: (
-        "block <t>", "block <t> on <o>", "block <t> because <text>", "<t> (?:is|are) blocked(?: by| on) <o>",
-        "<t> (?:is|are) blocked(?: because <text>)?",
+        "block <t>(?: on <o>)?(?: because <text>)?",
+        "<t> (?:is|are) blocked(?: (?:by|on) <o>)?(?: because <text>)?",
     ),
-    Action.UNBLOCK: ("unblock <t>", "<t> (?:is|are) no longer blocked"),
+    Action.UNBLOCK: ("unblock <t>(?: from <o>)?", "<t> (?:is|are) no longer blocked(?: by <o>)?"),
     Action.DEFER: ("(?:defer|postpone|delay|put off) <t>(?: (?:until|till|to) <text>)?",),
     Action.CANCEL: ("(?:cancel|drop|delete) <t>",),
     Action.ASSIGN: ("(?:assign|give) <t> to <who>", "assign <who> to <t>", "unassign <t>"),
@@ -126,7 +126,11 @@ LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 # Forms to write intents: the first form without empty fields is used. `target` defaults to `it`, `on` to nothing.
 _WRITTEN: dict[Action, tuple[str, ...]] = {
     Action.RENAME: ('rename {target} to "{value}"',),
-    Action.BLOCK: ("block {target} on {other}", "block {target} because {value}", "block {target}"),
+    Action.BLOCK: (
+        "block {target} on {other} because {value}", "block {target} on {other}", "block {target} because {value}",
+        "block {target}",
+    ),
+    Action.UNBLOCK: ("unblock {target} from {other}", "unblock {target}"),
     Action.DEFER: ("defer {target} until {value}", "defer {target}"),
     Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
     Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),

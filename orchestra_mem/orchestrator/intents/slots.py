@@ -43,7 +43,8 @@ _COUNTED = re.compile(
 )
 _KIND = re.compile(rf"\b({'|'.join(sorted(KIND_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
 _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
-_SPEAKER = frozenset("i me my mine myself".split())
+SPEAKER = frozenset("i me my mine myself".split())
+"""Words that mean the speaker."""
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
 _TITLE_LIKE = 88
@@ -169,7 +170,7 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
 def _settled(intent: Intent, piece: str) -> Intent:
     if intent.action is Action.ASSIGN:
         said = intent.value.lower()
-        return replace(intent, value="me" if said in _SPEAKER else "" if said in _NOBODY else intent.value)
+        return replace(intent, value="me" if said in SPEAKER else "" if said in _NOBODY else intent.value)
     if intent.action is Action.PRIORITISE:
         rest = piece.replace(intent.target, " ") if intent.target else piece
         return replace(intent, value=priority_in(intent.value) or priority_in(rest))
