@@ -1,8 +1,8 @@
 """Extract facts (must-keeps) from operations, supersede or complete earlier facts, and apply people's edits of facts.
 
 People edit facts in the episodic documents. A deleted fact is not shown again, a reworded fact takes the person's text,
-and an added fact is listed and searched like any other. Later operations may mark a fact in a person's words as perhaps
-superseded, but never supersede or complete it. Applying an edit twice changes nothing.
+and an added fact is listed and searched like any other. Later operations complete a person's open item, but only mark
+a person's decision, rule or role as perhaps superseded. Applying an edit twice changes nothing.
 """
 
 from __future__ import annotations

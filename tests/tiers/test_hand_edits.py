@@ -79,8 +79,8 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert (expansion.operations, expansion.fact) == ((), own)
 
 
-def test_nothing_that_the_machine_records_ends_a_fact_in_a_persons_words(desk: Desk) -> None:
-    """A contradicting critical operation only casts doubt on it, and a completion leaves an open item open."""
+def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:
+    """A contradicting critical operation only casts doubt on it; what a person wants done, a completion ends."""
     desk.log.edit((DECISIONS, f"{DECISIONS}- We decided to use MySQL for the event log.\n\n"))
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Write the changelog of release 4\n"))
     desk.go_on()
@@ -92,7 +92,7 @@ def test_nothing_that_the_machine_records_ends_a_fact_in_a_persons_words(desk: D
     own = [(fact.text, fact.status, fact.superseded_by) for fact in facts if fact.author is Author.PERSON]
     assert sorted(own) == [
         ("We decided to use MySQL for the event log.", MustKeepStatus.STANDING, newer.id),
-        ("Write the changelog of release 4", MustKeepStatus.STANDING, newer.id + 1),
+        ("Write the changelog of release 4", MustKeepStatus.DONE, 0),
     ]
 
 

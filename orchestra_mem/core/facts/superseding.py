@@ -206,8 +206,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
 
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
     `superseded_by` of a superseded fact is the id of the later fact, 0 if that has no id yet; an active fact has it if
-    the later fact has perhaps replaced or completed it. A fact in a person's words is never marked more than that.
-    Takes time about linear in the number of facts.
+    the later fact has perhaps replaced it. The machine never supersedes a decision, rule or role in a person's words,
+    but only marks it so. Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -225,12 +225,14 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
             continue
         if number in signs:
             for past, sure in standing.changed_by(fact, settled, signs[number]):
-                if not sure or settled[past].author is Author.PERSON:
-                    settled[past] = replace(settled[past], superseded_by=fact.id)
+                older = settled[past]
+                gone = older.kind in HOLDING
+                is_persons = older.author is Author.PERSON and fact.author is not Author.PERSON
+                if not sure or (gone and is_persons and older.text != fact.text):
+                    settled[past] = replace(older, superseded_by=fact.id)
                     continue
-                gone = settled[past].kind in HOLDING
                 settled[past] = replace(
-                    settled[past],
+                    older,
                     status=MustKeepStatus.SUPERSEDED if gone else MustKeepStatus.DONE,
                     superseded_by=fact.id if gone else 0,
                 )
