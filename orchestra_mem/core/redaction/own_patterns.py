@@ -72,8 +72,9 @@ def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
 
 def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each match of a pattern, or of its first group. Pieces of long lines overlap by half."""
-    group = min(1, pattern.groups)
     for line in re.finditer(r"[^\n]+", text):
         for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):
             for match in pattern.finditer(text, start, min(start + 2 * MAX_CHARS, line.end())):
-                yield match.span(group)
+                span = match.span(1) if pattern.groups and match[1] is not None else match.span()
+                if span[0] < span[1]:
+                    yield span

@@ -155,6 +155,18 @@ def test_own_patterns_take_out_their_first_group_or_all() -> None:
     assert kinds("EMP4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [(r"token=(\w+)|pin \d{4}", "pin 1234"), (r"token=(\w*)|(?=pin)", "token= pin"), (r"^S-\d{6}$", "S-123456")],
+)
+def test_own_patterns_find_the_same_in_a_text_and_in_a_value(pattern: str, text: str) -> None:
+    """A match without its group is redacted entirely, an empty one not at all. The key is not part of a value."""
+    wanted = RedactionSettings(patterns=(("own", pattern),))
+    hidden = masked(text, wanted)
+    assert (hidden == text) is ("=" in text)
+    assert redact_value({"token": text, "x": text}, wanted, KEY)[0] == {"token": hidden, "x": hidden}
+
+
 def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
     """Neither it nor its neighbours hold anything up."""
     wanted = RedactionSettings(patterns=(("bad", "("), ("Good", "x+"), ("good", "x{3}")), allow_patterns=("[",))
@@ -207,6 +219,14 @@ def test_a_key_says_what_its_string_is() -> None:
     assert {key: clean[key] for key in untouched} == {key: value[key] for key in untouched}
     assert redact_value(clean, SECRETS, KEY) == (clean, Counter())
     assert value["password"] == "hunter2"
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "\n"), (" ", " "), ("\n", "\r\n"), ("", "\\"), ("", "\\\n")])
+def test_a_secret_is_found_between_white_space_and_before_a_backslash(before: str, after: str) -> None:
+    """A password read from a file ends with a line feed."""
+    clean, counts = redact_value({"password": f"{before}{PASSWORD}{after}"}, SECRETS, KEY)
+    assert re.fullmatch(before + PLACEHOLDER.format("password") + re.escape(after), clean["password"])
+    assert counts == Counter({"password": 1})
 
 
 def test_a_value_may_be_of_any_depth() -> None:
