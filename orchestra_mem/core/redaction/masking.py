@@ -322,7 +322,13 @@ def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
             holder[at] = cleaned(each, name)
         elif isinstance(each, dict):
             said = each.get("name", each.get("key"))
-            copy = holder[at] = {cleaned(k, "") if isinstance(k, str) else k: v for k, v in each.items()}
+            copy: dict[Any, Any] = {}
+            holder[at] = copy
+            for key, item in each.items():
+                clean = cleaned(key, "") if isinstance(key, str) else key
+                while clean in copy:  # two redacted keys can have the same placeholder
+                    clean = f"{clean} {len(copy) + 1}"
+                copy[clean] = item
             todo += [(copy, k, str(said if k == "value" and said else k)) for k in copy]
         elif isinstance(each, list | tuple):
             tuples += [(holder, at)] if isinstance(each, tuple) else []

@@ -229,6 +229,16 @@ def test_a_secret_is_found_between_white_space_and_before_a_backslash(before: st
     assert counts == Counter({"password": 1})
 
 
+@pytest.mark.parametrize("mode", [RedactionChoice.MASK, RedactionChoice.DROP])
+def test_redacted_keys_remain_distinct(mode: RedactionChoice) -> None:
+    """No entry of a dict is lost, even if two keys have the same placeholder."""
+    value = {"a@x.org": 1, "b@y.org": 2, "[redacted]": 3}
+    wanted = RedactionSettings(mode=mode, on=frozenset({"personal"}))
+    clean, _ = redact_value(value, wanted, KEY)
+    assert [*clean.values()] == [1, 2, 3]
+    assert redact_value(clean, wanted, KEY)[0] == clean
+
+
 def test_a_value_may_be_of_any_depth() -> None:
     """A recursion would end it."""
     value: Any = GITHUB
