@@ -362,6 +362,13 @@ def test_grants_open_what_they_name(opened: Open) -> None:
         assert bob.remember("The office opens at nine.", agent="global").ci_source == "global"
 
 
+def test_an_empty_catalog_gives_nothing_to_an_agent_that_may_read_all(opened: Open) -> None:
+    """The message comes back unchanged, and the catalog counts as read."""
+    with opened(permissions={"eve": {"read": ["*"]}}) as memory:
+        message = memory.as_agent("eve").inject("hello")
+        assert (message, message.context_loaded, memory.catalog.get_relevant("", "hello").items) == ("hello", True, ())
+
+
 def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
     """One that may read an agent's items may read what that agent did; `*` opens all."""
     with opened(isolation="strict", permissions={"bob": {"read": ["ada"]}, "eve": {"read": ["*"]}}) as memory:
