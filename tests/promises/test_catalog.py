@@ -156,10 +156,22 @@ def test_a_second_saying_strengthens_and_does_not_add(
     assert len(_live(memory)) == 1
 
 
-@pytest.mark.parametrize("other", ["We do not use Redis for the cache.", "We use Redis for the mail queue."])
-def test_what_says_something_else_is_an_item_of_its_own(memory: OrchestratorContextManager, other: str) -> None:
-    """A word more may turn it round."""
-    memory.catalog.store({"content": "We use Redis for the cache.", "agent": "ada"})
+@pytest.mark.parametrize(
+    ("content", "other"),
+    [
+        ("We use Redis for the cache.", "We do not use Redis for the cache."),
+        ("We use Redis for the cache.", "We use Redis for the mail queue."),
+        ("Write the core in C.", "Write the core in C++."),
+        ("Write the core in C++.", "Write the core in C#."),
+        ("Retry if x < 5.", "Retry if x > 5."),
+        ("The limit is 5.", "The limit is 5 %."),
+    ],
+)
+def test_what_says_something_else_is_an_item_of_its_own(
+    memory: OrchestratorContextManager, content: str, other: str
+) -> None:
+    """A word or a sign more may change the meaning."""
+    memory.catalog.store({"content": content, "agent": "ada"})
     memory.catalog.store({"content": other, "agent": "ada"})
     assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
 
@@ -196,6 +208,21 @@ def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextM
     assert (parts.tags, parts.affinity, parts.priority) == (0.4, 0.2, 0.05)
     assert parts.recency == pytest.approx(0.3 * 2.718281828 ** (-72 / 168), abs=1e-6)
     assert parts.score == pytest.approx(parts.recency + 0.65)
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("late interaction search", "Does the late-interaction search work?"),
+        ("上下文窗口大小", "我们要设置上下文窗口大小吗"),
+        ("C语言编译器", "哪个C语言编译器好"),
+        ("데이터베이스", "데이터베이스를 바꿀까요?"),
+    ],
+)
+def test_a_tag_of_several_words_matches(memory: OrchestratorContextManager, tag: str, message: str) -> None:
+    """In scripts without spaces too."""
+    memory.catalog.store({"content": "An item", "tags": [tag], "agent": "ada"})
+    assert memory.relevant(message, agent="ada").items[0].relevance.tags == 0.4
 
 
 def test_what_does_not_fit_is_given_as_its_summary_then_the_next(memory: OrchestratorContextManager) -> None:
