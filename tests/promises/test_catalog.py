@@ -194,6 +194,25 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: 
     assert len(_live(memory, "bob")) == 1
 
 
+@pytest.mark.parametrize(
+    ("observation", "gone"),
+    [
+        ("The billing tables have been migrated to Postgres.", True),
+        ("The migration of the billing tables to Postgres is still pending.", False),
+        ("Bob looked at the billing tables; Postgres is new to him.", False),
+        ("bugfix: Migrate the billing tables to Postgres", False),
+    ],
+)
+def test_only_an_observation_of_a_completion_completes_a_plan(
+    memory: OrchestratorContextManager, observation: str, gone: bool
+) -> None:
+    """An observation that only shares its topic leaves the plan live."""
+    plan = {"content": "We plan to migrate the billing tables to Postgres.", "type": "plan", "agent": "ada"}
+    old = memory.catalog.store(plan, author=Author.MACHINE)
+    memory.catalog.store({"content": observation, "agent": "ada"}, author=Author.MACHINE)
+    assert (memory.catalog.get(old.id).status is ItemStatus.SUPERSEDED) is gone
+
+
 # Relevance and packing
 
 
