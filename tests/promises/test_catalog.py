@@ -130,12 +130,13 @@ def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memor
 
 
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
-    """A sentence with one of their words is an item; a pattern that is none is told, and the others go on."""
-    patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "", "decision": ""}
+    """A sentence with one of their words is an item; `status` names patterns that are invalid or could run for ever."""
+    patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "a{99999999999}", "decision": "(a+)+"}
     with opened(extraction_patterns=patterns) as memory:
         memory.learn("", "Gegebenenfalls morgen der Keller.", agent="ada")
         assert _live(memory) == ["Gegebenenfalls morgen der Keller."]
-        assert "catalog.extraction_patterns.error" in str(memory.get_stats()["problems"])
+        problems = str(memory.get_stats()["problems"])
+        assert all(f"catalog.extraction_patterns.{name}: " in problems for name in ("error", "insight", "decision"))
 
 
 # Saying it again, taking it back

@@ -11,6 +11,7 @@ from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import first_priority
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import settle
+from orchestra_mem.core.redaction.own_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
@@ -42,11 +43,11 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
     patterns: dict[ItemType, re.Pattern[str]] = {}
     faults: list[str] = []
     for name, pattern in given.items():
-        try:
-            if pattern:
-                patterns[ItemType(name)] = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
-        except re.error as error:
-            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is no regular expression: {error}")
+        bounded = rf"(?i)\b(?:{pattern})\b"
+        if pattern and (fault := fault_of(bounded)):
+            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is left out: {fault}")
+        elif pattern:
+            patterns[ItemType(name)] = re.compile(bounded)
     return patterns, faults
 
 

@@ -145,14 +145,14 @@ def test_names_are_those_that_are_listed() -> None:
 
 def test_own_patterns_take_out_their_first_group_or_all() -> None:
     """Each is a kind that can be switched."""
-    patterns = (("employee", r"\bEMP\d+\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
+    patterns = (("employee", r"\b(?:HR-)?\d{4,}\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
     wanted = RedactionSettings(patterns=patterns)
     assert faults(wanted) == ()
     assert re.fullmatch(
         rf"{PLACEHOLDER.format('employee')} has Internal-Key: {PLACEHOLDER.format('internal-key')}",
-        masked("EMP4711 has Internal-Key: abc", wanted),
+        masked("HR-4711 has Internal-Key: abc", wanted),
     )
-    assert kinds("EMP4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
+    assert kinds("4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a*a*b", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
+    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a+(b)?a+c", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
 )
 def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
     """Before it meets a text."""
