@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from orchestra_mem.core.search.terms import exact_names, read_query, terms_of
+from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
 from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 
 MAX_TAGS = 8
@@ -22,9 +22,7 @@ _KEY_POINTS = 5
 _ARTICLES = frozenset(("a", "an", "the"))
 _MAX_TURNED_WORDS = 60
 # Signs that change the meaning, as in `C++`, `C#`, `x < -5`, `5 %`; not `+`, `#` and `-` as part of a word.
-# These two are compiled on first use, because that is slow.
 _SIGNS = r"([<>=%$€£¥≠≤≥±]|\B\+|\+\B|(?<=\w)#(?!\w)|(?<!\w)-(?=\d)|!(?==))"
-_UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 
 
 def extract_tags(text: str) -> tuple[str, ...]:
@@ -129,7 +127,7 @@ def _clipped(text: str, max_words: int) -> str:
 
 def word_count(text: str) -> int:
     """Count the words of a text; in scripts without spaces, two characters count as a word."""
-    return sum(max(1, len(re.findall(_UNSPACED, piece)) // 2) for piece in text.split())
+    return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 
 def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
