@@ -218,6 +218,16 @@ def test_an_observation_is_kept_and_found(tmp_path: Path, clock: Clock) -> None:
         assert store.search_similar("JWT authentication", include_observations=False)[0].categorized == ()
 
 
+def test_the_agents_of_an_orchestration_are_those_in_its_data(tmp_path: Path) -> None:
+    """In snake_case or camelCase; the operation's own agent counts only if the data name none."""
+    with open_memory(tmp_path) as memory:
+        for data in (FIX, IMPLEMENT):
+            learnt = memory.categorization.categorize_orchestration(
+                memory.record_operation("orchestration", data, agent="ada")
+            )
+            assert [*learnt.agent_insights] == ["agent-1", "agent-2"]
+
+
 def test_with_strict_isolation_an_observation_is_the_agents_own(tmp_path: Path) -> None:
     """Others do not see it, as they do not see the operation."""
     with open_memory(tmp_path, config={"catalog": {"isolation": "strict"}}) as memory:

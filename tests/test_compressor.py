@@ -19,6 +19,7 @@ from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import split_sentences
@@ -187,6 +188,14 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
     assert all(sentence in read for passage in material.passages for sentence in split_sentences(passage.text))
     assert sum(sentence in read for sentence in sentences) >= 40
     assert all(model.count_prompt(prompt) + 220 <= 620 for prompt in model.prompts)
+
+
+def test_a_full_answer_about_a_session_is_not_cut_off() -> None:
+    """Three long sentences for each of the four lists."""
+    said = [f"Part {n} of src/part_{n}.py " + f"reads row {n} again and " * 5 + "stops." for n in range(12)]
+    answer = dict(zip(SESSION_KEYS, (said[:3], said[3:6], said[6:9], said[9:]), strict=True))
+    model = ScriptedModel(json.dumps(answer))
+    assert compressor(model).summarize_session({}, [operation(1, {"text": " ".join(said)})]) == answer
 
 
 def test_an_interrupted_summary_goes_on_where_it_was() -> None:

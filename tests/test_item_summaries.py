@@ -186,3 +186,9 @@ def test_a_better_summary_keeps_its_bounds(said: list[str], marked: list[str], m
         assert counter.count(draft.text) < counter.count(content)
         assert any(line in draft.text for line in marked)
         assert set(draft.text.split()) <= set(content.split())
+
+
+@pytest.mark.parametrize("letter", ["\u4e2d", "\ud55c", "\u0e01", "\u0e81", "\u1000", "\u1780"])
+def test_a_summary_is_short_in_every_script_without_spaces(letter: str) -> None:
+    """Two characters count as a word: Han, Hangul, Thai, Lao, Burmese, Khmer."""
+    assert create_summary(letter * 400, 50) == letter * 100 + " …"

@@ -27,8 +27,7 @@ from orchestra_mem.types import Json
 
 # Number of prompts whose lines are cached, so that an interrupted summary does not start over.
 _REMEMBERED = 256
-# Tokens to reserve for an answer and for a second prompt that names its fault.
-_ROOM_TOKENS = ANSWER_TOKENS + RETRY_TOKENS
+_SESSION_TOKENS = ANSWER_TOKENS * len(SESSION_KEYS)
 
 _Asked = tuple[Message, ...]
 
@@ -51,7 +50,7 @@ class ModelReader:
             ModelError: The model does not answer.
         """
         asked = notes_prompt(chunk.text)
-        if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
+        if not self._fits(asked, ANSWER_TOKENS):
             return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
@@ -64,7 +63,7 @@ class ModelReader:
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
         """Return the results of a session that a chunk reports, by `SESSION_KEYS`. Raises the errors of `lines`."""
         asked = session_prompt(chunk.text)
-        if not self._patient.fits(asked, answer_tokens=_ROOM_TOKENS, counter=self._counter):
+        if not self._fits(asked, _SESSION_TOKENS):
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
             for half in self._halves(chunk, talk):
                 for key, lines in self.session_lines(half, talk, cancelled).items():
@@ -72,6 +71,9 @@ class ModelReader:
             return merged
         records = [Record(passage.text) for passage in chunk.passages]
         return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
+
+    def _fits(self, asked: _Asked, answer_tokens: int) -> bool:
+        return self._patient.fits(asked, answer_tokens=answer_tokens + RETRY_TOKENS, counter=self._counter)
 
     def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
         """Split a chunk that exceeds the window. If that is impossible, count it as rejected and return no chunk."""
@@ -100,7 +102,7 @@ class ModelReader:
         talk.asked += 1
         first = asked
         for attempt in range(2):
-            done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
+            done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS * len(keys), schema=schema, cancelled=cancelled)
             talk.prompt_tokens += done.prompt_tokens
             talk.answer_tokens += done.answer_tokens
             talk.prompt_s += done.prompt_s

@@ -174,16 +174,13 @@ def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _in_tokens(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the identifiers inside single tokens; known and repeated tokens are skipped."""
-    seen = set(known)
+    """Yield the identifiers inside single tokens; known tokens are skipped."""
+    spans: dict[str, list[tuple[int, int]]] = {}
     for match in _TOKEN.finditer(text):
         token = match.group()
-        if token in seen:
-            continue
-        seen.add(token)
-        if _PROMISING.search(token) is None:
-            continue
-        for start, end in _token_spans(token):
+        if token not in spans:
+            spans[token] = [*_token_spans(token)] if token not in known and _PROMISING.search(token) else []
+        for start, end in spans[token]:
             yield match.start() + start, match.start() + end, token[start:end]
 
 
@@ -306,10 +303,12 @@ class _Haystack:
 
 
 def _variants(wanted: str) -> Iterator[str]:
-    """Yield the other spelling of a number with its unit: `250ms` for `250 ms` and the reverse."""
+    """Yield the other spelling of a number with its unit or currency: `250ms` for `250 ms` and the reverse."""
     closed = _GAP.sub("", wanted)
     if closed != wanted:
         yield closed
     match = re.match(r"([$€£¥]?\d+(?:\.\d+)*)([^\W\d]+|%|°\w?)\Z", wanted)
     if match:
+        yield f"{match[1]} {match[2]}"
+    if match := re.match(r"([$€£¥])(\d.*)", wanted):
         yield f"{match[1]} {match[2]}"

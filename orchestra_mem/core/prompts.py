@@ -15,7 +15,7 @@ from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
 
 MAX_LINES = 3
-# Upper bound for three lines with their quotes; an answer that needs more would not end by itself.
+# Upper bound for a list of three lines with their quotes; an answer that needs more would not end by itself.
 ANSWER_TOKENS = 220
 # Tokens that a retry adds to the prompt: the quoted answer and its fault.
 RETRY_TOKENS = 200

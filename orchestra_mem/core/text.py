@@ -45,7 +45,7 @@ STOP_WORDS: frozenset[str] = _set_of(
 
 _EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]*_`~"
-_FENCE_MARKS = ("```", "~~~")
+_FENCE = re.compile(r"`{3,}+(?=[^`]*$)|~{3,}+")
 _MAX_FENCE_INDENT = 12
 _BULLETS = "*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7-"
 _BULLET = re.compile(rf"(?:[{_BULLETS}][ \t]+)+")
@@ -58,7 +58,7 @@ _END = re.compile(
 # `_END` for ASCII text, where a sentence ends only before white space. The leading set lets the engine skip to
 # candidates; the lookbehind keeps it from starting again inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]+")
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
 _SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled on first use, as that is slow
@@ -96,14 +96,15 @@ def split_sentences(text: str) -> tuple[str, ...]:
     """
     sentences: list[str] = []
     has_fences = "```" in text or "~~~" in text
-    fenced = False
+    fenced = ""  # the open fence
     block = before = ""  # the open block, and its last line
     for line in text.splitlines(keepends=True):
         after = line.lstrip()
         if not after:
             before = ""
             continue
-        fence = has_fences and after.startswith(_FENCE_MARKS) and len(line) - len(after) <= _MAX_FENCE_INDENT
+        fence = _FENCE.match(after) if has_fences and len(line) - len(after) <= _MAX_FENCE_INDENT else None
+        fence = fence if after.startswith(fenced) else None  # another fence does not close this one
         may_go_on = len(before) > _MIN_WRAPPED_CHARS and not fence and len(block) <= 4 * MAX_SENTENCE_CHARS
         if may_go_on and _is_wrapped(before, after):
             block += line
@@ -111,7 +112,8 @@ def split_sentences(text: str) -> tuple[str, ...]:
             continue
         _split_block(block.strip(), sentences)
         block = before = ""
-        fenced ^= fence
+        if fence:
+            fenced = "" if fenced else fence[0]
         if fence or fenced or after[0] == "|":
             sentences.extend(_bounded(after.rstrip()))
             continue

@@ -318,7 +318,7 @@ class CatalogSelector:
         from orchestra_mem.core.catalog.packing import Figures, microseconds, score
 
         allowed = self.access.readable(agent)
-        agents = self.store.agents() if allowed is None else sorted(allowed)
+        agents = (self.store.agents() or [agent]) if allowed is None else sorted(allowed)
         keys = message_keys(message)
         known = [self._known(whose) for whose in agents]
         groups = [figures for _, figures, _ in known]

@@ -14,6 +14,7 @@ from orchestra_mem.core.text import (
     stem,
     token_stems,
     tokens,
+    visible,
     words,
 )
 from tests.builders import cases
@@ -44,6 +45,12 @@ def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
         place = text.index(sentence, place) + len(sentence)
     kept = [c for sentence in sentences for c in sentence if c.isalnum()]
     assert kept == [c for c in text if c.isalnum()]
+
+
+def test_no_control_character_remains_visible_text() -> None:
+    """A terminal obeys the C1 controls too, such as CSI (U+009B); tabs and line feeds stay."""
+    controls = "".join(map(chr, [*range(32), *range(127, 160)]))
+    assert {each for each in visible(controls) if not each.isprintable()} == {"\t", "\n"}
 
 
 @pytest.mark.parametrize(("text", "found"), cases("words_come_whole_and_in_their_parts"))

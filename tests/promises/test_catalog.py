@@ -131,12 +131,13 @@ def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memor
 
 
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
-    """A sentence with one of their words is an item; a pattern that is none is told, and the others go on."""
-    patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "", "decision": ""}
+    """A sentence with one of their words is an item; `status` names patterns that are invalid or could run for ever."""
+    patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "a{99999999999}", "decision": "(a+)+"}
     with opened(extraction_patterns=patterns) as memory:
         memory.learn("", "Gegebenenfalls morgen der Keller.", agent="ada")
         assert _live(memory) == ["Gegebenenfalls morgen der Keller."]
-        assert "catalog.extraction_patterns.error" in str(memory.get_stats()["problems"])
+        problems = str(memory.get_stats()["problems"])
+        assert all(f"catalog.extraction_patterns.{name}: " in problems for name in ("error", "insight", "decision"))
 
 
 def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
@@ -172,10 +173,22 @@ def test_a_second_saying_strengthens_and_does_not_add(
     assert len(_live(memory)) == 1
 
 
-@pytest.mark.parametrize("other", ["We do not use Redis for the cache.", "We use Redis for the mail queue."])
-def test_what_says_something_else_is_an_item_of_its_own(memory: OrchestratorContextManager, other: str) -> None:
-    """A word more may turn it round."""
-    memory.catalog.store({"content": "We use Redis for the cache.", "agent": "ada"})
+@pytest.mark.parametrize(
+    ("content", "other"),
+    [
+        ("We use Redis for the cache.", "We do not use Redis for the cache."),
+        ("We use Redis for the cache.", "We use Redis for the mail queue."),
+        ("Write the core in C.", "Write the core in C++."),
+        ("Write the core in C++.", "Write the core in C#."),
+        ("Retry if x < 5.", "Retry if x > 5."),
+        ("The limit is 5.", "The limit is 5 %."),
+    ],
+)
+def test_what_says_something_else_is_an_item_of_its_own(
+    memory: OrchestratorContextManager, content: str, other: str
+) -> None:
+    """A word or a sign more may change the meaning."""
+    memory.catalog.store({"content": content, "agent": "ada"})
     memory.catalog.store({"content": other, "agent": "ada"})
     assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
 
@@ -198,6 +211,25 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: 
     assert len(_live(memory, "bob")) == 1
 
 
+@pytest.mark.parametrize(
+    ("observation", "gone"),
+    [
+        ("The billing tables have been migrated to Postgres.", True),
+        ("The migration of the billing tables to Postgres is still pending.", False),
+        ("Bob looked at the billing tables; Postgres is new to him.", False),
+        ("bugfix: Migrate the billing tables to Postgres", False),
+    ],
+)
+def test_only_an_observation_of_a_completion_completes_a_plan(
+    memory: OrchestratorContextManager, observation: str, gone: bool
+) -> None:
+    """An observation that only shares its topic leaves the plan live."""
+    plan = {"content": "We plan to migrate the billing tables to Postgres.", "type": "plan", "agent": "ada"}
+    old = memory.catalog.store(plan, author=Author.MACHINE)
+    memory.catalog.store({"content": observation, "agent": "ada"}, author=Author.MACHINE)
+    assert (memory.catalog.get(old.id).status is ItemStatus.SUPERSEDED) is gone
+
+
 # Relevance and packing
 
 
@@ -212,6 +244,21 @@ def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextM
     assert (parts.tags, parts.affinity, parts.priority) == (0.4, 0.2, 0.05)
     assert parts.recency == pytest.approx(0.3 * 2.718281828 ** (-72 / 168), abs=1e-6)
     assert parts.score == pytest.approx(parts.recency + 0.65)
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("late interaction search", "Does the late-interaction search work?"),
+        ("上下文窗口大小", "我们要设置上下文窗口大小吗"),
+        ("C语言编译器", "哪个C语言编译器好"),
+        ("데이터베이스", "데이터베이스를 바꿀까요?"),
+    ],
+)
+def test_a_tag_of_several_words_matches(memory: OrchestratorContextManager, tag: str, message: str) -> None:
+    """In scripts without spaces too."""
+    memory.catalog.store({"content": "An item", "tags": [tag], "agent": "ada"})
+    assert memory.relevant(message, agent="ada").items[0].relevance.tags == 0.4
 
 
 def test_what_does_not_fit_is_given_as_its_summary_then_the_next(memory: OrchestratorContextManager) -> None:
@@ -376,6 +423,13 @@ def test_grants_open_what_they_name(opened: Open) -> None:
         assert "juniper" in bob.inject("the key")
         assert "lamp" not in bob.inject("what else?")
         assert bob.remember("The office opens at nine.", agent="global").ci_source == "global"
+
+
+def test_an_empty_catalog_gives_nothing_to_an_agent_that_may_read_all(opened: Open) -> None:
+    """The message comes back unchanged, and the catalog counts as read."""
+    with opened(permissions={"eve": {"read": ["*"]}}) as memory:
+        message = memory.as_agent("eve").inject("hello")
+        assert (message, message.context_loaded, memory.catalog.get_relevant("", "hello").items) == ("hello", True, ())
 
 
 def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:

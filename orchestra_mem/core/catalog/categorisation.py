@@ -60,7 +60,7 @@ def read_orchestration(given: Mapping[str, object] | Operation | Orchestration) 
         return given
     record: object = given
     if isinstance(given, Operation):
-        agents = {"agent_ids": [given.agent]} if given.agent else {}
+        agents = {"agentIds": [given.agent]} if given.agent else {}  # either name of the field in the data wins
         record = {**agents, **given.data, "id": given.id} if isinstance(given.data, dict) else None
     if not isinstance(record, Mapping):
         raise InvalidItemError(["orchestration: must be a mapping with a `task`"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from orchestra_mem.catalog_types import Exchange, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import first_priority
-from orchestra_mem.core.facts.extraction import find_in_operations
+from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import settle
+from orchestra_mem.core.redaction.own_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
@@ -28,7 +30,7 @@ _KINDS = {
     ItemType.INSIGHT: MustKeepKind.INSIGHT,
     ItemType.ERROR: MustKeepKind.FAILURE,
     ItemType.PLAN: MustKeepKind.OPEN_ITEM,
-    ItemType.OBSERVATION: MustKeepKind.COMPLETION,
+    ItemType.OBSERVATION: MustKeepKind.INSIGHT,  # supersedes nothing, unless its text is a completion
 }
 _RULE_PRIORITY = 7
 _MAX_EARLIER_CHARS = 400
@@ -41,11 +43,11 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
     patterns: dict[ItemType, re.Pattern[str]] = {}
     faults: list[str] = []
     for name, pattern in given.items():
-        try:
-            if pattern:
-                patterns[ItemType(name)] = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
-        except re.error as error:
-            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is no regular expression: {error}")
+        bounded = rf"(?i)\b(?:{pattern})\b"
+        if pattern and (fault := fault_of(bounded)):
+            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is left out: {fault}")
+        elif pattern:
+            patterns[ItemType(name)] = re.compile(bounded)
     return patterns, faults
 
 
@@ -99,6 +101,10 @@ def taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[Memo
     others = [each for each in earlier if each.author is not Author.PERSON or item.author is Author.PERSON]
     others.sort(key=lambda each: each.number)
     facts = [_fact(each, place) for place, each in enumerate([*others, item], 1)]
+    if item.type is ItemType.OBSERVATION:
+        found = find_in_text(facts[-1].text, operation=0, timestamp=item.timestamp)
+        if any(each.kind is MustKeepKind.COMPLETION for each in found):
+            facts[-1] = replace(facts[-1], kind=MustKeepKind.COMPLETION)
     settled = settle(facts, known=len(others))
     return [
         each

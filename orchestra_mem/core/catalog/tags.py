@@ -8,20 +8,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from orchestra_mem.core.search.terms import exact_names, read_query, terms_of
+from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
 from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 
 MAX_TAGS = 8
 _MAX_TAG_CHARS = 40
 _MAX_READ_CHARS = 20_000  # the beginning of a text shows what it is about
+_MAX_RUN = 6
 _MIN_CHARS = 3
 _COMMON = 4.8  # words up to this rarity are ignored: most function words of the six languages are below it
 _MAX_TOPICS = 3
 _KEY_POINTS = 5
 _ARTICLES = frozenset(("a", "an", "the"))
 _MAX_TURNED_WORDS = 60
-# Compiled on first use, because that is slow.
-_UNSPACED = "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+# Signs that change the meaning, as in `C++`, `C#`, `x < -5`, `5 %`; not `+`, `#` and `-` as part of a word.
+_SIGNS = r"([<>=%$€£¥≠≤≥±]|\B\+|\+\B|(?<=\w)#(?!\w)|(?<!\w)-(?=\d)|!(?==))"
 
 
 def extract_tags(text: str) -> tuple[str, ...]:
@@ -73,10 +74,12 @@ def tag_key(tag: str) -> str:
 
 
 def message_keys(message: str) -> frozenset[str]:
-    """Return the tag keys that match a message: its exact names, its stems, and pairs of neighbouring stems."""
+    """Return the tag keys that match a message: its exact names, its stems, and runs of up to six stems."""
     message = message[:_MAX_READ_CHARS]
     terms = terms_of(message)
-    return frozenset([*exact_names(message), *terms, *(" ".join(pair) for pair in pairwise(terms))])
+    row = [term for term in terms if len(term) > 1 or term.isascii()]  # without single characters of unspaced scripts
+    runs = (" ".join(row[place : place + size]) for size in range(2, _MAX_RUN + 1) for place in range(len(row)))
+    return frozenset([*exact_names(message), *terms, *runs])
 
 
 def _content_words(text: str) -> list[str]:
@@ -124,7 +127,7 @@ def _clipped(text: str, max_words: int) -> str:
 
 def word_count(text: str) -> int:
     """Count the words of a text; in scripts without spaces, two characters count as a word."""
-    return sum(max(1, len(re.findall(_UNSPACED, piece)) // 2) for piece in text.split())
+    return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 
 def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
@@ -142,11 +145,13 @@ def _weight(found: Iterable[str], weights: Counter[str]) -> int:
 
 
 def content_digest(content: str) -> str:
-    """Return a digest that ignores word endings, articles and punctuation, to detect contents of the same meaning.
+    """Return a digest that ignores word endings, articles and most punctuation, to detect contents of the same meaning.
 
     Up to 60 words, contents with the same cyclic word order are equal, such as `for the cache we use Redis`.
     """
-    stems = [stem(word) for word in words(content) if word not in _ARTICLES]
+    stems: list[str] = []
+    for place, piece in enumerate(re.split(_SIGNS, content)):  # every second piece is a sign
+        stems += [piece] if place % 2 else [stem(word) for word in words(piece) if word not in _ARTICLES]
     if len(stems) <= _MAX_TURNED_WORDS:
         stems = min((stems[place:] + stems[:place] for place in range(len(stems))), default=[])
     text = " ".join(stems) or squeeze(content)

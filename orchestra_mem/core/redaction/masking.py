@@ -184,26 +184,32 @@ class _Rules:
 
         `among`: At least the anchors that occur in the text and the name. If None, the text is searched for anchors.
         """
-        lead = 0
+        first, last, shift = 0, len(text), 0
         if name and among and standing(among, name):
-            quote = next((each for each in "\"'`" if each not in text), "")
-            text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
+            bare = text.strip().rstrip("\\")  # a backslash would escape the closing quote
+            quote = next((each for each in "\"'`" if each not in bare), "")
+            first = len(f"{name}: {quote}")
+            last, shift = first + len(bare), text.find(bare) - first
+            text = f"{name}: {quote}{bare}{quote}"
         anchors = self.anchors.standing_in(text) if among is None else standing(among, text)
         if not self.may_find(text, anchors):
             return []
         # Walls overwrite what is found: no match extends across one.
         walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
-        areas = {(0, len(text))}
+        areas = {(0, len(text)), (first, last)}
         for _ in range(_ROUNDS):
-            spans = (each for area in areas for each in self._spans(walled, anchors, *area) if each.start >= lead)
+            spans = (each for area in areas for each in self._spans(walled, anchors, *area) if each.start >= first)
             new = _merged(each for each in spans if self._takes(walled[each.start : each.end]))
             if not new:
                 break
             found += new
             walled = _spliced(walled, ((each, WALL * (each.end - each.start)) for each in new))
             areas = {area for each in new for area in _rest_of_line(walled, each)}
-        return [RedactedSpan(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
+        return [
+            RedactedSpan(each.start + shift, min(each.end, last) + shift, each.rank, each.kind)
+            for each in _merged(found)
+        ]
 
     def _takes(self, secret: str) -> bool:
         allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
@@ -316,7 +322,13 @@ def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
             holder[at] = cleaned(each, name)
         elif isinstance(each, dict):
             said = each.get("name", each.get("key"))
-            copy = holder[at] = {cleaned(k, "") if isinstance(k, str) else k: v for k, v in each.items()}
+            copy: dict[Any, Any] = {}
+            holder[at] = copy
+            for key, item in each.items():
+                clean = cleaned(key, "") if isinstance(key, str) else key
+                while clean in copy:  # two redacted keys can have the same placeholder
+                    clean = f"{clean} {len(copy) + 1}"
+                copy[clean] = item
             todo += [(copy, k, str(said if k == "value" and said else k)) for k in copy]
         elif isinstance(each, list | tuple):
             tuples += [(holder, at)] if isinstance(each, tuple) else []

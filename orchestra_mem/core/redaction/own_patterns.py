@@ -37,26 +37,27 @@ def fault_of(pattern: str) -> str:
 def _slow_part(pattern: str, flags: int) -> str:
     """Describe the first repeat that makes a pattern slow: it can divide the same text with another in many ways."""
     sample = frozenset(_SAMPLE + pattern)
-    varies = [False]  # for each open group, whether its length varies
+    none: frozenset[str] = frozenset()
     repeats: list[frozenset[str]] = []  # characters of each repeat that could give some of its match to a later repeat
+    groups = [(False, none, repeats)]  # for each open group: whether its length varies, its characters, repeats before
     for token in _TOKEN.finditer(pattern):
         repeat = token["repeat"] or ""
         varying = bool(repeat) and (repeat[0] != "{" or "," in repeat)
         if token["open"]:
-            varies.append(False)
+            groups.append((False, none, repeats))
             continue
-        inside = varies.pop() if token["close"] else False
+        inside, taken, before = groups.pop() if token["close"] else (False, none, repeats)
         if inside and repeat not in ("", "?"):
             return f"what is repeated at character {token.end()} varies itself"
-        varies[-1] |= inside or varying or token["bar"] is not None
-        if not (token["item"] or repeat):
-            continue
-        taken = _taken(token["item"], flags, sample) if token["item"] else sample
+        if token["item"]:
+            taken = _taken(token["item"], flags, sample)
+        varies, characters, at_open = groups.pop()
+        groups.append((varies or inside or varying or token["bar"] is not None, characters | taken, at_open))
         if varying:
-            if any(taken & other for other in repeats):
+            if any(taken & other for other in before):
                 return f"the repeat at character {token.end()} takes what one before it can take"
-            repeats.append(taken)
-        elif taken:
+            repeats = [*before, taken]
+        elif token["item"] and taken:
             repeats = [other for other in repeats if other & taken]
     return ""
 
@@ -72,8 +73,9 @@ def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
 
 def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each match of a pattern, or of its first group. Pieces of long lines overlap by half."""
-    group = min(1, pattern.groups)
     for line in re.finditer(r"[^\n]+", text):
         for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):
             for match in pattern.finditer(text, start, min(start + 2 * MAX_CHARS, line.end())):
-                yield match.span(group)
+                span = match.span(1) if pattern.groups and match[1] is not None else match.span()
+                if span[0] < span[1]:
+                    yield span

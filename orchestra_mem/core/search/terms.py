@@ -30,9 +30,9 @@ _MAX_EMBEDDED_CHARS = 32_000  # chunks are far shorter; of other texts the begin
 
 # Scripts without spaces between words, with their combining marks: Han, kana, Thai, Lao, Burmese, Khmer. Hangul too,
 # as its spaces do not separate endings.
-_PAIRED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-_PAIRED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-_PAIRED_RUN = f"[{_PAIRED}]+"  # compiled at the first use, because compiling it is slow
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+_PAIRED_RUN = f"[{UNSPACED}]+"  # compiled at the first use, because compiling it is slow
 # Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
 _MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
 _MARKED_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0dff\u0f00-\u0fff])+")

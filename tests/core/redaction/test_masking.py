@@ -145,14 +145,26 @@ def test_names_are_those_that_are_listed() -> None:
 
 def test_own_patterns_take_out_their_first_group_or_all() -> None:
     """Each is a kind that can be switched."""
-    patterns = (("employee", r"\bEMP\d+\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
+    patterns = (("employee", r"\b(?:HR-)?\d{4,}\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
     wanted = RedactionSettings(patterns=patterns)
     assert faults(wanted) == ()
     assert re.fullmatch(
         rf"{PLACEHOLDER.format('employee')} has Internal-Key: {PLACEHOLDER.format('internal-key')}",
-        masked("EMP4711 has Internal-Key: abc", wanted),
+        masked("HR-4711 has Internal-Key: abc", wanted),
     )
-    assert kinds("EMP4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
+    assert kinds("4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [(r"token=(\w+)|pin \d{4}", "pin 1234"), (r"token=(\w*)|(?=pin)", "token= pin"), (r"^S-\d{6}$", "S-123456")],
+)
+def test_own_patterns_find_the_same_in_a_text_and_in_a_value(pattern: str, text: str) -> None:
+    """A match without its group is redacted entirely, an empty one not at all. The key is not part of a value."""
+    wanted = RedactionSettings(patterns=(("own", pattern),))
+    hidden = masked(text, wanted)
+    assert (hidden == text) is ("=" in text)
+    assert redact_value({"token": text, "x": text}, wanted, KEY)[0] == {"token": hidden, "x": hidden}
 
 
 def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
@@ -166,7 +178,7 @@ def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a*a*b", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
+    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a+(b)?a+c", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
 )
 def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
     """Before it meets a text."""
@@ -207,6 +219,24 @@ def test_a_key_says_what_its_string_is() -> None:
     assert {key: clean[key] for key in untouched} == {key: value[key] for key in untouched}
     assert redact_value(clean, SECRETS, KEY) == (clean, Counter())
     assert value["password"] == "hunter2"
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "\n"), (" ", " "), ("\n", "\r\n"), ("", "\\"), ("", "\\\n")])
+def test_a_secret_is_found_between_white_space_and_before_a_backslash(before: str, after: str) -> None:
+    """A password read from a file ends with a line feed."""
+    clean, counts = redact_value({"password": f"{before}{PASSWORD}{after}"}, SECRETS, KEY)
+    assert re.fullmatch(before + PLACEHOLDER.format("password") + re.escape(after), clean["password"])
+    assert counts == Counter({"password": 1})
+
+
+@pytest.mark.parametrize("mode", [RedactionChoice.MASK, RedactionChoice.DROP])
+def test_redacted_keys_remain_distinct(mode: RedactionChoice) -> None:
+    """No entry of a dict is lost, even if two keys have the same placeholder."""
+    value = {"a@x.org": 1, "b@y.org": 2, "[redacted]": 3}
+    wanted = RedactionSettings(mode=mode, on=frozenset({"personal"}))
+    clean, _ = redact_value(value, wanted, KEY)
+    assert [*clean.values()] == [1, 2, 3]
+    assert redact_value(clean, wanted, KEY)[0] == clean
 
 
 def test_a_value_may_be_of_any_depth() -> None:
