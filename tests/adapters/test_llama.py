@@ -390,6 +390,7 @@ def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "llama_cpp.py").write_text(
         "import os, pathlib\n"
         "here = pathlib.Path(__file__).parent\n"
+        "(here / 'group').write_text(str(os.getpgrp()))\n"
         "with (here / 'deaths').open('a') as file:\n    file.write('x')\n"
         "os.kill(os.getpid(), int((here / 'signal').read_text()))\n"
     )
@@ -411,3 +412,15 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Pa
     (fatal_library / "lib" / "libllama.so").write_text("rebuilt")
     assert _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "xx"
+
+
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.parametrize(("sent", "tries"), [(signal.SIGINT, 2), (signal.SIGHUP, 2), (signal.SIGSEGV, 1)])
+def test_only_a_crash_rules_a_model_out(
+    fatal_library: Path, smollm_gguf: Path, sent: signal.Signals, tries: int
+) -> None:
+    """A signal that ends the trial from outside does not, and Ctrl-C does not reach the trial."""
+    (fatal_library / "signal").write_text(str(int(sent)))
+    assert _refusal(smollm_gguf) == _refusal(smollm_gguf)
+    assert (fatal_library / "deaths").read_text() == "x" * tries
+    assert (fatal_library / "group").read_text() != str(os.getpgrp())

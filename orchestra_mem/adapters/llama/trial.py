@@ -34,6 +34,8 @@ REBUILD = (
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
 _SOUND = "sound"
+# Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
+_CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"})
 # llama.cpp's working memory, next to weights and cache: 110 MB for Qwen2.5 0.5B, mostly due to its large vocabulary.
 _WORKING_BYTES = 200_000_000
 _CACHE_BYTES_A_NUMBER = 2
@@ -130,8 +132,9 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
     deadline = time.monotonic() + _TIMEOUT_S
     try:
         with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-        ) as process:
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+            start_new_session=True,  # Ctrl-C reaches only this program, which decides whether to go on
+        ) as process:  # fmt: skip
             try:
                 while not stop() and time.monotonic() < deadline:
                     with suppress(subprocess.TimeoutExpired):
@@ -156,9 +159,8 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
             f"{stage}; build it without those: {REBUILD}"
         ), True
     if code < 0:
-        # SIGKILL comes from the system if memory is short; the next trial may succeed.
         name = signal.Signals(-code).name
-        return f"llama.cpp dies of {name} while {stage}: {path}", code != -signal.SIGKILL
+        return f"llama.cpp dies of {name} while {stage}: {path}", name in _CRASHES
     if _INCOMPLETE.search(said):
         return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
