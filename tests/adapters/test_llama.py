@@ -399,7 +399,9 @@ def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("nothing_known")
-def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Path, smollm_gguf: Path) -> None:
+def test_an_illegal_instruction_kills_a_child_and_not_the_host(
+    fatal_library: Path, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is told with the command that builds the library anew, and known from then on without another try."""
     (fatal_library / "signal").write_text(str(int(signal.SIGILL)))
     expected = (
@@ -412,6 +414,10 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Pa
     (fatal_library / "lib" / "libllama.so").write_text("rebuilt")
     assert _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "xx"
+    # Another folder of the library is another try, even if it does not exist.
+    monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path / "other"))
+    assert _refusal(smollm_gguf) == expected.replace(str(fatal_library / "lib"), str(tmp_path / "other"))
+    assert (fatal_library / "deaths").read_text() == "xxx"
 
 
 @pytest.mark.usefixtures("nothing_known")

@@ -155,7 +155,7 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
     stage = next((line for line in reversed(stages) if line), "starting")
     if code == -signal.SIGILL:
         return (
-            f"the compiled llama.cpp in {folder / 'lib'} does not fit this processor: an illegal instruction while "
+            f"the compiled llama.cpp in {_compiled(folder)} does not fit this processor: an illegal instruction while "
             f"{stage}; build it without those: {REBUILD}"
         ), True
     if code < 0:
@@ -164,6 +164,11 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
     if _INCOMPLETE.search(said):
         return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
+
+
+def _compiled(folder: Path) -> Path:
+    """Return the folder of the compiled library, as the package `llama_cpp` in `folder` chooses it."""
+    return Path(os.environ.get("LLAMA_CPP_LIB_PATH", folder / "lib"))
 
 
 def _cause(said: str) -> str:
@@ -177,7 +182,7 @@ def _verdicts_file(folder: Path, path: Path) -> Path:
     import platformdirs
 
     states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
-              for each in (*sorted((folder / "lib").iterdir()), path.resolve())]  # fmt: skip
+              for each in (*sorted(_compiled(folder).glob("*")), path.resolve()) if each.exists()]  # fmt: skip
     told = f"{states} {_processor()}"
     name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
