@@ -345,12 +345,12 @@ def _refusal(path: Path, **options: Any) -> str:
 def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) -> None:
     """None there, what is no file, another kind of file, a damaged head, a part only: each with its reason."""
     missing = tmp_path / "missing.gguf"
-    assert _refusal(missing) == f"there is no file {missing}; llm.model_path names a model's GGUF"
+    assert _refusal(missing) == f"there is no file {missing}; set llm.model_path or search.model_path to a model's GGUF"
     assert _refusal(tmp_path) == f"{tmp_path} cannot be read: Is a directory"
     if hasattr(os, "mkfifo"):  # opened it would be waited for
         pipe = tmp_path / "pipe.gguf"
         os.mkfifo(pipe)
-        assert _refusal(pipe) == f"{pipe} is no regular file; llm.model_path names a model's GGUF"
+        assert _refusal(pipe) == f"{pipe} is no regular file; set llm.model_path or search.model_path to a model's GGUF"
     text = tmp_path / "text.gguf"
     text.write_text("not a model")
     assert _refusal(text) == f"{text} is no GGUF: it begins with b'not ' instead of b'GGUF'"

@@ -33,6 +33,7 @@ REBUILD = (
 )
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
+_REMEDY = "set llm.model_path or search.model_path to a model's GGUF"
 _SOUND = "sound"
 # Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"})
@@ -114,11 +115,11 @@ def require_gguf(path: Path) -> None:
         mode = path.stat().st_mode
         # Opening a named pipe, for example, would block. For a folder, the system's own error is good enough.
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ModelError(f"{path} is no regular file; llm.model_path names a model's GGUF")
+            raise ModelError(f"{path} is no regular file; {_REMEDY}")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError as error:
-        raise ModelError(f"there is no file {path}; llm.model_path names a model's GGUF") from error
+        raise ModelError(f"there is no file {path}; {_REMEDY}") from error
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != _MAGIC:
@@ -217,7 +218,7 @@ def _processor() -> str:
 
 
 def require_room(
-    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0
+    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0, remedy: str
 ) -> None:
     """Check that a model fits into the free memory.
 
@@ -226,6 +227,7 @@ def require_room(
         number: Returns the integer under a metadata key of the model's architecture.
         context_tokens: Context window.
         beside_tokens: Tokens that the cache holds in addition to a full window.
+        remedy: Advice in the message of the error.
 
     Raises:
         ModelError: The model does not fit.
@@ -238,7 +240,7 @@ def require_room(
         raise ModelError(
             f"{path.name} needs about {needed / 1e9:,.1f} GB of memory ({weights / 1e9:,.1f} for the model, "
             f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), and {available / 1e9:,.1f} GB are free; "
-            "set a smaller llm.context_tokens or take a smaller model"
+            f"{remedy}"
         )
 
 
