@@ -158,6 +158,18 @@ def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
     assert qwen.generate(talk(mine, "Who?"), max_tokens=2).evaluated_tokens > 30
 
 
+def test_a_cancelled_call_leaves_the_cache_as_it_is(small: LlamaModel) -> None:
+    """Also if it is cancelled while it waits for its turn."""
+    kept, ahead, waiting = ([Message(role=Role.SYSTEM, text=f"{text} " * 9)] for text in ("Rain.", "Sun.", "Snow."))
+    small.generate(kept, max_tokens=1)
+    with ThreadPoolExecutor(1) as threads:
+        answering = threads.submit(small.generate, ahead, max_tokens=30, schema={"type": "string", "minLength": 200})
+        time.sleep(0.2)  # if the next call comes first instead, it is cancelled all the same
+        assert small.generate(waiting, max_tokens=1, cancelled=lambda: True).finish is Finish.CANCELLED
+        assert answering.result().answer_tokens == 30
+    assert small.generate(kept, max_tokens=1).evaluated_tokens == 1
+
+
 def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
     """Where both together are too long for the cache, the one that was left goes and nothing fails."""
     small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)

@@ -112,6 +112,8 @@ class LlamaModel:
                 room = min(max_tokens, self.context_tokens - len(prompt))
                 with running(stop):
                     answering.set()
+                    if stop():  # the caller has left while this thread waited for its turn
+                        return _NOTHING
                     return session.generate(
                         prompt, max_tokens=room, grammar=grammar, temperature=temperature, seed=seed, stop=stop
                     )
