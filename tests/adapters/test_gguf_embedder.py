@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from orchestra_mem.adapters.llama import trial
 from orchestra_mem.adapters.llama.embedder import GgufEmbedder
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import Embedder
@@ -41,12 +43,28 @@ def test_let_go_it_is_loaded_anew(smollm: GgufEmbedder) -> None:
     assert smollm.embed_query("red bicycle") == pytest.approx(before, abs=1e-5)
 
 
-def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
-    """Before anything is loaded."""
+def _ranking(smollm_gguf: Path, folder: Path) -> Path:
+    """Copy a GGUF and add the metadata of a reranker, of a length that keeps the tensors aligned to 32 bytes."""
+    raw, path, fields = smollm_gguf.read_bytes(), folder / "rank.gguf", (b"llama.pooling_type", b"x" * 14)
+    (count,) = struct.unpack("<Q", raw[16:24])
+    added = b"".join(struct.pack("<Q", len(key)) + key + struct.pack("<II", 4, 4) for key in fields)
+    path.write_bytes(raw[:16] + struct.pack("<Q", count + len(fields)) + added + raw[24:])
+    return path
+
+
+def test_a_file_that_is_no_embedding_model_is_told(
+    tmp_path: Path, smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its weights are loaded."""
     pytest.importorskip("llama_cpp", reason="needs the extra llama")
     path = tmp_path / "x.gguf"
     with pytest.raises(EmbedderError, match=r"no embeddings can be had of .*: there is no file"):
         GgufEmbedder(path)
+    with pytest.raises(EmbedderError, match=r"rank.gguf ranks texts and gives no embeddings; set search.model_path to"):
+        GgufEmbedder(_ranking(smollm_gguf, tmp_path))
+    monkeypatch.setattr(trial, "available_bytes", lambda: 9)
+    with pytest.raises(EmbedderError, match=r" GB are free; take a smaller model$"):
+        GgufEmbedder(smollm_gguf)
     path.write_bytes(b"nothing of it")
     with pytest.raises(EmbedderError, match=r"is no GGUF: it begins with b'noth'"):
         GgufEmbedder(path)

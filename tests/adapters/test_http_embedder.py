@@ -98,6 +98,16 @@ def test_it_gives_what_the_server_gives(server: Server) -> None:
     assert {key for _, _, key in server.seen} == {"Bearer k-1"}
 
 
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [("", "/v1/embeddings"), ("/", "/v1/embeddings"), ("/x/v1/", "/x/v1/embeddings"), ("/v4", "/v4/embeddings")],
+)
+def test_an_address_without_a_path_means_v1(server: Server, address: str, path: str) -> None:
+    """As in `llm.base_url`; a provider with another path is asked there."""
+    server.served = {path}
+    assert HttpEmbedder(server.url.removesuffix("/v1") + address, "small").embed(["red bicycle"]).any()
+
+
 def test_what_may_pass_is_tried_again(server: Server) -> None:
     """An overloaded server, one that answers too late."""
     embedder = _embedder(server, dimensions=64, timeout_s=1.0)

@@ -173,14 +173,15 @@ def _zip(folder: Path, **members: bytes) -> Path:
 
 
 def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
-    """With the same keys, in one part or several; other files in it do not matter."""
+    """With the same keys, in one part or several, and the progress grows; other files in it do not matter."""
     content = (SAMPLES / "conversations.json").read_bytes().replace(b"68ab-1", b"").replace(b"1767600000.0", b"null")
     (tmp_path / "conversations.json").write_bytes(content)
     os.utime(tmp_path / "conversations.json", (1, 1))  # nothing names the first conversation but its title
-    parts = {"user.json": b"{}", "x/conversations-000.json": content, "x/conversations-001.json": b"[]"}
+    parts = {"user.json": b"{}", "x/conversations-000.json": content, "x/conversations-001.json": content}
     read = _read(_zip(tmp_path, **parts)), _read(tmp_path / "conversations.json")
     keys = [[each.idempotency_key for each in found.operations] for found in read]
-    assert keys[0] == keys[1] != []
+    assert keys[0] == keys[1] * 2 != []
+    assert read[0].operations[0].position < read[0].operations[-1].position
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,8 @@ def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
         (lambda text: text.replace("Which tea?", "\xff"), 5, "is not UTF-8"),
         (lambda _: '{"conversations": []}', 0, ":1: is no list of conversations"),
         (lambda _: "", 0, ":1: is no list of conversations"),
-        (lambda _: "[" * 200_000, 0, ":1: is nested too deeply"),
+        (lambda _: "[" * 200_000, 0, ":1: has a number of too many digits, or is nested too deeply"),
+        (lambda _: f"[{'1' * 5_000}]", 0, ":1: has a number of too many digits, or is nested too deeply"),
     ],
 )
 def test_a_damaged_export_is_read_up_to_the_damage(
@@ -316,7 +318,18 @@ def test_in_a_folder_each_file_is_taken_for_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "AGENTS.md").symlink_to(tmp_path / "vault" / "CLAUDE.md")
     os.mkfifo(tmp_path / "pipe.md")
+    whole = _zip(tmp_path, **{"conversations.json": b"[]"}).read_bytes()
+    head = whole.index(b"PK\1\2")
+    (tmp_path / "version.zip").write_bytes(whole[: head + 6] + b"\xff" + whole[head + 7 :])
+    bad_name = b"\0\x08" + whole[head + 10 :].replace(b"conv", b"\xff\xff\xff\xff")  # flagged as UTF-8
+    (tmp_path / "name.zip").write_bytes(whole[: head + 8] + bad_name)
+    deep = tmp_path.joinpath(*["d" * 200] * ((3_900 - len(str(tmp_path))) // 201))
+    deep.mkdir(parents=True)
+    descriptor = os.open(deep, os.O_RDONLY)
+    os.close(os.open("n" * 250, os.O_CREAT, dir_fd=descriptor))  # its whole path is longer than the system takes
+    os.close(descriptor)
     found = _read(tmp_path)
+    assert f"{deep / ('n' * 250)}: cannot be read: File name too long" in found.faults
     order = list(dict.fromkeys(f"{each.agent} {each.type}".replace("None ", "") for each in found.operations))
     assert order == [
         "rules", "note", "chatgpt message", "chatgpt tool_use", "codex message", "codex tool_use",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
 from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.errors import HistoryError
 
 
 def _write(folder: Path, *lines: str | bytes) -> Path:
@@ -55,6 +56,12 @@ def test_an_object_of_another_shape_is_the_data_itself(tmp_path: Path) -> None:
         ("chat", {"speaker": "Ann", "text": "hi"}), ("talk", {"text": "hi"}), ("chat", {"data": 1, "level": "info"}),
         ("talk", 1), ("chat", {}),
     ]  # fmt: skip
+
+
+def test_a_path_that_the_system_refuses_is_an_error_in_words() -> None:
+    """As for any file that cannot be opened."""
+    with pytest.raises(HistoryError, match=r"^n+ cannot be read: File name too long$"):
+        _read(Path("n" * 300))
 
 
 def test_keys_tell_lines_and_files_apart_and_stay_as_a_file_grows(

@@ -158,6 +158,18 @@ def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
     assert qwen.generate(talk(mine, "Who?"), max_tokens=2).evaluated_tokens > 30
 
 
+def test_a_cancelled_call_leaves_the_cache_as_it_is(small: LlamaModel) -> None:
+    """Also if it is cancelled while it waits for its turn."""
+    kept, ahead, waiting = ([Message(role=Role.SYSTEM, text=f"{text} " * 9)] for text in ("Rain.", "Sun.", "Snow."))
+    small.generate(kept, max_tokens=1)
+    with ThreadPoolExecutor(1) as threads:
+        answering = threads.submit(small.generate, ahead, max_tokens=30, schema={"type": "string", "minLength": 200})
+        time.sleep(0.2)  # if the next call comes first instead, it is cancelled all the same
+        assert small.generate(waiting, max_tokens=1, cancelled=lambda: True).finish is Finish.CANCELLED
+        assert answering.result().answer_tokens == 30
+    assert small.generate(kept, max_tokens=1).evaluated_tokens == 1
+
+
 def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
     """Where both together are too long for the cache, the one that was left goes and nothing fails."""
     small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)
@@ -345,12 +357,12 @@ def _refusal(path: Path, **options: Any) -> str:
 def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) -> None:
     """None there, what is no file, another kind of file, a damaged head, a part only: each with its reason."""
     missing = tmp_path / "missing.gguf"
-    assert _refusal(missing) == f"there is no file {missing}; llm.model_path names a model's GGUF"
+    assert _refusal(missing) == f"there is no file {missing}; set llm.model_path or search.model_path to a model's GGUF"
     assert _refusal(tmp_path) == f"{tmp_path} cannot be read: Is a directory"
     if hasattr(os, "mkfifo"):  # opened it would be waited for
         pipe = tmp_path / "pipe.gguf"
         os.mkfifo(pipe)
-        assert _refusal(pipe) == f"{pipe} is no regular file; llm.model_path names a model's GGUF"
+        assert _refusal(pipe) == f"{pipe} is no regular file; set llm.model_path or search.model_path to a model's GGUF"
     text = tmp_path / "text.gguf"
     text.write_text("not a model")
     assert _refusal(text) == f"{text} is no GGUF: it begins with b'not ' instead of b'GGUF'"
@@ -390,6 +402,7 @@ def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "llama_cpp.py").write_text(
         "import os, pathlib\n"
         "here = pathlib.Path(__file__).parent\n"
+        "(here / 'group').write_text(str(os.getpgrp()))\n"
         "with (here / 'deaths').open('a') as file:\n    file.write('x')\n"
         "os.kill(os.getpid(), int((here / 'signal').read_text()))\n"
     )
@@ -398,7 +411,9 @@ def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("nothing_known")
-def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Path, smollm_gguf: Path) -> None:
+def test_an_illegal_instruction_kills_a_child_and_not_the_host(
+    fatal_library: Path, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is told with the command that builds the library anew, and known from then on without another try."""
     (fatal_library / "signal").write_text(str(int(signal.SIGILL)))
     expected = (
@@ -411,3 +426,19 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Pa
     (fatal_library / "lib" / "libllama.so").write_text("rebuilt")
     assert _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "xx"
+    # Another folder of the library is another try, even if it does not exist.
+    monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path / "other"))
+    assert _refusal(smollm_gguf) == expected.replace(str(fatal_library / "lib"), str(tmp_path / "other"))
+    assert (fatal_library / "deaths").read_text() == "xxx"
+
+
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.parametrize(("sent", "tries"), [(signal.SIGINT, 2), (signal.SIGHUP, 2), (signal.SIGSEGV, 1)])
+def test_only_a_crash_rules_a_model_out(
+    fatal_library: Path, smollm_gguf: Path, sent: signal.Signals, tries: int
+) -> None:
+    """A signal that ends the trial from outside does not, and Ctrl-C does not reach the trial."""
+    (fatal_library / "signal").write_text(str(int(sent)))
+    assert _refusal(smollm_gguf) == _refusal(smollm_gguf)
+    assert (fatal_library / "deaths").read_text() == "x" * tries
+    assert (fatal_library / "group").read_text() != str(os.getpgrp())

@@ -461,6 +461,7 @@ def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiMode
     """After three failures; then one call decides, and one that succeeds ends it."""
     llama.statuses = [(500, {}, b"{}")] * 4
     assert fault(model) == f"{url} answered with 500"
+    assert model.generate(ASKED, max_tokens=9, cancelled=lambda: True).finish is Finish.CANCELLED
     fault(model)
     asked = len(llama.seen)
     words = f"{url} is left alone after 3 failures in a row, the next try is in 1 s: {url} answered with 500"
@@ -487,8 +488,8 @@ def test_no_server_at_all() -> None:
             Server(address, api_key=key)
 
 
-def test_a_wrong_certificate_is_refused(llama: Llama) -> None:
-    """One of an authority that nobody knows; a known one is taken."""
+def test_a_wrong_certificate_is_refused(llama: Llama, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of an authority that nobody knows; a known one is taken, also one named in the environment."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -501,6 +502,10 @@ def test_a_wrong_certificate_is_refused(llama: Llama) -> None:
         authority.configure_trust(known)
         made = OpenAiModel(Server(url, verify=known))
         assert made.generate(ASKED, max_tokens=9).text == "The answer is 42."
+        with authority.cert_pem.tempfile() as file:
+            monkeypatch.setenv("SSL_CERT_FILE", file)
+            monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")  # is no concern of servers on this machine
+            assert OpenAiModel(Server(url)).generate(ASKED, max_tokens=9).text == "The answer is 42."
 
 
 def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel, llama: Llama) -> None:

@@ -87,6 +87,15 @@ def test_only_what_the_server_has_counted_is_exact(tmp_path: Path, url: str, lla
         assert (window["exact"], window["counter"]) == (False, found.counter)
 
 
+def test_a_short_context_is_exact_at_once(tmp_path: Path, url: str, llama: Counting) -> None:
+    """Though it is too short to correct the estimates."""
+    with opened(tmp_path, url) as memory:
+        memory.record_operation("note", {"text": "Rain."})
+        context = memory.get_orchestrator_context("x")
+        assert (context.exact, len(llama.asked)) == (True, 1)
+        assert context.tokens == OWN.count(context.render()) < 100
+
+
 def test_estimates_are_corrected_by_the_counts_of_contexts(tmp_path: Path, url: str, llama: Counting) -> None:
     """A vocabulary that takes more tokens than is usual is learned, and fills the budget all the same."""
     llama.count = lambda text: 3 * OWN.count(text)
@@ -238,9 +247,12 @@ def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Cou
     assert doubt.startswith(url)
     expected = "does not report how many tokens" if not reported else "read 300 tokens of a prompt of 13,200 bytes"
     assert expected in doubt
-    llama.reported = 2_801
-    model.generate(prompt, max_tokens=4)
+    llama.reported = 10
+    model.generate([Message(role=Role.USER, text="A prompt that any window holds.")], max_tokens=4)
     assert model.doubts == ([] if not reported else [doubt])
+    llama.reported = 2_801  # the server was restarted with a larger window
+    model.generate(prompt, max_tokens=4)
+    assert model.doubts == []
 
 
 def test_a_server_started_again_with_another_model_is_counted_anew(tmp_path: Path, url: str, llama: Counting) -> None:

@@ -168,7 +168,7 @@ def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.M
     monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL_PATH", str(gone))
     monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", "estimate")
     (problem,) = run.json("status")["problems"]
-    told = f"there is no file {gone}; llm.model_path names a model's GGUF"
+    told = f"there is no file {gone}; set llm.model_path or search.model_path to a model's GGUF"
     assert problem["subject"] == "language model"
     assert problem["problem"].startswith(f"{told}; until then summaries are made by extraction")
     assert _findings(run)["model"][:2] == ("fault", told)

@@ -27,6 +27,8 @@ _MOST_UNPACKED = 200  # times the packed size: JSON reaches 30, a zip bomb 1,000
 _FIRST = re.compile(r"\ufeff?\s*\[\s*(?P<end>\])?")
 _NEXT = re.compile(r"\s*(?:,\s*|(?P<end>\]))")
 _SPOKEN = frozenset({"text", "multimodal_text"})
+# All that `zipfile` raises over a damaged or unusual archive.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
 _USED = frozenset({"code", "execution_output", "tether_browsing_display", "tether_quote", "system_error"})
 
 
@@ -35,7 +37,7 @@ def holds_conversations(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return bool(_members(archive))
-    except (zipfile.BadZipFile, OSError):
+    except (*_DAMAGED, OSError):
         return False
 
 
@@ -48,14 +50,16 @@ def read_export(source: SourceFile) -> Iterator[HistoryOperation]:
     packed = source.path.stat().st_size
     try:
         with zipfile.ZipFile(source.path) as archive:
-            for member in _members(archive):
+            members, start = _members(archive), source.start
+            share = packed / max(1, sum(member.file_size for member in members))
+            for member in members:
                 if member.file_size > _MOST_UNPACKED * min(member.compress_size, packed):
                     source.fault(member.filename, f"unpacks to over {_MOST_UNPACKED} times its size; no export does")
                     continue
-                share = packed / max(1, member.file_size)
                 with archive.open(member) as unpacked:
-                    yield from _read(source, f"{member.filename}:", unpacked, share)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+                    yield from _read(replace(source, start=start), f"{member.filename}:", unpacked, share)
+                start += int(member.file_size * share)
+    except _DAMAGED as error:
         source.fault("archive", f"cannot be unpacked: {error}")
 
 
@@ -91,8 +95,8 @@ def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
                 continue
         except json.JSONDecodeError as error:
             problem, where = f"is no JSON: {error.msg}", error.pos
-        except RecursionError:
-            problem = "is nested too deeply"
+        except (ValueError, RecursionError):
+            problem = "has a number of too many digits, or is nested too deeply"
         block = stream.read(max(_BLOCK_BYTES, len(text) - at))
         if not block or len(text) - at > _MAX_CONVERSATION_CHARS:
             line += text.count("\n", 0, where)

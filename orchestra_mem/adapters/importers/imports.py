@@ -84,14 +84,16 @@ def _unreadable(path: Path | str, error: OSError) -> HistoryFault:
 
 def _files(root: Path, on_fault: OnFault, left_out: Counter[str]) -> Iterator[Path]:
     for folder, folders, names in os.walk(root, onerror=lambda error: on_fault(_unreadable(error.filename, error))):
-        links = {name for name in (*folders, *names) if Path(folder, name).is_symlink()}
+        links = {name for name in (*folders, *names) if os.path.islink(os.path.join(folder, name))}
         left_out["symbolic link"] += len(links)
         folders[:] = sorted({*folders} - _PASSED_OVER - links)
-        yield from (file for name in sorted({*names} - links) if (file := Path(folder, name)).is_file())
+        yield from (Path(folder, name) for name in sorted({*names} - links))
 
 
 def _kind_of(file: Path) -> ImportKind | None:
     """Detect the kind of a file; None if it cannot be imported."""
+    if not file.is_file():
+        return None
     if file.name in RULE_FILES:
         return ImportKind.RULES
     if file.suffix.lower() in (".md", ".markdown"):

@@ -56,7 +56,7 @@ def open_jsonl_history(
     """
     file = Path(path)
     total = 0
-    if not file.exists() or file.is_file():
+    if not os.path.exists(file) or file.is_file():  # unlike `Path.exists`, raises no error
         # A pipe can be opened only once, so only `_read` opens it.
         with _opened(file) as stream:
             total = os.fstat(stream.fileno()).st_size

@@ -19,7 +19,8 @@ from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 # A chunk has about 300 tokens, and most embedding models were trained with 512.
 _MAX_TOKENS = 512
 _MAX_CHARS = 8_000
-_BY_MODEL, _MEAN = -1, 1  # llama_pooling_type: the type in the file, or the mean if the file has none
+# llama_pooling_type: the type in the file, the mean if the file has none. A reranker returns scores, not embeddings.
+_BY_MODEL, _MEAN, _RANK = -1, 1, 4
 
 
 class GgufEmbedder:
@@ -41,16 +42,19 @@ class GgufEmbedder:
         try:
             dimensions = vocabulary.number("embedding_length")
             context_tokens = min(_MAX_TOKENS, vocabulary.number("context_length") or _MAX_TOKENS)
-            pooling = _MEAN if vocabulary.number("pooling_type") is None else _BY_MODEL
-            require_room(path, vocabulary.number, context_tokens=context_tokens)
+            pooling = vocabulary.number("pooling_type")
+            require_room(path, vocabulary.number, context_tokens=context_tokens, remedy="take a smaller model")
             size = path.stat().st_size
         except (ModelError, OSError) as error:
             raise EmbedderError(f"no embeddings can be had of {path}: {error}") from error
         finally:
             vocabulary.close()
+        if pooling == _RANK:
+            raise EmbedderError(f"{path} ranks texts and gives no embeddings; set search.model_path to another model")
         if not dimensions:
             raise EmbedderError(f"{path} does not say how many dimensions its embeddings have")
         self.model = EmbeddingModel(name=f"gguf {path.stem}", version=f"{size}", dimensions=dimensions)
+        pooling = _MEAN if pooling is None else _BY_MODEL
         self._load = partial(_Weights, path, context_tokens=context_tokens, pooling=pooling, threads=threads)
         self._held = Held(path, self._load)
 

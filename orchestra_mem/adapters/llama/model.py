@@ -112,6 +112,8 @@ class LlamaModel:
                 room = min(max_tokens, self.context_tokens - len(prompt))
                 with running(stop):
                     answering.set()
+                    if stop():  # the caller has left while this thread waited for its turn
+                        return _NOTHING
                     return session.generate(
                         prompt, max_tokens=room, grammar=grammar, temperature=temperature, seed=seed, stop=stop
                     )
@@ -167,7 +169,10 @@ class LlamaModel:
         context_tokens = self.context_tokens
         if not load_library().llama_supports_gpu_offload():
             beside = min(context_tokens, BESIDE_TOKENS)
-            require_room(path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside)
+            require_room(
+                path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside,
+                remedy="set a smaller llm.context_tokens or take a smaller model",
+            )  # fmt: skip
         session = LlamaSession(path, stop, context_tokens=context_tokens, threads=self._threads)
         _log.info("loaded %s in %.0f ms, %d threads", path.stem, (time.perf_counter() - start) * 1e3, self._threads)
         return session

@@ -102,7 +102,8 @@ class LlamaSession(LoadedModel):
         kept = len(talk.read)
         while len(talk.read) < len(prompt) and not stop():
             self._read(talk, prompt[len(talk.read) :])
-        evaluated, read = len(talk.read) - kept, time.perf_counter()
+        # An aborted batch can empty a cache that cannot be cut.
+        evaluated, read = max(0, len(talk.read) - kept), time.perf_counter()
         said, tokens, finish = b"", 0, None
         with closing(_Sampler(self, self._context, grammar, _choices(library, temperature, seed))) as sampler:
             while tokens < max_tokens and not stop():

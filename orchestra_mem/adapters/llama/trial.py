@@ -33,7 +33,10 @@ REBUILD = (
 )
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
+_REMEDY = "set llm.model_path or search.model_path to a model's GGUF"
 _SOUND = "sound"
+# Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
+_CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"})
 # llama.cpp's working memory, next to weights and cache: 110 MB for Qwen2.5 0.5B, mostly due to its large vocabulary.
 _WORKING_BYTES = 200_000_000
 _CACHE_BYTES_A_NUMBER = 2
@@ -112,11 +115,11 @@ def require_gguf(path: Path) -> None:
         mode = path.stat().st_mode
         # Opening a named pipe, for example, would block. For a folder, the system's own error is good enough.
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ModelError(f"{path} is no regular file; llm.model_path names a model's GGUF")
+            raise ModelError(f"{path} is no regular file; {_REMEDY}")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError as error:
-        raise ModelError(f"there is no file {path}; llm.model_path names a model's GGUF") from error
+        raise ModelError(f"there is no file {path}; {_REMEDY}") from error
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != _MAGIC:
@@ -130,8 +133,9 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
     deadline = time.monotonic() + _TIMEOUT_S
     try:
         with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-        ) as process:
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+            start_new_session=True,  # Ctrl-C reaches only this program, which decides whether to go on
+        ) as process:  # fmt: skip
             try:
                 while not stop() and time.monotonic() < deadline:
                     with suppress(subprocess.TimeoutExpired):
@@ -152,16 +156,20 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
     stage = next((line for line in reversed(stages) if line), "starting")
     if code == -signal.SIGILL:
         return (
-            f"the compiled llama.cpp in {folder / 'lib'} does not fit this processor: an illegal instruction while "
+            f"the compiled llama.cpp in {_compiled(folder)} does not fit this processor: an illegal instruction while "
             f"{stage}; build it without those: {REBUILD}"
         ), True
     if code < 0:
-        # SIGKILL comes from the system if memory is short; the next trial may succeed.
         name = signal.Signals(-code).name
-        return f"llama.cpp dies of {name} while {stage}: {path}", code != -signal.SIGKILL
+        return f"llama.cpp dies of {name} while {stage}: {path}", name in _CRASHES
     if _INCOMPLETE.search(said):
         return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
+
+
+def _compiled(folder: Path) -> Path:
+    """Return the folder of the compiled library, as the package `llama_cpp` in `folder` chooses it."""
+    return Path(os.environ.get("LLAMA_CPP_LIB_PATH", folder / "lib"))
 
 
 def _cause(said: str) -> str:
@@ -175,7 +183,7 @@ def _verdicts_file(folder: Path, path: Path) -> Path:
     import platformdirs
 
     states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
-              for each in (*sorted((folder / "lib").iterdir()), path.resolve())]  # fmt: skip
+              for each in (*sorted(_compiled(folder).glob("*")), path.resolve()) if each.exists()]  # fmt: skip
     told = f"{states} {_processor()}"
     name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
@@ -210,7 +218,7 @@ def _processor() -> str:
 
 
 def require_room(
-    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0
+    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0, remedy: str
 ) -> None:
     """Check that a model fits into the free memory.
 
@@ -219,6 +227,7 @@ def require_room(
         number: Returns the integer under a metadata key of the model's architecture.
         context_tokens: Context window.
         beside_tokens: Tokens that the cache holds in addition to a full window.
+        remedy: Advice in the message of the error.
 
     Raises:
         ModelError: The model does not fit.
@@ -231,7 +240,7 @@ def require_room(
         raise ModelError(
             f"{path.name} needs about {needed / 1e9:,.1f} GB of memory ({weights / 1e9:,.1f} for the model, "
             f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), and {available / 1e9:,.1f} GB are free; "
-            "set a smaller llm.context_tokens or take a smaller model"
+            f"{remedy}"
         )
 
 

@@ -97,7 +97,8 @@ class ServerCounts:
             counted = known.get(text) or self._counted(text, deadline)
             if counted is None:
                 break
-            if counted <= context.budget_tokens and context.tokens <= counted * (1 + _NEAR):
+            is_near = counted < _LEAST_TOKENS or context.tokens <= counted * (1 + _NEAR)
+            if counted <= context.budget_tokens and is_near:
                 return replace(context, tokens=counted, exact=True, counter=self._who)
             known[text] = counted
             context = build(context.epoch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ class HttpEmbedder:
     Transient faults are retried with growing pauses: no connection, no response in time, an overloaded server.
 
     Args:
-        base_url: Address, such as `http://127.0.0.1:8080/v1`. Without `/v1`, the server is asked at `/embeddings`.
+        base_url: Address, such as `http://127.0.0.1:8080`, with or without `/v1`. After any other path, `/embeddings`
+            follows without `/v1`.
         model: The model's name on the server.
         api_key: Bearer token; empty for none.
         dimensions: Dimensions of the vectors; 0 to ask the server at the first use of `model`.
@@ -53,7 +55,8 @@ class HttpEmbedder:
             self._server = Server(base_url, api_key=api_key, failures=0, setting="search.base_url")
         except ModelError as error:
             raise EmbedderError(str(error)) from error
-        self._path = "/v1/embeddings" if base_url.rstrip("/").endswith("/v1") else "/embeddings"
+        path = urlsplit(base_url).path.rstrip("/")
+        self._path = "/v1/embeddings" if not path or path.endswith("/v1") else "/embeddings"
         self._name = model
         self._dimensions = dimensions
         self._timeout_s, self._query_timeout_s = timeout_s, query_timeout_s

@@ -111,6 +111,7 @@ class OpenAiModel:
         self._way = 0  # index of the first of `_ways` that the server accepts
         self._wanted_tokens = wanted_tokens
         self._silent = self._read_less = ""
+        self._cut_to = 0  # tokens of the prompt that `_read_less` is about
         self._turn = threading.Lock()
 
     @property
@@ -228,10 +229,13 @@ class OpenAiModel:
             return
         self._silent = ""
         if prompt_bytes > _MOST_BYTES_A_TOKEN * done.prompt_tokens + _SHORT_BYTES:
+            self._cut_to = done.prompt_tokens
             self._read_less = (
                 f"{self._server.url} read {done.prompt_tokens:,} tokens of a prompt of {prompt_bytes:,} bytes, so not "
                 "all of it: its window is smaller than it says; start it with a larger one (Ollama: num_ctx)"
             )
+        elif done.prompt_tokens > self._cut_to:
+            self._read_less = ""
 
     def _answer(
         self, body: dict[str, Json], schema: Mapping[str, Json] | None, answer: _Answer, check: Callable[[], None]

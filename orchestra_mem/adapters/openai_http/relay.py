@@ -13,7 +13,6 @@ from orchestra_mem.types import Json
 
 # On a small machine, a large prompt is processed for minutes before the first token arrives.
 _SILENT_S = 1_800.0
-_CONNECT_S = 5.0
 
 
 class Relayed:
@@ -51,7 +50,7 @@ class Relay:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._client = server.asynchronous(httpx.Timeout(_SILENT_S, connect=_CONNECT_S))
+        self._client = server.asynchronous(_SILENT_S)
 
     @asynccontextmanager
     async def send(self, method: str, path: str, body: Json = None) -> AsyncIterator[Relayed]:

@@ -51,6 +51,14 @@ class NotServedError(ModelError):
         self.status = status
 
 
+class _Breaker(CircuitBreaker):  # type: ignore[misc]  # it has no types
+    """A circuit breaker whose count of failures is not reset by a caller who cancels."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> bool:
+        is_answer = kind is None or issubclass(kind, ModelError)
+        return bool(is_answer and super().__exit__(kind, *rest))
+
+
 class Server:
     """A model server. Safe to share between threads.
 
@@ -87,7 +95,7 @@ class Server:
         self._failures = failures
         self._setting = setting
         self._verify = verify
-        self._breaker = CircuitBreaker(
+        self._breaker = _Breaker(
             failure_threshold=failures or sys.maxsize, recovery_timeout=reset_s, expected_exception=ServerFaultError
         )
 
@@ -194,19 +202,18 @@ class Server:
     def _client(self) -> httpx.Client:
         # Connections are not reused: so each can be shut down before its response begins, and the server stops work.
         limits = httpx.Limits(max_keepalive_connections=0)
-        return httpx.Client(auth=self._auth, verify=self._verify, limits=limits, trust_env=not self._is_local)
+        return httpx.Client(limits=limits, **self._access)
 
-    def asynchronous(self, timeout: httpx.Timeout) -> httpx.AsyncClient:
+    def asynchronous(self, silent_s: float) -> httpx.AsyncClient:
         """Return a client for an event loop, with this server's address, key and certificates; the caller closes it."""
-        return httpx.AsyncClient(
-            base_url=self.url, headers=self._headers, auth=self._auth, verify=self._verify, timeout=timeout,
-            trust_env=not self._is_local,
-        )  # fmt: skip
+        timeout = httpx.Timeout(silent_s, connect=_CONNECT_S)
+        return httpx.AsyncClient(base_url=self.url, headers=self._headers, timeout=timeout, **self._access)
 
     @property
-    def _is_local(self) -> bool:
-        # The proxy that the environment names does not apply to servers on this machine.
-        return self._host in ("localhost", "::1") or self._host.startswith("127.")
+    def _access(self) -> dict[str, Any]:
+        # The proxy that the environment names does not apply to servers on this machine; its certificates do.
+        is_local = self._host in ("localhost", "::1") or self._host.startswith("127.")
+        return {"auth": self._auth, "verify": httpx.create_ssl_context(self._verify), "trust_env": not is_local}
 
     def _refusal(self, response: httpx.Response) -> ModelError:
         status, refusal = response.status_code, self._body(response)
