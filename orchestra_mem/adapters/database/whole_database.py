@@ -113,16 +113,18 @@ Change = Callable[[Json], Json]
 
 # Compressed former texts of documents, as merge bases for open editors; each write adds one.
 _PACKED = "documents_left"
-_TAGS = "memory_tags"
+# Parts of catalog items, which have them in full as well, as rows for look-ups.
+_LOOKUPS = ("memory_tags", "memory_references")
 
 
 class StoredText(NamedTuple):
-    """A text in a row of a table; `value` is parsed if the text is JSON. `key` and `row` identify the row."""
+    """A text in a row of a table; `value` is parsed if the text is JSON. `key`, `row` and `stored` identify the row."""
 
     table: str
     key: str
     column: str
     row: int | str
+    stored: str
     value: Json
     is_json: bool
 
@@ -133,41 +135,38 @@ class StoredText(NamedTuple):
 
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
-    """Yield the non-empty texts of all tables with a `number`, `id` or `name` column; other tables are skipped."""
+    """Yield the non-empty texts of all tables, the key of a row last."""
     for table, columns in database.tables().items():
-        key = next((name for name in ("number", "id", "name") if name in columns), None)
-        texts = [name for name, is_text in columns.items() if is_text]
-        if key is None or not texts:
-            continue
+        key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
+        texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
         names = ", ".join(f'"{name}"' for name in (key, *texts))
         for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
             for column, value in zip(texts, values, strict=True):
                 if value:
-                    found, is_json = _parsed(value)
-                    yield StoredText(table, key, column, row, found, is_json)
+                    yield StoredText(table, key, column, row, value, *_parsed(value))
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
-    """Apply `change` to all stored texts in one transaction, then compact; return the number of changed texts.
+    """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    Tag keys that would change are deleted, as are all former texts, which are compressed. Compacting erases old data.
+    Tag keys and references that would change are deleted, as are all former texts, which are compressed. The old texts
+    remain in the file until the database is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
         for text in list(stored_texts(database)):
             changed = change(text.value)
             if changed != text.value:
-                stored = dump_json(changed) if text.is_json else changed
-                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ?'
-                connection.execute(query, (stored, text.row))
+                where = f'WHERE {text.key} = ? AND "{text.column}" = ?'
+                if text.table in _LOOKUPS:
+                    connection.execute(f"DELETE FROM {text.table} {where}", (text.row, text.stored))
+                else:
+                    query = f'UPDATE {text.table} SET "{text.column}" = ? {where}'
+                    stored = dump_json(changed) if text.is_json else changed
+                    connection.execute(query, (stored, text.row, text.stored))
                 count += 1
-        for (tag,) in connection.execute(f"SELECT DISTINCT tag FROM {_TAGS}").fetchall():
-            if change(tag) != tag:
-                connection.execute(f"DELETE FROM {_TAGS} WHERE tag = ?", (tag,))
         if count:
             connection.execute(f"DELETE FROM {_PACKED}")
-    if count:
-        database.compact()
     return count
 
 
