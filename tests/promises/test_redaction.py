@@ -17,6 +17,7 @@ from orchestra_mem.work_types import WorkKind
 
 # Made, and of the form that its vendor documents; in two pieces, so that no scanner takes it for a leaked one.
 SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
+KEY_ID = "AKIA" + "TXZ6X5AO6U4DPHRS"
 PASSWORD = "correct-Horse7-battery"
 Door = Callable[[OrchestratorContextManager, str], object]
 
@@ -43,7 +44,8 @@ DOORS: dict[str, Door] = {
 
 def _leaks(project: Path) -> list[str]:
     files = [path for path in (project / ".obra").rglob("*") if path.is_file()]
-    return [path.name for path in files if any(each.encode() in path.read_bytes() for each in (SECRET, PASSWORD))]
+    secrets = [each.lower().encode() for each in (SECRET, KEY_ID, PASSWORD)]
+    return [path.name for path in files if any(each in path.read_bytes().lower() for each in secrets)]
 
 
 def test_no_file_has_a_secret_that_came_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,8 +116,9 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
         _project(memory, f"the token {SECRET} of the juniper box")
         memory.record_operation("decision", {"text": f"We decided to keep {SECRET} in the juniper box."})
         memory.catalog.store(
-            {"content": f"the token {SECRET}", "tags": [SECRET], "agent": "ada", "references": [SECRET]}
+            {"content": f"the token {SECRET}", "tags": [KEY_ID, "juniper"], "agent": "ada", "references": [SECRET]}
         )
+        memory.state.create(WorkKind.TASK, f"Rotate {KEY_ID}")
         memory.refresh()
         memory.flush_session()
         assert memory.search("juniper").hits
@@ -130,7 +133,7 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
     found = find_secrets(tmp_path, settings)
     for place in ("operations 1, data", "decision_log.md:", "summary_drafts 1, base", "memory_references 1, ref"):
         assert any(place in each.place for each in found)
-    assert all({*each.kinds} <= {"github-token", "secret"} for each in found)
+    assert all({*each.kinds} <= {"github-token", "secret", "aws-key"} for each in found)
     log.chmod(0o444)
     with pytest.raises(StorageReadOnlyError, match="decision_log"):
         take_out(tmp_path, settings)
@@ -148,6 +151,7 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
         assert [entry.call for entry in memory.audit()] == ["redact", "redact", "store"]
         memory.refresh()
         assert memory.facts()
+        assert memory.catalog.items(ItemFilter(tags=["juniper"]))
 
 
 def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:

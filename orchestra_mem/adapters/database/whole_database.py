@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.statements import SqlDatabase
+from orchestra_mem.adapters.database.statements import Connection, SqlDatabase
+from orchestra_mem.core.catalog.tags import tag_key
+from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json
@@ -113,8 +115,6 @@ Change = Callable[[Json], Json]
 
 # Compressed former texts of documents, as merge bases for open editors; each write adds one.
 _PACKED = "documents_left"
-# Parts of catalog items, which have them in full as well, as rows for look-ups.
-_LOOKUPS = ("memory_tags", "memory_references")
 
 
 class StoredText(NamedTuple):
@@ -149,25 +149,38 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
 def rewrite(database: SqlDatabase, change: Change) -> int:
     """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    Tag keys and references that would change are deleted, as are all former texts, which are compressed. The old texts
-    remain in the file until the database is compacted.
+    All former texts, which are compressed, are deleted. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
         for text in list(stored_texts(database)):
             changed = change(text.value)
             if changed != text.value:
-                where = f'WHERE {text.key} = ? AND "{text.column}" = ?'
-                if text.table in _LOOKUPS:
-                    connection.execute(f"DELETE FROM {text.table} {where}", (text.row, text.stored))
-                else:
-                    query = f'UPDATE {text.table} SET "{text.column}" = ? {where}'
-                    stored = dump_json(changed) if text.is_json else changed
-                    connection.execute(query, (stored, text.row, text.stored))
+                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
+                stored = dump_json(changed) if text.is_json else changed
+                connection.execute(query, (stored, text.row, text.stored))
+                _derive(connection, text, changed)
                 count += 1
         if count:
             connection.execute(f"DELETE FROM {_PACKED}")
     return count
+
+
+def _derive(connection: Connection, text: StoredText, changed: Any) -> None:
+    """Compute anew what searches compare with a changed text: a secret in it may be in lower case, and so be missed."""
+    row = (text.row,)
+    if text.table == "work_items":
+        found = connection.execute("SELECT title, description FROM work_items WHERE id = ?", row).fetchone()
+        connection.execute("UPDATE work_items SET folded = ? WHERE id = ?", (search_text(*found), *row))
+    elif text.table == "memory_items" and text.column == "tags":
+        connection.execute("DELETE FROM memory_tags WHERE item = ?", row)
+        live = "SELECT ci_source, ?, number FROM memory_items WHERE status = 'live' AND number = ?"
+        keys = dict.fromkeys(map(tag_key, changed))
+        connection.executemany(f"INSERT INTO memory_tags {live}", [(key, *row) for key in keys])
+    elif text.table == "memory_items" and text.column == "references":
+        connection.execute("DELETE FROM memory_references WHERE item = ?", row)
+        rows = [(reference, *row) for reference in dict.fromkeys(changed)]
+        connection.executemany("INSERT INTO memory_references VALUES (?, ?)", rows)
 
 
 def _parsed(value: str) -> tuple[Json, bool]:
