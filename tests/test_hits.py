@@ -81,16 +81,18 @@ def test_what_stands_in_no_document_or_no_more_has_no_line(memory: OrchestratorC
 
 
 def test_a_line_leads_to_its_neighbourhood_and_to_the_operation_behind_it(memory: OrchestratorContextManager) -> None:
-    """By the fact that the line names; a line between passages leads to the nearest."""
+    """By the fact that the line names; a line between passages leads to the nearest. Unknown numbers are skipped."""
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
     text = path.read_text(encoding="utf-8")
-    path.write_text(f"{text}\n## Keys\n\nBefore it.\n\nHashing is settled (K1).\n\nBehind it.\n", encoding="utf-8")
+    path.write_text(
+        f"{text}\n## Keys\n\nBefore it.\n\nHashing is settled (K1, op 9).\n\nBehind it.\n", encoding="utf-8"
+    )
     (line,) = memory.hit_lines([_hit(memory, "is hashing settled", "work_plan.md")])
     found = memory.expand(f"work_plan.md:{line}")
     assert found.reference == f"work_plan.md:{line}"
     assert [op.id for op in found.operations] == [1]
     assert found.place is not None
-    assert found.place.passage.text == "Hashing is settled (K1)."
+    assert found.place.passage.text == "Hashing is settled (K1, op 9)."
     assert [each.text for each in found.place.before] == ["Before it."]
     assert [each.text for each in found.place.behind] == ["Behind it."]
     beside = memory.expand(f"work_plan.md#{line + 1}").place

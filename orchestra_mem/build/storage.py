@@ -169,7 +169,7 @@ def no_working_copy(place: Place) -> None:
     from orchestra_mem.core.documents.copies import unstamped
 
     plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")
-    for folder in place.folders:
+    for folder in (*place.folders, place.sessions / "archive"):
         for path in folder.glob("*.md"):
             text = plain.read(path) or ""
             if (bare := unstamped(text)[0]) != text:

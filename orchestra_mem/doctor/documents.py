@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,8 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
 from orchestra_mem.adapters.database.whole_database import rewrite, stored_texts
-from orchestra_mem.adapters.files import DocumentReader, FileDocumentStore, why_read_only
+from orchestra_mem.adapters.files import DocumentReader, why_read_only
+from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
@@ -28,7 +29,7 @@ from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import DocumentFault, Json
+from orchestra_mem.types import DocumentFault
 
 ANEW = "the next search makes it anew: it is derived, nothing is lost"
 
@@ -82,14 +83,17 @@ def _secrets(path: Path, reader: DocumentReader, settings: Settings) -> Iterator
 def disk_sizes(project: Path, settings: Settings) -> dict[str, int]:
     """Return the size on disk of each part of a memory, in bytes."""
     place = Place.of(project, settings)
-    parts = {
-        "database": place.home.glob("obra.db*"),
-        "index": (place.home / "index").rglob("*"),
-        "documents": chain(place.documents(), place.memory.glob("catalog/*.md"), place.sessions.glob("*.md")),
+    parts = {"database": place.home.glob("obra.db*"), "index": (place.home / "index").rglob("*"), **_texts(place)}
+    return {name: sum(map(_size, paths)) for name, paths in parts.items()}
+
+
+def _texts(place: Place) -> Mapping[str, Iterable[Path]]:
+    """Return the files that a memory writes for people, by kind; its folders may hold other files as well."""
+    return {
+        "documents": chain(place.documents(), place.memory.glob("catalog/*.md"), place.sessions.glob("session_*.md")),
         "versions": (place.memory / "versions").glob("*.md"),
         "archives": (place.sessions / "archive").glob("*.md"),
     }
-    return {name: sum(map(_size, paths)) for name, paths in parts.items()}
 
 
 def _size(path: Path) -> int:
@@ -151,39 +155,40 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         StorageError: A write failed. Texts that were already rewritten stay so; the call can be repeated.
     """
     place = Place.of(project, settings)
-    with closing(open_database(place.home, settings)) as database:
-        store = open_store(place, settings, database)
-        with store.lock():
-            redactor = _redactor(database, settings)
-            # The index first, because after a kill half-way nothing else would remove the secrets from it.
-            shutil.rmtree(place.home / "index", ignore_errors=True)
+    with (
+        closing(open_database(place.home, settings)) as database,
+        closing(open_store(place, settings, database)) as store,
+        store.lock(),
+    ):
+        redactor = _redactor(database, settings)
+        # The index first, because after a kill half-way nothing else would remove the secrets from it.
+        shutil.rmtree(place.home / "index", ignore_errors=True)
+        files = [path for path in _documents(place) if redactor.places(_read(path))]
+        with database.transaction("redact"):
             texts = rewrite(database, redactor.value)
-            files = sum(_rewritten(store, path, redactor) for path in _documents(place))
-            detail = f"{texts} texts of the database and {files} files rewritten"
+            detail = f"{texts} texts of the database and {len(files)} files rewritten"
             entry = AuditEntry(
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )
             SqlAuditLog(database).add([entry] if texts or files else [])
-    return TakenOut(texts=texts, files=files)
+        if texts:
+            database.compact()
+        for path in files:
+            text = store.read(path) or ""
+            store.replace(path, redactor.text(text), expected=text, name="redact")
+        # Again, because a program that runs may have indexed a text before it was rewritten.
+        shutil.rmtree(place.home / "index", ignore_errors=True)
+    return TakenOut(texts=texts, files=len(files))
 
 
 def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
     return Redactor(key=project_key(database), **dict(settings.redaction))
 
 
-def _documents(place: Place) -> Iterator[Path]:
-    for folder in (place.memory, place.sessions):
-        yield from sorted(path for path in folder.rglob("*.md") if path.is_file() and not path.is_symlink())
+def _documents(place: Place) -> list[Path]:
+    paths = {path for kind in _texts(place).values() for path in kind}
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="surrogateescape")
-
-
-def _rewritten(store: FileDocumentStore, path: Path, redactor: Redactor) -> bool:
-    text = _read(path)
-    clean: Json = redactor.text(text)
-    if clean == text:
-        return False
-    store.replace(path, str(clean), expected=text, name="redact")
-    return True
+    return decode(path.read_bytes())

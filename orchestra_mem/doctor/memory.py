@@ -98,11 +98,12 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     is_read_only = why_read_only(project / HOME) is not None
     tell("lock")
     findings.append(_lock(project / HOME / "obra.lock", is_read_only=is_read_only))
+    if settings is None:  # it may name a server
+        return [*findings, note("database", "not checked: the configuration must be in order first")]
     tell("database")
-    findings.append(database := _database(project, settings or Settings(), is_read_only=is_read_only))
-    if database.health is Health.FAULT or settings is None:
-        why = "the database" if database.health is Health.FAULT else "the configuration"
-        return [*findings, note("documents", f"not looked at: {why} must be in order first")]
+    findings.append(database := _database(project, settings, is_read_only=is_read_only))
+    if database.health is Health.FAULT:
+        return [*findings, note("documents", "not checked: the database must be in order first")]
     tell("documents")
     # Before the memory is opened, because opening it creates missing documents again.
     problems = check_documents(project, settings)

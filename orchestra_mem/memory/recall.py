@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.catalog_types import MemoryItem
@@ -173,12 +174,11 @@ class Recall:
             return None
         names = names_in(place.passage.text)
         facts = self.ledger.must_keeps_by_id(names.facts)
-        numbers = {*names.operations, *(fact.operation for fact in facts if fact.operation)}
-        return Expansion(
-            reference=f"{place.document.name}:{place.passage.line}",
-            operations=tuple(self.log.operation(number) for number in sorted(numbers)),
-            place=place,
-        )
+        numbers = sorted({*names.operations, *(fact.operation for fact in facts if fact.operation)})
+        # By filters, since a person's line may name an operation that does not exist.
+        known = [self.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
+        reference = f"{place.document.name}:{place.passage.line}"
+        return Expansion(reference=reference, operations=tuple(chain.from_iterable(known)), place=place)
 
     def _expand_item(self, reference: str | int) -> Expansion:
         match = _ITEM.fullmatch(str(reference))

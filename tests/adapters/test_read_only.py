@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,15 +94,18 @@ def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
     assert {findings[part].health for part in ("database", "documents", "versions", "sessions")} == {Health.SOUND}
 
 
-@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("kind", ["missing", "empty", "without tables"])
 def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, empty: bool
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """It is gone with the memory that was opened, and the folder stays as it was."""
+    """It is gone with the opened memory, and the folder stays as it was; a kill may leave one without tables."""
     elsewhere, path = tmp_path_factory.mktemp("elsewhere"), tmp_path / "obra.db"
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    if empty:
+    if kind == "empty":
         path.touch()
+    elif kind == "without tables":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
     before = _files(tmp_path)
     database = Database(path, read_only=True)
     assert SqlEventLog(database).last_operation() == 0
@@ -120,7 +124,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
         memory.record_operation("note", 1)
         for name in ("obra.db", "obra.db-wal"):
             shutil.copyfile(tmp_path / ".obra" / name, tmp_path / name)
-    monkeypatch.setattr("orchestra_mem.adapters.database.files._is_readable", lambda address: False)
+    monkeypatch.setattr("orchestra_mem.adapters.database.files._has_tables", lambda address: False)
     before = _files(tmp_path)
     database = Database(path, read_only=True)
     assert SqlEventLog(database).last_operation() == 1

@@ -86,7 +86,8 @@ def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
 
 def test_a_chunk_is_found_again_in_its_document() -> None:
     """Line and end are those of the file; what stands there twice is told apart; what is gone is not found."""
-    text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n# Twice\n\nNone\n\nNone\n"
+    long = "".join(f"Line {n} is long. It tells of {n * 7919 % 1000},\n  and of {n % 13}.\n" for n in range(100))
+    text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n{long}\n# Twice\n\nNone\n\nNone\n"
     lines = text.split("\n")
     passages = [*passages_of(text)]
     chunks = chunk_document(text, PLACE)
@@ -96,6 +97,15 @@ def test_a_chunk_is_found_again_in_its_document() -> None:
         assert chunk.text.split("\n")[0] in lines[found.line - 1]
         assert chunk.text.split("\n")[-1].strip() in lines[found.end - 2]
     assert find_passage([*passages_of(DOCUMENT)], chunks[0]) is None
+
+
+def test_a_fence_ends_where_it_is_closed_and_code_within_a_line_is_none() -> None:
+    """With CRLF as well."""
+    text = "```x``` runs.\n\nNext.\n\n```\na\n\nb\n```\n\nLast."
+    for each in (text, text.replace("\n", "\r\n")):
+        assert [passage.text for passage in passages_of(each)] == [
+            "```x``` runs.", "Next.", "```\na\n\nb\n```", "Last."
+        ]  # fmt: skip
 
 
 PARAGRAPHS = st.lists(

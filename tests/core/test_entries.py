@@ -100,6 +100,12 @@ def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> No
     assert plain_text(operation(data)) == "We never deploy on Fridays."
 
 
+def test_both_ends_of_a_long_text_are_kept_without_spaces_too() -> None:
+    """Chinese has none to cut at."""
+    text = plain_text(operation({"text": "開" * 5_000 + "終" * 5_000}), max_chars=8_000)
+    assert (text.count("開"), text.count("終")) == (5_000, 2_999)
+
+
 LARGE: list[Json] = [
     TEN_MEGABYTES, [TEN_MEGABYTES], {"output": TEN_MEGABYTES}, {"title": TEN_MEGABYTES, "result": TEN_MEGABYTES},
     {"a": {"b": [TEN_MEGABYTES]}}, {"status": "completed", "out": [TEN_MEGABYTES]}, {TEN_MEGABYTES: 1},

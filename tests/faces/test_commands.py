@@ -295,14 +295,16 @@ def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
 
 
 def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> None:
-    """What depends on it is said not to have been looked at."""
+    """The database is not checked, as the configuration may name a server; nor are the documents."""
     run("init")
+    (run.folder / ".obra" / "obra.db").unlink()
     (run.folder / ".obra" / "config.yaml").write_text("speed: 9\n")
     found = _findings(run)
     assert found["configuration"][0] == "fault"
     assert "config.yaml:1: speed" in found["configuration"][1]
-    assert found["database"][0] == "sound"
-    assert found["documents"][:2] == ("note", "not looked at: the configuration must be in order first")
+    assert found["folder"][0] == "sound"
+    assert found["database"][:2] == ("note", "not checked: the configuration must be in order first")
+    assert "documents" not in found
 
 
 def test_doctor_names_a_damaged_database(filled: Any) -> None:

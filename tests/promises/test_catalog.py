@@ -193,6 +193,16 @@ def test_what_says_something_else_is_an_item_of_its_own(
     assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
 
 
+def test_each_word_of_a_long_search_must_match(memory: OrchestratorContextManager) -> None:
+    """An id may be long, too."""
+    words = [f"word{n}" for n in range(300)]
+    memory.catalog.store({"content": " ".join(words)})
+    assert len(memory.catalog.items(ItemFilter(text=" ".join(words)))) == 1
+    assert memory.catalog.items(ItemFilter(text=" ".join([*words, "missing"]))) == []
+    with pytest.raises(NotFoundError, match="there is no item 'M99"):
+        memory.catalog.get("M" + "9" * 5_000)
+
+
 def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: OrchestratorContextManager) -> None:
     """The earlier one is hidden, and names the later; of another agent's it says nothing."""
     old = memory.catalog.store(

@@ -10,6 +10,7 @@ import pytest
 from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.files.exchange import aside_of
 from orchestra_mem.catalog_types import ItemStatus
+from orchestra_mem.core.documents.catalog_document import render_catalog
 from orchestra_mem.types import Author, VersionReason
 from tests.conftest import Clock
 from tests.memories import edit
@@ -49,6 +50,13 @@ def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorCon
     (other,) = [path for path in document.parent.iterdir() if path != document]
     assert "Tea is at four." in other.read_text(encoding="utf-8")
     assert other.name.startswith("bob-co-")
+
+
+def test_an_agents_name_makes_no_heading_and_can_be_pasted(clock: Clock) -> None:
+    """In the command that lists the items that are not shown."""
+    text = render_catalog("o'hara\n## Rules", [], 1, clock())
+    assert """\n1 more: `orchestra-mem catalog list --of 'o'"'"'hara ## Rules'`\n""" in text
+    assert "\n## Rules" not in text
 
 
 def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorContextManager, document: Path) -> None:

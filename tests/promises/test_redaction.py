@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
+from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkKind
 
 # Made, and of the form that its vendor documents; in two pieces, so that no scanner takes it for a leaked one.
 SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
+KEY_ID = "AKIA" + "TXZ6X5AO6U4DPHRS"
 PASSWORD = "correct-Horse7-battery"
 Door = Callable[[OrchestratorContextManager, str], object]
 
@@ -41,7 +44,8 @@ DOORS: dict[str, Door] = {
 
 def _leaks(project: Path) -> list[str]:
     files = [path for path in (project / ".obra").rglob("*") if path.is_file()]
-    return [path.name for path in files if any(each.encode() in path.read_bytes() for each in (SECRET, PASSWORD))]
+    secrets = [each.lower().encode() for each in (SECRET, KEY_ID, PASSWORD)]
+    return [path.name for path in files if any(each in path.read_bytes().lower() for each in secrets)]
 
 
 def test_no_file_has_a_secret_that_came_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -99,35 +103,55 @@ def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Pa
 
 
 def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
-    """In the database, in documents, in versions and archives: each place is named, and afterwards none is left."""
-    from orchestra_mem.adapters.config_files import load_settings
+    """In the database, in documents, in versions and archives: each place is named, and afterwards none is left.
+
+    Files of others in the memory's folders stay as they are. If a document cannot be written, a second call goes on.
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.build.storage import open_database
     from orchestra_mem.doctor.documents import find_secrets, take_out
 
-    with open_memory(tmp_path, config={"redaction": {"mode": "off"}}) as memory:
+    folder = {"orchestrator": {"memory_dir": ".obra"}}
+    with open_memory(tmp_path, config={**folder, "redaction": {"mode": "off"}}) as memory:
         _project(memory, f"the token {SECRET} of the juniper box")
         memory.record_operation("decision", {"text": f"We decided to keep {SECRET} in the juniper box."})
-        memory.catalog.store({"content": f"the token {SECRET}", "tags": [SECRET], "agent": "ada"})
+        memory.catalog.store(
+            {"content": f"the token {SECRET}", "tags": [KEY_ID, "juniper"], "agent": "ada", "references": [SECRET]}
+        )
+        memory.state.create(WorkKind.TASK, f"Rotate {KEY_ID}")
         memory.refresh()
         memory.flush_session()
         assert memory.search("juniper").hits
-    assert len(_leaks(tmp_path)) > 3
-    settings = load_settings(tmp_path, {})
+    settings = load_settings(tmp_path, {}, folder)
+    with closing(open_database(tmp_path / ".obra", settings)) as database:
+        values = "max(id), ?, ?, 9, 'model', '[]', '[]', 'sound', 1.0, 1, 0 FROM summaries"
+        database.write("test", f"INSERT INTO summary_drafts SELECT {values}", (SECRET, SECRET))
+    log, notes = tmp_path / ".obra" / "decision_log.md", tmp_path / ".obra" / "notes.md"
+    log.write_bytes(log.read_bytes().replace(b"\n", b"\r\n"))
+    notes.write_text(SECRET, encoding="utf-8")
+    assert len(_leaks(tmp_path)) > 4
     found = find_secrets(tmp_path, settings)
-    assert any("operations 1, data" in each.place for each in found)
-    assert any("decision_log.md:" in each.place for each in found)
-    assert all({*each.kinds} <= {"github-token", "secret"} for each in found)
+    for place in ("operations 1, data", "decision_log.md:", "summary_drafts 1, base", "memory_references 1, ref"):
+        assert any(place in each.place for each in found)
+    assert all({*each.kinds} <= {"github-token", "secret", "aws-key"} for each in found)
+    log.chmod(0o444)
+    with pytest.raises(StorageReadOnlyError, match="decision_log"):
+        take_out(tmp_path, settings)
+    log.chmod(0o644)
     done = take_out(tmp_path, settings)
-    assert done.texts > 3
+    assert done.texts == 0
     assert done.files > 1
-    assert _leaks(tmp_path) == []
+    assert _leaks(tmp_path) == ["notes.md"]
+    assert b"\r\n" in log.read_bytes()
     assert find_secrets(tmp_path, settings) == []
     assert take_out(tmp_path, settings) == type(done)(texts=0, files=0)
-    with open_memory(tmp_path) as memory:
+    with open_memory(tmp_path, config=folder) as memory:
         assert "[redacted:github-token:" in str(memory.operations()[0].data)
         assert memory.search("juniper").hits
-        assert [entry.call for entry in memory.audit()] == ["redact", *["store"]]
+        assert [entry.call for entry in memory.audit()] == ["redact", "redact", "store"]
         memory.refresh()
         assert memory.facts()
+        assert memory.catalog.items(ItemFilter(tags=["juniper"]))
 
 
 def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:

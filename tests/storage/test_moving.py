@@ -68,13 +68,15 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
     with desk.open() as there:
         assert desk.files() == machine.files()
         there.record_operation("decision", {"text": "We close on Sundays."})
-        there.refresh()
+        there.flush_session()
     back = machine.move(machine.config, SMALL)
     assert (back["operations"], back.keys()) == (32, moved.keys())
     with machine.open(config=SMALL) as memory:
         assert str(memory.operations()[:31]) == before[2]
         assert memory.documents.unread() == []
-        assert "revision: " not in machine.log.read_text("utf-8")
+        documents = [*machine.log.parent.parent.rglob("*.md")]
+        assert [path.name for path in documents if "\nrevision: " in path.read_text("utf-8")] == []
+        assert any(path.parent.name == "archive" for path in documents)
         assert "We close on Sundays." in machine.text()
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL))) as database:
         assert database.value("test", "SELECT count(*) FROM shared_files") == 0

@@ -24,12 +24,14 @@ from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
 from orchestra_mem.adapters.files.local_texts import LocalTexts
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
+from orchestra_mem.doctor.documents import take_out
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python
 from tests.promises.conftest import work
+from tests.promises.test_redaction import SECRET
 from tests.storage.conftest import Machine
 from tests.timing import until
 
@@ -89,6 +91,19 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
     with laptop.open() as here:
         assert "We sell rolls by the score." in [fact.text for fact in here.facts()]
         assert laptop.text() == desk.text()
+
+
+def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(laptop: Machine, desk: Machine) -> None:
+    """The new text is a new revision, which the other machines take as they take any edit."""
+    laptop.edit("## Decisions", f"## Notes\n\nThe token is {SECRET}.\n\n## Decisions")
+    for machine in (laptop, desk):
+        machine.open().close()
+        assert SECRET in machine.text()
+    assert take_out(laptop.project, laptop.settings()).files > 0
+    with laptop.open() as memory:
+        assert [entry.call for entry in memory.audit()] == ["redact"]
+    desk.open().close()
+    assert [name for machine in (laptop, desk) for name, text in machine.files().items() if SECRET in text] == []
 
 
 def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Machine, desk: Machine) -> None:

@@ -29,7 +29,7 @@ _NEW_ID = {"id": "nullif(?, 0)"}
 _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
 _EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
 _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
-_MOST_CLAUSES = 32  # words of a text search; the rest are ignored, as a statement can hold only so many conditions
+_MOST_CLAUSES = 500  # words of a text search; the rest are ignored, as SQLite nests up to 1,000 conditions
 _CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
 _SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NAME = "catalog"
@@ -94,7 +94,7 @@ class SqlCatalogStore(Stored):
             NotFoundError: No such item exists.
         """
         number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() else None
-        where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
+        where, value = ("number = ?", int(number[:19])) if number else ("id = ?", item_id)
         found = self._database.find("reading the catalog", _ITEMS, f"WHERE {where}", (value,))
         if not found:
             raise NotFoundError(f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them")
@@ -309,7 +309,7 @@ class SqlAuditLog(Stored):
 
 
 def _passing(where: ItemFilter) -> tuple[str, list[object]]:
-    words = where.text.split()[:_MOST_CLAUSES]
+    words = [*dict.fromkeys(where.text.split())][:_MOST_CLAUSES]
     conditions: dict[str, object] = {
         "1 = ?": 0 if where.agents is not None and not where.agents else None,  # an empty list matches nothing
         "ci_source IN (?)": None if where.agents is None else list(where.agents),

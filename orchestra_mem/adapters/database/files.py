@@ -69,15 +69,13 @@ def _identity(path: Path) -> tuple[int, int]:
 def readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
     """Return a URI under which SQLite can read a database, and the temporary folder to remove afterwards, if any.
 
-    If SQLite cannot read the file in place, or there is no file, the URI names a copy in the temporary folder.
+    If SQLite cannot read the file in place, or it has no tables, the URI names a copy in the temporary folder.
     """
     in_place = f"{path.absolute().as_uri()}?mode=ro"
-    if _has_content(path):
-        if _is_readable(in_place):
-            return in_place, None
-        if not _has_content(_log_of(path)):
-            # An empty or missing log means no writer: as an immutable file, the database can be read without a log.
-            return f"{in_place}&immutable=1", None
+    # An empty or missing log means no writer: as an immutable file, the database can be read without a log.
+    for how in ("",) if _has_content(_log_of(path)) else ("", "&immutable=1"):
+        if _has_tables(f"{in_place}{how}"):
+            return f"{in_place}{how}", None
     from tempfile import TemporaryDirectory  # imported late: rarely needed
 
     folder = TemporaryDirectory(prefix="orchestra-mem-")
@@ -92,14 +90,13 @@ def readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
     return copy.as_uri(), folder
 
 
-def _is_readable(address: str) -> bool:
+def _has_tables(address: str) -> bool:
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_schema")
+            return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
     except sqlite3.Error as error:
         # Opening the database reports any other error.
         return not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
-    return True
 
 
 def _log_of(path: Path) -> Path:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.statements import SqlDatabase
+from orchestra_mem.adapters.database.statements import Connection, SqlDatabase
+from orchestra_mem.core.catalog.tags import tag_key
+from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json
@@ -113,16 +115,16 @@ Change = Callable[[Json], Json]
 
 # Compressed former texts of documents, as merge bases for open editors; each write adds one.
 _PACKED = "documents_left"
-_TAGS = "memory_tags"
 
 
 class StoredText(NamedTuple):
-    """A text in a row of a table; `value` is parsed if the text is JSON. `key` and `row` identify the row."""
+    """A text in a row of a table; `value` is parsed if the text is JSON. `key`, `row` and `stored` identify the row."""
 
     table: str
     key: str
     column: str
     row: int | str
+    stored: str
     value: Json
     is_json: bool
 
@@ -133,42 +135,52 @@ class StoredText(NamedTuple):
 
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
-    """Yield the non-empty texts of all tables with a `number`, `id` or `name` column; other tables are skipped."""
+    """Yield the non-empty texts of all tables, the key of a row last."""
     for table, columns in database.tables().items():
-        key = next((name for name in ("number", "id", "name") if name in columns), None)
-        texts = [name for name, is_text in columns.items() if is_text]
-        if key is None or not texts:
-            continue
+        key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
+        texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
         names = ", ".join(f'"{name}"' for name in (key, *texts))
         for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
             for column, value in zip(texts, values, strict=True):
                 if value:
-                    found, is_json = _parsed(value)
-                    yield StoredText(table, key, column, row, found, is_json)
+                    yield StoredText(table, key, column, row, value, *_parsed(value))
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
-    """Apply `change` to all stored texts in one transaction, then compact; return the number of changed texts.
+    """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    Tag keys that would change are deleted, as are all former texts, which are compressed. Compacting erases old data.
+    All former texts, which are compressed, are deleted. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
         for text in list(stored_texts(database)):
             changed = change(text.value)
             if changed != text.value:
+                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
                 stored = dump_json(changed) if text.is_json else changed
-                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ?'
-                connection.execute(query, (stored, text.row))
+                connection.execute(query, (stored, text.row, text.stored))
+                _derive(connection, text, changed)
                 count += 1
-        for (tag,) in connection.execute(f"SELECT DISTINCT tag FROM {_TAGS}").fetchall():
-            if change(tag) != tag:
-                connection.execute(f"DELETE FROM {_TAGS} WHERE tag = ?", (tag,))
         if count:
             connection.execute(f"DELETE FROM {_PACKED}")
-    if count:
-        database.compact()
     return count
+
+
+def _derive(connection: Connection, text: StoredText, changed: Any) -> None:
+    """Compute anew what searches compare with a changed text: a secret in it may be in lower case, and so be missed."""
+    row = (text.row,)
+    if text.table == "work_items":
+        found = connection.execute("SELECT title, description FROM work_items WHERE id = ?", row).fetchone()
+        connection.execute("UPDATE work_items SET folded = ? WHERE id = ?", (search_text(*found), *row))
+    elif text.table == "memory_items" and text.column == "tags":
+        connection.execute("DELETE FROM memory_tags WHERE item = ?", row)
+        live = "SELECT ci_source, ?, number FROM memory_items WHERE status = 'live' AND number = ?"
+        keys = dict.fromkeys(map(tag_key, changed))
+        connection.executemany(f"INSERT INTO memory_tags {live}", [(key, *row) for key in keys])
+    elif text.table == "memory_items" and text.column == "references":
+        connection.execute("DELETE FROM memory_references WHERE item = ?", row)
+        rows = [(reference, *row) for reference in dict.fromkeys(changed)]
+        connection.executemany("INSERT INTO memory_references VALUES (?, ?)", rows)
 
 
 def _parsed(value: str) -> tuple[Json, bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -44,9 +45,11 @@ def render_catalog(agent: str, items: Sequence[MemoryItem], total: int, written:
     """
     time = written.isoformat(timespec="milliseconds")
     front = front_matter({"format": FORMAT, "document": "catalog", "agent": agent, "written": time, "updated": time})
-    more = f"\n{total - len(items):,} more: `orchestra-mem catalog list --of '{agent}'`\n" if total > len(items) else ""
+    name, more = squeeze(visible(agent)), ""
+    if total > len(items):
+        more = f"\n{total - len(items):,} more: `orchestra-mem catalog list --of {shlex.quote(name)}`\n"
     sections = (_section(kind, [item for item in items if item.type is kind]) for kind in ItemType)
-    head = f"# Catalog of {squeeze(visible(agent))}\n\n**Last Updated**: {written:%Y-%m-%d %H:%M:%S} UTC\n"
+    head = f"# Catalog of {name}\n\n**Last Updated**: {written:%Y-%m-%d %H:%M:%S} UTC\n"
     return f"{front}\n{head}{more}" + "".join(sections)
 
 

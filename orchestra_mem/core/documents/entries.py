@@ -138,13 +138,13 @@ def _name_in(item: dict[str, Json]) -> str:
 
 
 def _ends(value: Json, max_chars: int) -> Json:
-    """Return both ends of a long text, cut between words. No note marks the cut, as it is not part of the speech."""
+    """Return both ends of a long text, cut between words if it has any. No note marks the cut: it is not speech."""
     if not isinstance(value, str) or len(value) <= max_chars:
         return value
     head, tail = value[: max_chars * 2 // 3], value[len(value) - max_chars // 3 :]
-    head = head[: max(head.rfind(" "), head.rfind("\n"), 0)]
+    head = head[: max(head.rfind(" "), head.rfind("\n"), 0) or None]
     cuts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
-    return f"{head}\n{tail[min(cuts, default=len(tail)) :]}"
+    return f"{head}\n{tail[min(cuts, default=0) :]}"
 
 
 def is_critical(operation_type: str, data: Json) -> bool:

@@ -38,7 +38,7 @@ _FACT_IMPORTANCE = 0.8
 _ITEM_IMPORTANCE = 0.6
 _ITEM_FIELDS = ("item", "item_id", "task_id", "story_id", "epic_id", "milestone_id")
 
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}(?!.*`)|~{3,})")
 _TOP_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 _WORDY = re.compile(r"\w")
 
@@ -57,23 +57,22 @@ class DocumentPlace:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a document with the headings above it. `line`: Number of its first line, from 1."""
+    """A passage of a document with the headings above it.
+
+    `line` is the number of its first line, from 1, and `end` that of the first line after it.
+    """
 
     heading: tuple[str, ...]
     text: str
     line: int
-
-    @property
-    def end(self) -> int:
-        """The number of the first line after the passage."""
-        return self.line + self.text.count("\n") + 1
+    end: int
 
 
 def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
     """Return the chunks of an operation: several if its text is long; if it has no text, one with its title."""
     title = entry_title(operation.type, operation.data)
     text = plain_text(operation).strip()
-    parts = _parts(text) if text else [title]
+    parts = [part for part, _, _ in _parts(text)] if text else [title]
     return tuple(
         Chunk(
             key=digest_of("op", str(operation.id), str(number), title, part),
@@ -254,15 +253,15 @@ def passages_of(text: str) -> Iterator[Passage]:
         body = block.text[len(block.heading) :]
         line = block.line + block.heading.count("\n")
         passages = [
-            Passage(heading, part, line + at)
+            Passage(heading, part, line + at + first, line + at + end)
             for at, passage in _passages(body)
             if _WORDY.search(passage)
-            for part in _parts(passage)
+            for part, first, end in _parts(passage)
         ]
         if passages:
             yield from passages
         elif _WORDY.search(block.title):  # a section without text is found by its title
-            yield Passage(heading[:-1], block.title, block.line)
+            yield Passage(heading[:-1], block.title, block.line, block.line + 1)
 
 
 def _passages(body: str) -> Iterator[tuple[int, str]]:
@@ -273,35 +272,49 @@ def _passages(body: str) -> Iterator[tuple[int, str]]:
     lines: list[str] = []
     start = 0
     fence = ""
-    for number, line in enumerate(body.split("\n")):
+    for number, line in enumerate(map(str.rstrip, body.split("\n"))):
         mark = _FENCE.match(line)
         inside = bool(fence)
         if mark and not fence:
             fence = mark["mark"]
         elif mark and mark["mark"].startswith(fence) and not line.strip(" `~"):
             fence = ""
-        if not inside and lines and (not line.strip() or _TOP_ITEM.match(line) or (mark and fence)):
+        if not inside and lines and (not line or _TOP_ITEM.match(line) or (mark and fence)):
             yield start, "\n".join(lines).strip("\n")
             lines = []
-        if line.strip() or inside:
+        if line or inside:
             start = start if lines else number
-            lines.append(line.rstrip())
+            lines.append(line)
     if lines:
         yield start, "\n".join(lines).strip("\n")
 
 
-def _parts(text: str) -> list[str]:
-    """Split a passage longer than `WHOLE_CHARS`; together the parts hold all its words, in order."""
+def _parts(text: str) -> list[tuple[str, int, int]]:
+    """Split a passage longer than `WHOLE_CHARS`; together the parts hold all its words, in order.
+
+    Each part has the number of its first line, from 0, and that of the first line after it.
+    """
     if len(text) <= WHOLE_CHARS:
-        return [text]
+        return [(text, 0, text.count("\n") + 1)]
     sentences = split_sentences(text)
-    parts: list[str] = []
+    lines = [*_lines(text, sentences)]
+    parts = []
     begin = 0
     for end in [*_cuts(sentences), len(sentences)]:
         if end > begin:
-            parts.append("\n".join(sentences[begin:end]))
+            parts.append(("\n".join(sentences[begin:end]), lines[begin][0], lines[end - 1][1] + 1))
             begin = end
     return parts
+
+
+def _lines(text: str, sentences: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of each sentence's first and last line in the text, from 0."""
+    line = at = 0
+    for sentence in sentences:
+        begin = text.index(sentence, at)
+        first = line + text.count("\n", at, begin)
+        line, at = first + sentence.count("\n"), begin + len(sentence)
+        yield first, line
 
 
 def _cuts(sentences: Sequence[str]) -> Iterator[int]:

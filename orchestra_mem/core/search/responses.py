@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -71,6 +72,7 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*")
 _SIGNS = frozenset("#%&*/\\@")
 _FLAG = re.compile(r"(?<!\S)-+\w+")
 _LIKE_FORMS = 0.75
+_OF = re.compile(r"\bthe (\w+) (?:of|for) (?:(?:the|an?) )?(\w+)")
 _NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_][\w'’-]*")
 
@@ -90,15 +92,23 @@ def difference(one: str, other: str) -> str:
     if _turns(one) != _turns(other):
         return "words such as who, not, before"
     first, second = ([stem for stem in content_stems(text) if stem not in _ASIDE] for text in (one, other))
-    if set(first) == set(second):
-        return "the order of words" if len(first) > 2 and first != second else ""
     ours, theirs = set(first) - set(second), set(second) - set(first)
     # Vectors cannot distinguish left from right, or the build from the nightly build: allow one word in two forms only.
-    if len(ours) > 1 or len(theirs) > 1 or not any(_are_forms(stem, each) for stem in ours for each in theirs):
+    are_forms = len(ours) == len(theirs) == 1 and _are_forms(*ours, *theirs)
+    if not first or ((ours or theirs) and not are_forms):
         return "words"
     names = [word for text in (one, other) for word in _NAME.findall(text) if word[0].isupper()]
-    named = {stem for word in names for stem in content_stems(word)}
-    return "names" if (ours | theirs) & named else ""
+    if (ours | theirs) & {stem for word in names for stem in content_stems(word)}:
+        return "names"
+    before, after = _in_order(one, {}), _in_order(other, dict(zip(theirs, ours, strict=True)))
+    is_same = [word for word in before if word in after] == [word for word in after if word in before]
+    return "" if is_same else "the order of words"
+
+
+def _in_order(text: str, forms: Mapping[str, str]) -> dict[str, None]:
+    """Return the stems and stop words of a question in order, with `the deadline for a task` as `task deadline`."""
+    words = _OF.sub(r"the \2 \1", plain_words(text)).split()
+    return dict.fromkeys(forms.get(stem, stem) for word in words for stem in content_stems(word) or [word])
 
 
 def _are_forms(one: str, other: str) -> bool:
