@@ -92,7 +92,7 @@ class MemoryService:
 
     Args:
         memory: The project's folder, or an open memory, which the caller closes. An agent's view of a memory works for
-            search and for observations without a `session_id`: the agent records its own and finds what it may see.
+            search and observations: the agent records its own and finds what it may see.
         config: Settings, as in `open_memory`.
     """
 

@@ -327,10 +327,10 @@ class Wiring:
             counter=counter, max_words=self.settings.catalog.summary_max_length,
         )  # fmt: skip
 
-        improved: dict[tuple[int, int], Compressed | None] = {}
+        improved: dict[tuple[int, str, int], Compressed | None] = {}
 
         def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
-            number, key = int(job.subject[1:]), (job.id, job.priority)
+            number, key = int(job.subject[1:]), (job.id, job.subject, job.priority)
             if job.subject[0] == "M":
                 return items.improve(number, cancelled=cancelled)
             if key not in improved:  # if it is, reading was interrupted or failed, and is all that is left to do

@@ -139,6 +139,8 @@ class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interf
         ]
         room = max(1, target_tokens - self._counter.count(pinned))
         done = self._text(rest, passages, room, content="document")
+        if done.method == VERBATIM:
+            return self._whole(text)
         return done.followed_by(f"\n{pinned}", self._counter) if pinned else done
 
     def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:

@@ -206,7 +206,7 @@ class BackgroundWork:
         # All jobs pause: what makes the model fail here most likely affects the other jobs as well.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
-        logger.warning("%s stays an extract for now: %s", job.subject, fault)
+        logger.warning("%s is tried again later: %s", job.subject, fault)
         return pause_s
 
     def _interrupted(self, job: Job) -> bool:

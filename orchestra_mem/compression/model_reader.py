@@ -27,7 +27,6 @@ from orchestra_mem.types import Json
 
 # Number of prompts whose lines are cached, so that an interrupted summary does not start over.
 _REMEMBERED = 256
-_SESSION_TOKENS = ANSWER_TOKENS * len(SESSION_KEYS)
 
 _Asked = tuple[Message, ...]
 
@@ -50,7 +49,7 @@ class ModelReader:
             ModelError: The model does not answer.
         """
         asked = notes_prompt(chunk.text)
-        if not self._fits(asked, ANSWER_TOKENS):
+        if not self._fits(asked, 1):
             return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
@@ -63,7 +62,7 @@ class ModelReader:
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
         """Return the results of a session that a chunk reports, by `SESSION_KEYS`. Raises the errors of `lines`."""
         asked = session_prompt(chunk.text)
-        if not self._fits(asked, _SESSION_TOKENS):
+        if not self._fits(asked, len(SESSION_KEYS)):
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
             for half in self._halves(chunk, talk):
                 for key, lines in self.session_lines(half, talk, cancelled).items():
@@ -72,8 +71,13 @@ class ModelReader:
         records = [Record(passage.text) for passage in chunk.passages]
         return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
 
-    def _fits(self, asked: _Asked, answer_tokens: int) -> bool:
-        return self._patient.fits(asked, answer_tokens=answer_tokens + RETRY_TOKENS, counter=self._counter)
+    def _fits(self, asked: _Asked, lists: int) -> bool:
+        answer_tokens = self._answer_tokens(lists) + RETRY_TOKENS
+        return self._patient.fits(asked, answer_tokens=answer_tokens, counter=self._counter)
+
+    def _answer_tokens(self, lists: int) -> int:
+        """Return the tokens for an answer with some lists; in a small window, most of them are left to the prompt."""
+        return min(ANSWER_TOKENS * lists, max(ANSWER_TOKENS, self.model.context_tokens // 4))
 
     def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
         """Split a chunk that exceeds the window. If that is impossible, count it as rejected and return no chunk."""
@@ -100,9 +104,9 @@ class ModelReader:
             talk.lines += sum(map(len, known.values()))
             return {key: list(lines) for key, lines in known.items()}
         talk.asked += 1
-        first = asked
+        first, most = asked, self._answer_tokens(len(keys))
         for attempt in range(2):
-            done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS * len(keys), schema=schema, cancelled=cancelled)
+            done = self._patient.ask(asked, max_tokens=most, schema=schema, cancelled=cancelled)
             talk.prompt_tokens += done.prompt_tokens
             talk.answer_tokens += done.answer_tokens
             talk.prompt_s += done.prompt_s

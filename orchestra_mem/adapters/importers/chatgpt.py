@@ -7,6 +7,7 @@ open last is imported; the messages of other branches are counted.
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import zipfile
 import zlib
@@ -28,7 +29,7 @@ _FIRST = re.compile(r"\ufeff?\s*\[\s*(?P<end>\])?")
 _NEXT = re.compile(r"\s*(?:,\s*|(?P<end>\]))")
 _SPOKEN = frozenset({"text", "multimodal_text"})
 # All that `zipfile` raises over a damaged or unusual archive.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 _USED = frozenset({"code", "execution_output", "tether_browsing_display", "tether_quote", "system_error"})
 
 

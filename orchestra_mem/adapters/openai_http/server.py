@@ -213,7 +213,11 @@ class Server:
     def _access(self) -> dict[str, Any]:
         # The proxy that the environment names does not apply to servers on this machine; its certificates do.
         is_local = self._host in ("localhost", "::1") or self._host.startswith("127.")
-        return {"auth": self._auth, "verify": httpx.create_ssl_context(self._verify), "trust_env": not is_local}
+        try:
+            context = httpx.create_ssl_context(self._verify, trust_env=self.url.startswith("https:"))
+        except OSError as error:
+            raise ModelError(f"SSL_CERT_FILE or SSL_CERT_DIR cannot be read: {error}") from error
+        return {"auth": self._auth, "verify": context, "trust_env": not is_local}
 
     def _refusal(self, response: httpx.Response) -> ModelError:
         status, refusal = response.status_code, self._body(response)

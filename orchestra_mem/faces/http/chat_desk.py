@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -305,11 +306,12 @@ class ChatDesk:
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
         """Return the tokens of the model's window that the messages, the tools and the answer leave for additions."""
-        window = None
-        with suppress(ModelError):  # the request for an answer will report it
-            window = self._memory.model.context_tokens if self._memory.model else None
-        if window is None:
+        if self._memory.model is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
+        try:
+            window = self._memory.model.context_tokens
+        except ModelError:  # the request for an answer reports it; earlier additions stay as they are
+            return sys.maxsize
         count = self._memory.counter.count
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
         pictures = sum(map(others_of, talk.messages)) * _PICTURE_TOKENS

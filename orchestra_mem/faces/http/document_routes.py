@@ -128,7 +128,6 @@ def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> Json
     return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
 
 
-# Registered last: a document's name may contain a slash, so this path may match the paths above, too.
 @document_router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
 def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
     """Read the current text of a document; `session` is the document of the running session."""

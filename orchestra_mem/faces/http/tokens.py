@@ -118,7 +118,7 @@ def _make(path: Path, *, ignored: bool) -> None:
             os.fsync(made.fileno())
         with suppress(OSError):  # another process has just made the file, or the file system has no hard links
             os.link(aside, path)
-        if not path.exists():
+        if not os.path.lexists(path):
             os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
