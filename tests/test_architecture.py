@@ -1,6 +1,6 @@
-"""The house stands as planned: imports point down only, the core is pure, rooms, files and functions stay small.
+"""The architecture holds: imports point down only, the core is pure, folders, modules and functions stay small.
 
-The checks read source text and take any package folder, so that they can be tried on planted faults too.
+The checks read source text and take any package folder, so that tests can run them on planted faults too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pytest
 CHECKOUT = Path(__file__).parents[1]
 PACKAGE = CHECKOUT / "orchestra_mem"
 
-# The layers by the names of their modules and folders below the package, `""` for its root, and what each may import
-# besides itself.
+# Each layer: the names of its modules and folders below the package (`""` for the package root), and the layers that
+# it may import in addition to itself.
 LAYERS: dict[str, tuple[str, str]] = {
     "foundation": (
         "choices design_names errors types ports search_types work_types catalog_types categorization_types "
@@ -66,14 +66,14 @@ MAX_LINES = {
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
-# Disk, network, clock, chance, other processes: all of it is passed in to the core.
+# Disk, network, clock, randomness and other processes must be passed in to the core.
 IMPURE_MODULES = frozenset(
     "asyncio glob http io multiprocessing os pathlib random secrets shutil signal socket sqlite3 ssl subprocess "
     "tempfile time uuid".split()
 )
 IMPURE_CALLS = frozenset({"open", "print", "input", "exec", "eval", "__import__"})
 CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
-# Names that several modules or public classes share, and why; elsewhere a name is of one thing.
+# Names that several modules or public classes may share, each with the reason; any other name must be unique.
 SHARED_NAMES = {
     "manager": "the old place", "retriever": "the old place", "compressor": "the old place",
     "model": "what an adapter runs, or reads commands by", "models": "of the build, and whether they are sound",
@@ -88,7 +88,7 @@ SHARED_NAMES = {
     "Source": "of facts, of summaries", "Table": "of a database, of weights", "Talk": "with a model, with a person",
     "Token": "of two readers of commands",
 }  # fmt: skip
-# Words that begin a noun or a question: a docstring that begins so does not say in the imperative what is done.
+# First words of a noun phrase or a question: a docstring that begins with one is not in the imperative.
 _NO_VERBS = frozenset(
     "the a an what whether how where when who which it its those whose all each one of in by as no some that these "
     "none everything every there".split()
@@ -97,7 +97,7 @@ _NO_VERBS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """One module of the package imports another, named in full; `line` is where."""
+    """An import of one module of the package by another, at `line`; both have their full dotted names."""
 
     importer: str
     imported: str
@@ -106,7 +106,7 @@ class Import:
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """A module of a package, parsed; `name` is its dotted name below the package, empty for the package root."""
+    """A module of a package with its source; `name` is its dotted name below the package, empty for the root."""
 
     name: str
     path: Path
@@ -114,17 +114,17 @@ class Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The module, parsed."""
+        """The syntax tree of the module."""
         return ast.parse(self.source, str(self.path))
 
     @property
     def place(self) -> str:
-        """The path as the reader of a failure looks for it."""
+        """Folder and file name, as failure messages show them."""
         return f"{self.path.parent.name}/{self.path.name}"
 
 
 class Package:
-    """The modules of a package by their dotted names below it, and what each imports of the others."""
+    """The modules of a package by their dotted names below it, and the imports between them."""
 
     def __init__(self, folder: Path) -> None:
         self.name = folder.name
@@ -136,7 +136,7 @@ class Package:
 
     @cached_property
     def imports(self) -> list[Import]:
-        """All imports within the package, wherever in a module they stand, those for types included."""
+        """All imports within the package, anywhere in a module, type-checking imports included."""
         return [edge for module in self.modules.values() for edge in self._imports_of(module)]
 
     def _imports_of(self, module: Module) -> Iterator[Import]:
@@ -144,7 +144,7 @@ class Package:
             for target in self._targets(node, module):
                 if target == self.name or target.startswith(f"{self.name}."):
                     name = target.removeprefix(self.name).removeprefix(".")
-                    while name and name not in self.modules:  # a name in a module stands for the module
+                    while name and name not in self.modules:  # an imported name counts as its module
                         name = name.rpartition(".")[0]
                     yield Import(importer=module.name, imported=name, line=node.lineno)  # type: ignore[attr-defined]
 
@@ -162,13 +162,13 @@ class Package:
 
 
 def layer_of(name: str) -> str | None:
-    """Name the layer of a module, none if the plan has no place for it."""
+    """Return the layer of a module, None if no layer has it."""
     head = name.partition(".")[0]
     return next((layer for layer, (heads, _) in LAYERS.items() if head in (heads.split() or [""])), None)
 
 
 def forbidden_imports(package: Package) -> list[str]:
-    """Find the imports that point up or sideways, with file and line, and the modules that no layer has."""
+    """Find imports that point up or sideways, with file and line, and modules that belong to no layer."""
     modules = package.modules
     return [f"{each.place}: no layer has this module" for each in modules.values() if not layer_of(each.name)] + [
         f"{modules[edge.importer].place}:{edge.line}: {problem}"
@@ -178,7 +178,7 @@ def forbidden_imports(package: Package) -> list[str]:
 
 
 def _why_forbidden(edge: Import) -> str:
-    """Say why an import is forbidden; empty if it is not."""
+    """Explain why an import is forbidden; empty if it is allowed."""
     from_layer, to_layer = layer_of(edge.importer), layer_of(edge.imported)
     if from_layer is None or to_layer is None:
         return ""
@@ -192,7 +192,7 @@ def _why_forbidden(edge: Import) -> str:
 
 
 def import_circle(package: Package) -> list[str]:
-    """Find a circle of imports, as the modules along it with the first again at the end; empty if there is none."""
+    """Find an import cycle, as a list of modules that ends with its first one; empty if there is none."""
     edges: dict[str, set[str]] = defaultdict(set)
     for edge in package.imports:
         if edge.imported:
@@ -201,7 +201,7 @@ def import_circle(package: Package) -> list[str]:
 
 
 def folder_circle(package: Package) -> list[str]:
-    """Find a circle between the folders and modules right below any one folder, as `import_circle` does."""
+    """Find an import cycle between the folders and modules directly below any one folder, as `import_circle` does."""
     for folder in {"", *(name.rpartition(".")[0] for name in package.modules)}:
         edges: dict[str, set[str]] = defaultdict(set)
         for edge in package.imports:
@@ -214,7 +214,7 @@ def folder_circle(package: Package) -> list[str]:
 
 
 def _part_below(name: str, folder: str) -> str:
-    """Name the folder or module right below a folder that a module belongs to; empty where it is not below it."""
+    """Return the folder or module directly below `folder` that a module belongs to; empty if it is not below it."""
     above = f"{folder}." if folder else ""
     return above + name.removeprefix(above).partition(".")[0] if name.startswith(above) and name != folder else ""
 
@@ -237,7 +237,7 @@ def _circle(edges: dict[str, set[str]]) -> list[str]:
 
 
 def impurities(package: Package) -> list[str]:
-    """Find what the core must not touch: forbidden modules, built-ins that reach outside, and the clock."""
+    """Find what the core must not use: forbidden modules, built-ins that reach outside, and the clock."""
     core = [module for module in package.modules.values() if layer_of(module.name) == "core"]
     return [f"{module.place}:{line}: {what}" for module in core for line, what in _impure_nodes(module.tree)]
 
@@ -258,7 +258,7 @@ def _impure_nodes(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def oversized(package: Package) -> list[str]:
-    """Find modules and functions that have grown too long."""
+    """Find modules and functions that are too long."""
     faults = []
     for module in package.modules.values():
         lines = len(module.source.splitlines())
@@ -277,7 +277,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
 
 
 def public_nodes(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Give the public classes, methods and functions of a module."""
+    """Yield the public classes, methods and functions of a module."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
             yield node
@@ -286,13 +286,13 @@ def public_nodes(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | 
 
 
 def is_imperative(docstring: str) -> bool:
-    """Tell whether a docstring begins with a verb in the imperative, as far as its first word shows."""
+    """Check whether a docstring begins with a verb in the imperative, as far as its first word shows."""
     word = re.split(r"\W", docstring.strip("`\"' ").lower(), maxsplit=1)[0]
     return word not in _NO_VERBS and not (word.endswith("s") and not word.endswith("ss"))
 
 
 def shared_names(package: Package) -> dict[str, list[str]]:
-    """Find the names that several modules, or several public classes, have: each with where it stands."""
+    """Find names that several modules, or several public classes, have, each with the modules concerned."""
     places: dict[str, list[str]] = defaultdict(list)
     for name, module in package.modules.items():
         if module.path.name != "__init__.py":
@@ -309,36 +309,36 @@ HOUSE = Package(PACKAGE)
 
 
 def test_imports_point_down_only() -> None:
-    """No module imports from a layer above its own, an adapter another, or anybody the package root."""
+    """No module imports a higher layer, no adapter imports another, and nothing imports the package root."""
     assert forbidden_imports(HOUSE) == []
 
 
 def test_no_imports_run_in_a_circle() -> None:
-    """Modules, and folders at every depth, can be understood one after the other."""
+    """There is no import cycle between modules, nor between folders at any depth."""
     assert import_circle(HOUSE) == []
     assert folder_circle(HOUSE) == []
 
 
 def test_core_touches_no_disk_network_clock_or_chance() -> None:
-    """What the core answers depends on its arguments alone."""
+    """The core imports no module and calls no function that reaches disk, network, clock, randomness or processes."""
     assert impurities(HOUSE) == []
 
 
 def test_modules_and_functions_stay_small() -> None:
-    """One idea a file, one step a function; four of five functions have at most 15 lines."""
+    """No module has 400 lines, no function 60; at least 80 % of functions have at most 15 lines."""
     assert oversized(HOUSE) == []
     sizes = [(node.end_lineno or 0) - node.lineno + 1 for m in HOUSE.modules.values() for node in _functions(m.tree)]
     assert sum(size <= 15 for size in sizes) / len(sizes) >= 0.8
 
 
 def test_rooms_keep_to_their_lines() -> None:
-    """The house does not grow unseen."""
+    """No folder has more lines of Python than its limit."""
     lines = {room: sum(len(f.read_bytes().splitlines()) for f in (CHECKOUT / room).rglob("*.py")) for room in MAX_LINES}
     assert {room: count for room, count in lines.items() if count > MAX_LINES[room]} == {}
 
 
 def test_public_things_say_what_they_are_for() -> None:
-    """Every module, 95 % of public classes and functions; functions with a verb, as far as their first word shows."""
+    """All modules and 95 % of public classes and functions have docstrings; 85 % of functions' are imperative."""
     modules = [m for m in HOUSE.modules.values() if m.source.strip()]
     assert [module.place for module in modules if not ast.get_docstring(module.tree)] == []
     nodes = [node for module in modules for node in public_nodes(module.tree)]
@@ -353,7 +353,7 @@ def test_public_things_say_what_they_are_for() -> None:
 
 
 def test_a_name_is_of_one_thing() -> None:
-    """No two modules, and no two public classes, share a name without a reason."""
+    """No two modules, and no two public classes, share a name without a listed reason."""
     assert {name: where for name, where in shared_names(HOUSE).items() if name not in SHARED_NAMES} == {}
 
 
@@ -397,12 +397,12 @@ def _import(name: str) -> str:
     ],
 )  # fmt: skip
 def test_forbidden_import_is_found_with_its_line(tmp_path: Path, files: dict[str, str], fault: str) -> None:
-    """Each kind of upward or sideways edge fails, written in any form and anywhere in the module."""
+    """Each kind of upward or sideways import is found, in any form and anywhere in the module."""
     assert forbidden_imports(_plant(tmp_path, files)) == [fault]
 
 
 def test_circles_of_modules_and_folders_are_found(tmp_path: Path) -> None:
-    """Along their modules, one import hidden in a function; of folders also where no modules run in one."""
+    """Cycles are found between modules, also through an import in a function, and between folders."""
     files = {
         "core/a.py": _import("core.b"),
         "core/b.py": _import("core.c"),
@@ -429,12 +429,12 @@ def test_circles_of_modules_and_folders_are_found(tmp_path: Path) -> None:
     ],
 )
 def test_impurity_in_the_core_is_found(tmp_path: Path, source: str, fault: str) -> None:
-    """In the core it fails; the same in an adapter is what adapters are for."""
+    """An impure import or call is reported in the core and allowed in an adapter."""
     assert impurities(_plant(tmp_path, {"core/x.py": source, "adapters/x.py": source})) == [f"core/x.py:{fault}"]
 
 
 def test_long_modules_and_functions_and_shared_names_are_found(tmp_path: Path) -> None:
-    """At the limit it fails, one line below it passes."""
+    """A module or function at its limit is reported, one below it is not; so are public names that are shared."""
     files = {
         "core/a.py": "x = 1\n" * 400, "core/b.py": "x = 1\n" * 399, "core/c.py": "def f():\n" + "    x = 1\n" * 59,
         "tiers/d.py": "class Hit: ...\nclass _Hit: ...\n", "core/d.py": "class Hit: ...\nclass _Hit: ...\n",

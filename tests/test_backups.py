@@ -1,4 +1,4 @@
-"""A backup is made while programs record, for both storages: it is whole, of one moment, and what it was stays so."""
+"""Backups of both storages, made while programs record, are complete and consistent, and never change afterwards."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ with open_memory(project) as memory:
 
 
 def program(*arguments: str | Path, exit_code: int = 0) -> str:
-    """Run a command; gives what it says, as JSON on stdout or in words on stderr."""
+    """Run a command and return its output: standard output, or the error message if it fails."""
     run = Program(Path())
     said = run(*arguments, exit_code=exit_code)
     return run.errors.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
 
 
 def apart(*arguments: object, exit_code: int = 0, **options: Any) -> str:
-    """Run a command in a process of its own; gives what it says, as `program` does."""
+    """Run a command in a separate process; return its output as `program` does."""
     said, words = map(str, (done := start("-m", "orchestra_mem", *arguments, **options)).communicate(timeout=120))
     assert done.returncode == exit_code, (arguments, done.returncode, said, words)
     return words.removeprefix("orchestra-mem: ").removesuffix("\n") if exit_code else said
 
 
 def killed(number: int, *arguments: object) -> None:
-    """Run a command in a process of its own, which sends itself the signal (`KILLED`) and ends by that."""
+    """Run a command in a separate process that sends itself a signal (see `KILLED`) and ends by it."""
     said = (done := start("-c", KILLED, int(number), *arguments)).communicate(timeout=120)
     assert done.returncode in (-number, 130), said
 
@@ -79,7 +79,7 @@ def project(tmp_path: Path, storage: dict[str, Any]) -> Path:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """A project in which something was decided, in a file."""
+    """A project with one decision, stored in SQLite."""
     folder = tmp_path / "bakery"
     folder.mkdir()
     with open_memory(folder) as memory:
@@ -90,7 +90,7 @@ def kept(tmp_path: Path) -> Path:
 
 @contextmanager
 def recording(project: Path, count: int) -> Iterator[list[tuple[int, str]]]:
-    """Have processes record; gives what they were told was recorded, number and text, as it comes in."""
+    """Let processes record meanwhile; yield a growing list of the acknowledged operations, number and text."""
     told: list[tuple[int, str]] = []
 
     def hear(worker: subprocess.Popen[str]) -> None:
@@ -110,14 +110,14 @@ def recording(project: Path, count: int) -> Iterator[list[tuple[int, str]]]:
         (project / "stop").touch()
         for worker, thread in zip(workers, threads, strict=True):
             thread.join(60)
-            with worker:  # closes what it has said
+            with worker:  # closes its pipes
                 assert worker.stderr is not None
                 said = worker.stderr.read()
             assert worker.returncode == 0, said
 
 
 def in_folder(project: Path) -> dict[Path, bytes]:
-    """Every file below a folder."""
+    """Read every file below a folder."""
     return {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
 
@@ -125,7 +125,7 @@ def in_folder(project: Path) -> dict[Path, bytes]:
 def test_backups_made_while_four_processes_record_hold_all_that_was_acknowledged(
     tmp_path: Path, project: Path, storage: dict[str, Any]
 ) -> None:
-    """Each opens without a fault, has every edit saved before it, and shows none that nobody has made."""
+    """Each backup is free of faults, has every person's edit saved before it, and attributes no other line to one."""
     log = project / ".obra" / "memory" / "decision_log.md"
     backups: list[tuple[Path, dict[int, str]]] = []
     with recording(project, 4) as told:
@@ -178,7 +178,7 @@ def test_backups_made_while_four_processes_record_hold_all_that_was_acknowledged
     indirect=["storage"],
 )
 def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, number: int) -> None:
-    """At any moment: there is a whole one or none, who records goes on, and the next one is made."""
+    """A backup that is killed at any moment is complete or absent, recording goes on, and a later backup succeeds."""
     ended = 0
     with recording(project, 1) as told:
         until(lambda: len(told) > 20)
@@ -188,7 +188,7 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
             target = tmp_path / f"backup{attempt}"
             with start("-m", "orchestra_mem", "-C", project, "backup", target) as running:
                 until(lambda: [*tmp_path.glob("*.unfinished-*")] or running.poll() is not None)
-                # A quick machine may be done by the later moments; so it is tried again, at once.
+                # A fast machine may have finished by the later moments; further attempts send the signal at once.
                 time.sleep(0.02 * attempt if attempt < 3 else 0)
                 running.send_signal(number)
                 said = running.communicate()
@@ -198,11 +198,11 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
             else:
                 ended += 1
                 if number == signal.SIGINT:
-                    # Python itself ends by the signal where that came while it read a module.
+                    # Python itself ends by the signal if that arrives while a module is imported.
                     assert running.returncode in (130, -signal.SIGINT), said
             for leftover in leftovers:
                 assert number == signal.SIGKILL
-                # One that had all but its name may be whole; no other passes for one.
+                # A backup that lacked only its final name may be complete; no other passes the check.
                 with suppress(StorageError):
                     assert len(check_backup(leftover).files) > 5
                 leftover.rename(tmp_path / f"seen-{attempt}")
@@ -214,7 +214,7 @@ def test_a_backup_that_is_killed_leaves_none(tmp_path: Path, project: Path, numb
 
 
 def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers as the memory does, refuses to record in words, and is not listed as a project."""
+    """A backup can be searched, refuses to record and says why, is not listed as a project, and never changes."""
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     target = tmp_path / "backup"
     program("-C", kept, "backup", target)
@@ -234,7 +234,7 @@ def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypa
 
 
 def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> None:
-    """Only where it is told to, and where nobody has that memory open; then that can still be opened."""
+    """A restore replaces a memory only with `--replace` and if no program has it open; the old one stays usable."""
     target = tmp_path / "backup"
     program("-C", kept, "backup", target)
     with open_memory(kept) as memory:
@@ -255,7 +255,7 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
 
 
 def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, kept: Path) -> None:
-    """As the folder's owner has set it, for the folders in it too."""
+    """The permissions of the memory's folders are the same in the backup and after the restore."""
     home, target = kept / ".obra", tmp_path / "backup"
     home.chmod(0o700)
     (home / "memory").chmod(0o750)
@@ -266,7 +266,7 @@ def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, 
 
 
 def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path, kept: Path) -> None:
-    """As where two are made at once: it says so, and leaves nothing."""
+    """A backup whose target folder appears meanwhile fails with a message and leaves that folder untouched."""
     target = tmp_path / "backup"
     settings, other = load_settings(kept, {}), target / "other"
     with pytest.raises(StorageError, match=f"writing {target}: Directory not empty"):
@@ -274,7 +274,7 @@ def test_a_backup_that_finds_another_at_its_end_leaves_that_alone(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "bakery"]
 
 
-# The program, which sends itself a signal as it does something to the unfinished folder for so many a time.
+# The program; it sends itself a signal at the nth audit event of a given kind that concerns the unfinished folder.
 KILLED = """
 import os, runpy, sys
 number, what, left = int(sys.argv.pop(1)), sys.argv.pop(1), int(sys.argv.pop(1))
@@ -291,7 +291,7 @@ runpy.run_module("orchestra_mem", run_name="__main__")
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Path, number: int) -> None:
-    """That of before, which is there still, or that of the backup; and it can be done again."""
+    """A restore that is killed leaves either the old memory or the restored one in place, and can be repeated."""
     target = tmp_path / "backup"
     program("-C", kept, "backup", target)
     with open_memory(kept) as memory:
@@ -301,19 +301,19 @@ def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Pa
         with open_memory(kept) as memory:
             assert len(memory.operations()) == 2
         assert number == signal.SIGKILL or not [*kept.glob("*.unfinished-*")]
-    killed(number, "os.rename", 1, "-C", kept, "restore-backup", target, "--replace")  # the two are exchanged already
+    killed(number, "os.rename", 1, "-C", kept, "restore-backup", target, "--replace")  # the folders are swapped already
     with open_memory(kept) as memory:
         assert len(memory.operations()) == 1
     last = []
     for file in kept.glob(".obra.*/obra.db"):
-        # One that is unfinished may be half a file.
+        # An unfinished copy may be truncated.
         with suppress(StorageError), closing(Database(file, read_only=True)) as database:
             last.append(SqlEventLog(database).last_operation())
     assert 2 in last
 
 
 def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Path, kept: Path) -> None:
-    """And leaves everything as it was."""
+    """A backup or restore that is impossible is refused in one sentence, and no file changes."""
     target = tmp_path / "backup"
     mark, log = target / ".obra" / "backup.json", target / ".obra" / "memory" / "decision_log.md"
     program("-C", kept, "backup", target)
@@ -366,7 +366,7 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
 
 @pytest.mark.parametrize("most", [1_000, 100_000])
 def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> None:
-    """Whether a document or the database does not fit; said as it is."""
+    """If a document or the database does not fit, the backup fails, asks for space and leaves nothing behind."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
@@ -377,7 +377,7 @@ def test_a_full_disk_leaves_no_backup(tmp_path: Path, kept: Path, most: int) -> 
 
 
 def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path) -> None:
-    """By a user whom its rights bind; what is restored from that can be recorded in."""
+    """A user without write permission can back up a read-only memory, and can record in the restored copy."""
     home, again = kept / ".obra", tmp_path / "again"
     again.mkdir()
     for path in (*home.rglob("*"), home):
@@ -395,7 +395,7 @@ def test_a_memory_that_may_only_be_read_is_backed_up(tmp_path: Path, kept: Path)
 
 
 def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: Path) -> None:
-    """A folder of the memory, for a user whom rights bind."""
+    """A folder of the memory that the user may not read fails the backup with its path; nothing is left behind."""
     versions = kept / ".obra" / "memory" / "versions"
     versions.mkdir(mode=0o300, exist_ok=True)
     versions.chmod(0o300)
@@ -405,7 +405,7 @@ def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: P
 
 
 def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
-    """The rest of the settings stays as it was written; documents that lie elsewhere are in the backup all the same."""
+    """Secrets and paths are left out of the settings, comments are kept; documents outside `.obra` are included."""
     folder, target, again = tmp_path / "bakery", tmp_path / "backup", tmp_path / "again"
     (folder / ".obra" / "server").mkdir(parents=True)
     again.mkdir()
@@ -441,7 +441,7 @@ def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
 def test_a_restore_that_no_command_would_find_is_refused(
     tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, name: str, folder: str
 ) -> None:
-    """Where a variable puts the documents elsewhere; one that names the same place is no matter."""
+    """A restore is refused if a variable puts documents elsewhere, and allowed if it names the restored place."""
     target, again = tmp_path / "backup", tmp_path / "again"
     again.mkdir()
     program("-C", kept, "backup", target)
@@ -458,5 +458,5 @@ def test_a_restore_that_no_command_would_find_is_refused(
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "a: 1\n", "storage:\n", "storage: {url: ''}\n", "storage.url: \n"])
 def test_settings_without_a_secret_stay_byte_for_byte(text: str) -> None:
-    """Nothing is changed, and nothing is named."""
+    """Settings without a secret are not changed, and no key is reported."""
     assert with_values(text, {"storage.url": ""}) == (text, [])

@@ -1,6 +1,6 @@
-"""Whatever people, editors and power cuts make of a document: nothing of it is lost, it is told once, and work goes on.
+"""Damaged documents, by people, editors or power cuts: no text is lost, the damage is reported once, and work goes on.
 
-Each kind of damage is done to each document of a real memory while it is open.
+Each kind of damage is done to each kind of document of a real memory while it is open.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tests.memories import everywhere, flushed, live, problems_of, session_of
 from tests.timing import assert_quick
 
 SESSION = "session"
-# One of each writer: the other two episodic documents are written as the log is.
+# One document per writer: the other two episodic documents are written in the same way as the log.
 DOCUMENTS = [DocumentName.DECISION_LOG.value, SESSION]
 MINE = "- The porcupine sleeps in the cellar."
 SERVED = MINE.removeprefix("- ")
-# Limits that let spills and compactions happen within dozens of operations, and show all documents in one context.
+# Limits at which dozens of operations cause spills and compactions, and all documents fit into one context.
 CONFIG: dict[str, object] = {
     "orchestrator": {
         "context_window": {"max_tokens": 32_768},
@@ -45,11 +45,11 @@ CONFIG: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """What is done to a document, given what it holds with a person's line in it; and what must come of it.
+    """A kind of damage, done to a document that contains a line of a person (`MINE`), and its expected consequences.
 
-    `problem` is what `check` says first, with `{line}` for the line that the fault stands in; empty where it is none.
-    `left` says whether the machine writes nothing there until it is mended, `served` whether contexts show the line.
-    `mend` makes of what it holds by then, and of the text before, what a person saves who mends it.
+    `problem`: Start of what `check` reports, with `{line}` for the line of the fault; empty if it reports nothing.
+    `left`: Whether the memory leaves the file alone until it is repaired. `served`: Whether contexts show the line.
+    `mend`: Returns the text that a person saves as the repair, given the damaged text and the undamaged one.
     """
 
     do: Callable[[Path, str], object]
@@ -72,7 +72,7 @@ def _front_end(text: str) -> int:
 
 
 def _second_heading(text: str) -> str:
-    """The line of a document's first section, with the line ends around it."""
+    """The heading line of a document's first section, with the line ends around it."""
     start = text.index("\n## ")
     return text[start : text.index("\n", start + 1) + 1]
 
@@ -89,7 +89,7 @@ def _become_pipe(path: Path, text: str) -> None:
 
 
 def _link_to(target: str, *, exists: bool = False) -> Callable[[Path, str], object]:
-    """Make a document a link: to a file that has its text, to nothing, or to itself."""
+    """Replace a document by a link: to a file with the same text, to nothing, or to itself."""
 
     def link(path: Path, text: str) -> None:
         if exists:
@@ -162,7 +162,7 @@ DAMAGES = {
     "a link inside": Damage(do=_link_to("inside.txt", exists=True), left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
 }  # fmt: skip
-# Slips that are no fault, as a person may have meant them.
+# Changes that are no fault, as a person may have intended them.
 ALLOWED = ("headings renamed", "heading deleted", "a link inside")
 
 
@@ -173,7 +173,7 @@ DECIDED = (
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
-    """A project whose documents all say something, and the time there."""
+    """A project in which every document has content, and the time of its last operation."""
     project = tmp_path_factory.mktemp("used") / "project"
     project.mkdir()
     clock = Clock(step_s=1)
@@ -190,7 +190,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
 
 @pytest.fixture
 def project(used: tuple[Path, datetime], tmp_path: Path, clock: Clock) -> Path:
-    """A copy of that project, in which the time goes on."""
+    """A copy of the used project, in which the clock continues."""
     clock.now, clock.step = used[1], timedelta(seconds=1)
     return Path(shutil.copytree(used[0], tmp_path / "project"))
 
@@ -209,7 +209,7 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
 
 
 def _with_mine(text: str) -> str:
-    """A document with a person's line below its second heading."""
+    """Insert a person's line below the document's first section heading."""
     at = text.index("\n", text.index("\n## ") + 1) + 1
     return f"{text[:at]}\n{MINE}\n{text[at:]}"
 
@@ -239,7 +239,7 @@ def _standing(memory: OrchestratorContextManager) -> set[tuple[int, str]]:
 
 
 def _mend(path: Path, text: str) -> None:
-    """Put a whole text into a document's place, as a person does who saves it again."""
+    """Replace a document with a complete text, as a person does who saves it again."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -252,7 +252,7 @@ def _mend(path: Path, text: str) -> None:
 def test_damage_is_told_once_served_left_alone_and_heals(
     project: Path, clock: Clock, caplog: pytest.LogCaptureFixture, kind: str, document: str
 ) -> None:
-    """With file and line; what can be merged is merged beside it, what cannot is left byte for byte; work goes on."""
+    """Damage is reported with file and line, loses no fact, stops no work, and is gone after the repair."""
     damage = DAMAGES[kind]
     caplog.set_level(logging.WARNING, "orchestra_mem")
     with open_memory(project, config=CONFIG, clock=clock) as memory:
@@ -260,7 +260,6 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         standing, good = _standing(memory), _with_mine(path.read_text())
         damage.do(path, good)
         before = _holds(path) if damage.left else None
-        # Told.
         told = [str(found) for found in _check(project)]
         wanted = f"{path}{damage.problem}".format(line=_line(path, kind))
         if damage.problem and not (kind == "deleted" and document == SESSION):
@@ -268,12 +267,10 @@ def test_damage_is_told_once_served_left_alone_and_heals(
             assert told[0].startswith(wanted)
         else:
             assert told == []
-        # Served.
         assert (SERVED in memory.get_orchestrator_context("test").render()) == damage.served
         assert [problem for problem in _problems(memory) if str(path) in problem] == [
             record.getMessage() for record in caplog.records if str(path) in record.getMessage()
         ]
-        # Work goes on.
         count = len(memory.operations())
         for number in range(2):
             _record(memory, f"meanwhile {number}", 9)
@@ -289,7 +286,6 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         messages = [record.getMessage() for record in caplog.records if str(path) in record.getMessage()]
         assert len(messages) <= (0 if kind in ALLOWED else 2), messages
         assert len(set(_without_lines(messages))) == len(messages), "told twice"
-        # Mended.
         damaged = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
         _mend(path, good if damage.left else damage.mend(damaged, good))
         assert SERVED in memory.get_orchestrator_context("test").render()
@@ -306,7 +302,7 @@ def test_damage_is_told_once_served_left_alone_and_heals(
 
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_catalog_document_is_told_left_alone_and_heals(tmp_path: Path, clock: Clock, kind: str) -> None:
-    """No item goes with it, other agents' documents are written meanwhile, and nothing that was learnt waits for it."""
+    """A damaged catalog document loses no item, blocks no other agent's document, and catches up after the repair."""
     damage = DAMAGES[kind]
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
 
@@ -346,12 +342,12 @@ def test_a_damaged_catalog_document_is_told_left_alone_and_heals(tmp_path: Path,
 
 
 def _line(path: Path, kind: str) -> int:
-    """The line that a fault stands in."""
+    """The line number of a fault."""
     if not path.is_file() or path.is_symlink():
         return 0
     lines = path.read_bytes().split(b"\n")
     if kind == "open front matter":
-        return 10 if b"---" in lines[1:] else 1  # a session's has a rule below, which closes it
+        return 10 if b"---" in lines[1:] else 1  # in a session document, a later rule closes it
     if kind == "two front matters":
         return lines.index(b"---", 1) + 2
     mine = next((number for number, line in enumerate(lines, 1) if line.startswith(MINE.encode())), 0)
@@ -366,7 +362,7 @@ def _without_lines(messages: list[str]) -> list[str]:
 def test_a_paste_of_50_mb_costs_nothing(
     used: tuple[Path, datetime], project: Path, clock: Clock, document: str
 ) -> None:
-    """Its beginning is served, that is told, and context and refresh take under a second and few megabytes."""
+    """Of a 50 MB document only the beginning is served; context and refresh stay fast and need little memory."""
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         path = _path(memory, document)
         memory.get_orchestrator_context("test")
@@ -385,7 +381,7 @@ def test_a_paste_of_50_mb_costs_nothing(
             memory.refresh()
             contexts.append(memory.get_orchestrator_context("test"))
 
-        assert_quick(1.5, work, tries=1)  # where all of it is merged, 13
+        assert_quick(1.5, work, tries=1)  # 13 s if all is merged
         (problem,) = _problems(memory)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb < 50_000
         context = contexts[0].render()
@@ -399,7 +395,7 @@ def test_a_paste_of_50_mb_costs_nothing(
 
 @pytest.mark.parametrize("kind", ["broken YAML", "no front matter", "two front matters"])
 def test_a_front_matter_is_mended_by_a_text_from_before(project: Path, clock: Clock, kind: str) -> None:
-    """As an editor's undo or `git checkout` puts it back after the machine has written; what it wrote stays."""
+    """Saving the text from before the damage repairs it, even if the machine has written since; its text is kept."""
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
         good = _with_mine(path.read_text())
@@ -417,7 +413,7 @@ def test_a_front_matter_is_mended_by_a_text_from_before(project: Path, clock: Cl
 def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
     project: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says so, and names the version."""
+    """A deleted document is created again, its last text is kept as a version, and the log names that version."""
     path = project / ".obra" / "memory" / "decision_log.md"
     text = path.read_text()
     path.unlink()
@@ -433,7 +429,7 @@ def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
 
 
 def test_flush_waits_for_a_session_document_that_is_no_text(project: Path, clock: Clock) -> None:
-    """It says why; the next start records all the same, and once mended the session ends."""
+    """A flush refuses a session document that is not UTF-8 and says why; once that is repaired, the session ends."""
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         path = live(memory)
         text = path.read_text()

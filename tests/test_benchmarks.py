@@ -1,4 +1,4 @@
-"""The benchmarks' contract: what a script prints, writes and returns; and that what it measures on is what it says."""
+"""The benchmarks' contract: what a script prints, writes and returns; and that its models and measures are right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TARGETS: dict[str, Target] = {"wait_p99_ms": ("<=", 1.0), "kept": (">=", 0.99)}
 
 
 def fill(wait: float, kept: float) -> Callable[[Options, Report], None]:
-    """Give a measuring function with these results."""
+    """Return a measuring function that reports these results."""
 
     def measure(options: Options, report: Report) -> None:
         report.add("wait_p99_ms", wait, n=5_000, note="all calls")
@@ -51,7 +51,7 @@ def fill(wait: float, kept: float) -> Callable[[Options, Report], None]:
 def test_exit_code_is_1_where_a_target_is_missed_and_only_there(
     capsys: pytest.CaptureFixture[str], wait: float, kept: float, code: int, missed: list[str]
 ) -> None:
-    """A figure at its bound meets it; what is missed is named in the last line."""
+    """The exit code is 1 only if a target is missed; a figure at its bound meets it, and missed ones are named."""
     assert run("sample", fill(wait, kept), TARGETS, ["--quick"]) == code
     printed = capsys.readouterr().out
     assert printed.count("MISSED") == len(missed)
@@ -61,7 +61,7 @@ def test_exit_code_is_1_where_a_target_is_missed_and_only_there(
 def test_a_time_is_forgiven_up_to_so_many_times_its_target_and_nothing_else_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """On a machine that others use a time may be missed by that much, and is told all the same."""
+    """With `--times-within 4` a time may miss its target by a factor of 4, still reported; other targets may not."""
     assert run("sample", fill(3.9, 0.995), TARGETS, ["--quick", "--times-within", "4"]) == 0
     assert "missed: wait_p99_ms\n" in capsys.readouterr().out
     assert run("sample", fill(4.1, 0.995), TARGETS, ["--quick", "--times-within", "4"]) == 1
@@ -72,7 +72,7 @@ def test_a_time_is_forgiven_up_to_so_many_times_its_target_and_nothing_else_is(
 
 
 def test_a_target_without_a_figure_is_missed_and_one_that_cannot_be_had_here_is_told() -> None:
-    """Forgetting to measure is no way to pass; without the recordings a script says so, and its other targets stand."""
+    """A target without a figure counts as missed; one that cannot be measured here is reported with the reason."""
     report = Report("sample", TARGETS)
     report.unmeasured("kept", "no recordings in ../shared/data")
     assert report.missed() == ["wait_p99_ms"]
@@ -85,7 +85,7 @@ def test_a_target_without_a_figure_is_missed_and_one_that_cannot_be_had_here_is_
 
 
 def test_json_file_has_the_shape_that_all_scripts_share(tmp_path: Path) -> None:
-    """Name, machine, date, figures as numbers, targets as sign and number: no more and no less."""
+    """The JSON file has name, machine, date, figures as numbers, targets as operator and number, and nothing else."""
     path = tmp_path / "sample.json"
     run("sample", fill(0.5, 1), TARGETS, ["--json", str(path)])
     written = json.loads(path.read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def test_json_file_has_the_shape_that_all_scripts_share(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", ["latency.py", "growth.py", "prefix.py", "edits.py"])
 def test_scripts_start_from_any_folder(script: str, tmp_path: Path) -> None:
-    """They find the checkout's package and each other, with nothing installed or set."""
+    """The scripts start in any folder, with nothing installed and no variable set, and share their options."""
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -115,7 +115,7 @@ def test_scripts_start_from_any_folder(script: str, tmp_path: Path) -> None:
 
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 100))
 def test_so_many_percent_are_not_above_a_percentile(samples: list[float], percent: float) -> None:
-    """At least that share lies at or below it, and it is the least such sample."""
+    """A percentile is the smallest sample with at least this share of the samples at or below it."""
     found = percentile(samples, percent)
     needed = percent / 100 * len(samples)
     assert found in samples
@@ -127,7 +127,7 @@ def test_so_many_percent_are_not_above_a_percentile(samples: list[float], percen
 
 
 def test_a_queue_of_random_arrivals_waits_as_the_formula_of_pollaczek_and_khinchine_says() -> None:
-    """One lock, held for 10 ms half of the time: 5 ms of waiting on average, and the shares of time in use."""
+    """A lock held for 10 ms half of the time causes a mean wait of 5 ms, as the Pollaczek-Khinchine formula says."""
     costs = Costs(held=2.0, waits=8.0, records=[10.0])
     got = agents(costs, count=50, projects=1, every_s=1.0, cores=8, records=40_000, most_seen=0)
     assert statistics.fmean(got.record_ms) == pytest.approx(15, rel=0.03)
@@ -136,7 +136,7 @@ def test_a_queue_of_random_arrivals_waits_as_the_formula_of_pollaczek_and_khinch
 
 
 def test_the_knee_is_found() -> None:
-    """Up to a lock that is in use all the time; none where a single one is over the bound."""
+    """The knee is just below full use of the lock, and 0 if already a single agent exceeds the bound."""
     costs = Costs(held=0.0, waits=10.0, records=[10.0])
 
     def outcome(count: int) -> Outcome:
@@ -169,7 +169,7 @@ TALK = {
 
 
 def test_answers_are_held_against_the_evidence(tmp_path: Path) -> None:
-    """Turns in their order find the third turn third, and of the other question one of two, in one of two sessions."""
+    """Recall, session recall and reciprocal rank are right for two questions whose evidence has known ranks."""
     (tmp_path / "locomo-dev.json").write_text(json.dumps([TALK]))
     (talk,) = load_talks(tmp_path / "locomo-dev.json")
     index = index_of(talk, WordLlamaEmbedder(), tmp_path)

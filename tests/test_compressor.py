@@ -1,4 +1,4 @@
-"""MemoryCompressor: shorter than its source, nothing lost that must be kept, and never worse than without a model."""
+"""MemoryCompressor: summaries are short, keep every must-keep, and are never worse than without a model."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def trials(tmp_path: Path) -> Iterator[SqlTrialLog]:
 
 
 def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
-    """An operation, a minute after the one before."""
+    """An operation `number` minutes after the start."""
     time = START + timedelta(minutes=number)
     return an_operation(number, data, type=kind, timestamp=time, critical=critical)
 
 
 def work(count: int) -> list[Operation]:
-    """Steps of which extraction finds the prose and passes over most of what a tool printed."""
+    """Steps: extraction takes their prose, and omits most of a tool's output."""
     found = []
     for n in range(1, count + 1):
         said = (
@@ -63,7 +63,7 @@ def work(count: int) -> list[Operation]:
 
 
 def compressor(model: ScriptedModel | None = None, trials: TrialLog | None = None) -> MemoryCompressor:
-    """One that counts words."""
+    """A compressor that counts words as tokens."""
     return MemoryCompressor(model, counter=WORDS, clock=Clock(), trials=trials, timeout_s=5)
 
 
@@ -78,13 +78,13 @@ def _material(operations: Sequence[Operation]) -> Material:
 
 
 def drafted(operations: Sequence[Operation], target_tokens: int) -> tuple[Material, Draft]:
-    """What operations say, and its extract of so many words."""
+    """The material of operations, and its extract within a number of words."""
     material = _material(operations)
     return material, draft_of(material, target_tokens=target_tokens, counter=WORDS)
 
 
 def test_without_a_model_it_is_extraction() -> None:
-    """And says so; must-keeps stand below, what was dropped is named."""
+    """Without a model the summary is an extract within its target, lists must-keeps, and names what it dropped."""
     operations = [*work(6), operation(13, {"text": "Never deploy module_3.py on Fridays."})]
     done = compressor().compress_operations(operations, 90)
     assert (done.method, done.verdict, done.fault) == (EXTRACTIVE, TrialVerdict.SKIPPED, "")
@@ -95,7 +95,7 @@ def test_without_a_model_it_is_extraction() -> None:
 
 
 def test_what_is_short_already_stays_as_it_is() -> None:
-    """A summary longer than its source is none."""
+    """Operations that are within the target are not summarised, but listed verbatim."""
     short = [operation(1, {"text": "The oven is on."}), operation(2, {"text": "Never open it."})]
     lines = "- [2025-01-15 10:01] step: The oven is on.\n- [2025-01-15 10:02] step: Never open it.\n"
     done = compressor(good()).compress_operations(short, 500)
@@ -103,7 +103,7 @@ def test_what_is_short_already_stays_as_it_is() -> None:
 
 
 def test_critical_operations_stand_word_for_word() -> None:
-    """Below the rest, where they are to be preserved; else they are compressed like the others."""
+    """Critical operations follow the summary verbatim, unless `preserve_critical` is off."""
     operations = [*work(6), operation(13, {"status": "failed", "error": "exit code 2 in src/a.py"}, critical=True)]
     done = compressor().compress_operations(operations, 60)
     assert (
@@ -119,13 +119,13 @@ def test_critical_operations_stand_word_for_word() -> None:
 
 
 def printed(messages: Sequence[Message]) -> str:
-    """A good model's answer: what tools printed, of which extraction takes little."""
+    """The answer of a good model: lines of a tool's output, which extraction mostly omits."""
     lines = [line for line in messages[3].text.splitlines() if "PASSED" in line]
     return json.dumps({"lines": [line.removeprefix("Output: ") for line in lines[-3:]]})
 
 
 def good() -> ScriptedModel:
-    """A model that answers so."""
+    """A model that answers with `printed`."""
     return ScriptedModel(printed, name="good")
 
 
@@ -147,7 +147,7 @@ def good() -> ScriptedModel:
     st.integers(40, 400),
 )
 def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) -> None:
-    """Whatever it says: no larger, nothing invented, no must-keep missing, and nothing lost that the extract has."""
+    """Whatever a model answers, the summary is no larger, invents nothing, and keeps must-keeps and the extract."""
     told = iter(answers * 50)
     operations = [*work(5), operation(11, {"text": "We decided to use SQLite for table_4."}, "decision")]
     material, base = drafted(operations, target)
@@ -160,7 +160,7 @@ def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) ->
 
 
 def test_a_fault_is_named_and_asked_for_once_more() -> None:
-    """The second answer counts as one on retry."""
+    """A rejected answer is sent back with its fault, and a good second answer is accepted as `RETRIED`."""
 
     def answer(messages: Sequence[Message]) -> str:
         if "Not so:" in messages[-1].text:
@@ -178,7 +178,7 @@ def test_a_fault_is_named_and_asked_for_once_more() -> None:
 
 
 def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> None:
-    """Every sentence is read in some prompt, and each prompt has room for its answer."""
+    """A text longer than the model's window is split: each sentence is in a prompt, each prompt has room to answer."""
     sentences = [f"Sentence number {n} says that value_{n} was measured and written down." for n in range(60)]
     model = ScriptedModel('{"lines": []}', context_tokens=620)
     material, base = drafted([operation(1, {"text": "\n\n".join(sentences)})], 30)
@@ -191,7 +191,7 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
 
 
 def test_a_full_answer_about_a_session_is_not_cut_off() -> None:
-    """Three long sentences for each of the four lists."""
+    """An answer with three long sentences in each of the four lists of a session is returned complete."""
     said = [f"Part {n} of src/part_{n}.py " + f"reads row {n} again and " * 5 + "stops." for n in range(12)]
     answer = dict(zip(SESSION_KEYS, (said[:3], said[3:6], said[6:9], said[9:]), strict=True))
     model = ScriptedModel(json.dumps(answer))
@@ -199,7 +199,7 @@ def test_a_full_answer_about_a_session_is_not_cut_off() -> None:
 
 
 def test_an_interrupted_summary_goes_on_where_it_was() -> None:
-    """What was read by then is not read again."""
+    """A summary that was interrupted continues: at most one prompt is sent again."""
     model = good()
     material, base = drafted(work(24), 100)
     made = compressor(model)
@@ -213,7 +213,7 @@ def test_an_interrupted_summary_goes_on_where_it_was() -> None:
 
 
 def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(trials: SqlTrialLog) -> None:
-    """After six rejected summaries of a kind, one of eight; other kinds are tried as ever."""
+    """After six rejected summaries of a content type, the model is asked for one in eight; other types as before."""
     made = compressor(ScriptedModel("no JSON"), trials)
     material, base = drafted(work(3), 40)
 
@@ -229,7 +229,7 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
 
 
 def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: SqlTrialLog) -> None:
-    """It is asked as ever when its server is back; one that was too slow each time goes second."""
+    """A model that was unreachable is asked again as before; one that was too slow each time is skipped."""
     material, base = drafted(work(3), 40)
 
     def tried(model: ScriptedModel, content: str) -> TrialVerdict:
@@ -244,7 +244,7 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: Sq
 
 
 def test_a_text_is_summarised_level_by_level() -> None:
-    """Each at most half of the one before; the first is the text."""
+    """The first level is the text, each further one at most half as long; an empty text has one level."""
     text = "\n\n".join(str(op.data["text"]) for op in work(8) if isinstance(op.data, dict) and "text" in op.data)
     found = compressor(FaithfulModel()).hierarchical_summarize(text, levels=4)
     assert found[0] == text
@@ -255,7 +255,7 @@ def test_a_text_is_summarised_level_by_level() -> None:
 
 
 def test_a_document_keeps_headings_pins_and_must_keeps() -> None:
-    """Sections are shortened, what is pinned stays word for word, and a short document stays as it is."""
+    """A long document is shortened but keeps headings, pins and must-keeps; a short one is returned unchanged."""
     sections = "".join(
         f"## Part {n}\n\nPart {n} was measured in lab_{n}. It was slow because of lock_{n}. We looked again later.\n\n"
         for n in range(20)

@@ -1,17 +1,17 @@
-"""The degradation matrix of the source design, line by line: each part broken for real, what answers, what is told.
+"""The degradation matrix of the source design: for each part that fails, what still answers and what is reported.
 
-| part | what fails | what is left |
+| part | failure | what remains |
 |---|---|---|
 | vector store | it cannot be reached | keyword search |
-| vector store | embedding fails | keyword search; after some failures it is left alone for a while |
-| vector store | a write of vectors fails | what is there answers, the rest is tried again |
+| vector store | embedding fails | keyword search; after some failures the embedder is not called for a while |
+| vector store | a write of vectors fails | existing vectors answer, the rest is tried again |
 | retriever | retrieval fails | an empty context |
-| retriever | the cache is full | what was not used for longest goes |
+| retriever | the cache is full | the least recently used entry is evicted |
 | retriever | the budget is exceeded | less is shown |
 | categorisation | there is no model | rules find the facts |
 
-And besides: no FAISS, an index that is damaged, deleted, locked or no folder. The cache stands in `test_retriever.py`,
-budgets in `core/test_disclosure.py`, rules without a model in the tests of facts.
+Also tested: FAISS missing; an index that is damaged, locked, or a file instead of a folder. For the cache see
+`test_retriever.py`, for budgets `core/test_disclosure.py`, for rules without a model the tests of facts.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ OFF = "search by meaning is off, words alone answer: "
 
 
 def fill(memory: OrchestratorContextManager) -> None:
-    """Something to find."""
+    """Record operations to search for."""
     for text in SAID:
         memory.record_operation("message", {"text": text})
 
 
 def sources(memory: OrchestratorContextManager, query: str, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
-    """What a search finds, best first."""
+    """The sources of a search's hits, best first."""
     return [hit.chunk.source for hit in memory.search(query, mode=mode).hits]
 
 
 def notes(memory: OrchestratorContextManager, query: str = "bcrypt") -> tuple[str, ...]:
-    """What an answer tells beside its hits."""
+    """The notes of a search."""
     return memory.search(query).notes
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server of embeddings, whose answers a test can break."""
+    """An embedding server that a test can break."""
     with serving() as told:
         yield told
 
 
 def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
-    """Settings with this server's embeddings."""
+    """Settings that use this embedding server."""
     search = {"embedder": "http", "base_url": server.url, "model": "m", "breaker_reset_s": reset_s}
     return {"search": search}
 
@@ -72,7 +72,7 @@ def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
 
 
 def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line 1: it cannot be loaded. Words find, meaning does not, and search, retrieval, context and status say so."""
+    """Without WordLlama only keyword search answers; search, retrieval and context carry a note with the remedy."""
     monkeypatch.setitem(sys.modules, "wordllama", None)
     with open_memory(tmp_path) as memory:
         fill(memory)
@@ -89,7 +89,7 @@ def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monke
 
 @pytest.mark.parametrize("kind", ["onnx", "gguf"])
 def test_an_embedders_path_begins_at_the_project_or_the_users_home(tmp_path: Path, kind: str) -> None:
-    """Wherever the program was started, as that of the language model; the note names the path."""
+    """An embedder's relative path starts at the project, `~` at the user's home; the note names the full path."""
     for given, path in (("models/gone", tmp_path / "models/gone"), ("~/gone", Path.home() / "gone")):
         with open_memory(tmp_path, config={"search": {"embedder": kind, "model_path": given}}) as memory:
             fill(memory)
@@ -97,8 +97,8 @@ def test_an_embedders_path_begins_at_the_project_or_the_users_home(tmp_path: Pat
 
 
 def test_without_faiss_words_answer_and_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line 1, the library: what to install is told; by meaning alone nothing can be found."""
-    monkeypatch.setattr(vectors, "load_faiss", vectors.load_faiss.__wrapped__)  # as in a process that has not loaded it
+    """Without FAISS keyword search answers with a note on what to install; dense search raises `EmbedderError`."""
+    monkeypatch.setattr(vectors, "load_faiss", vectors.load_faiss.__wrapped__)  # bypasses the cached import
     monkeypatch.setitem(sys.modules, "faiss", None)
     with open_memory(tmp_path) as memory:
         fill(memory)
@@ -111,7 +111,7 @@ def test_without_faiss_words_answer_and_it_is_told(tmp_path: Path, monkeypatch: 
 
 
 def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Path, server: Server) -> None:
-    """Line 2: after one failure no search asks it; the background does, and once it answers, meaning finds again."""
+    """After one failure no search calls the embedder; background checks do, and once it answers it is used again."""
     with open_memory(tmp_path, config=served(server, reset_s=2.0)) as memory:
         fill(memory)
         memory.update_index()
@@ -137,7 +137,7 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
 
 
 def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -> None:
-    """Line 3: another process holds the index. The newest is missing and told; afterwards it is found."""
+    """While another process locks the index, indexed operations are found with a note; new ones once it is unlocked."""
     with open_memory(tmp_path, config={"storage": {"busy_timeout_s": 0.1}}) as memory:
         fill(memory)
         memory.update_index()
@@ -158,7 +158,7 @@ def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -
 
 
 def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
-    """Line 4: the index is no folder. Nothing is retrieved, a context is as without; recording goes on."""
+    """If the index folder is a file, nothing is retrieved, the context is as without a query, and a note says why."""
     with open_memory(tmp_path) as memory:
         (tmp_path / HOME / "index").write_text("no folder")
         fill(memory)
@@ -182,7 +182,7 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["chunk tokens", "chunk record", "page data", "words_data block"])
 def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: Path, column: str) -> None:
-    """The search that finds it answers already, and tells; the next ones have nothing to tell."""
+    """The search that finds a damaged index rebuilds it and answers with a note; the next search has no note."""
     table, name = column.split(" ")
     with open_memory(tmp_path) as memory:
         fill(memory)

@@ -1,4 +1,4 @@
-"""What the documents say is so: the program on the first page runs as printed, its tables are those of the code."""
+"""The documentation is true: its programs and commands run as printed, and its tables and names match the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKOUT = Path(__file__).parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted((CHECKOUT / "docs").glob("*.md"))}
 
-# This Python and its commands.
+# An environment in which this Python and its commands come first.
 _ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": str(CHECKOUT),
@@ -34,7 +34,7 @@ def _blocks(language: str, text: str = README) -> list[str]:
 
 
 def _first_column(heading: str, page: str) -> list[str]:
-    """The first cells of the table of a page under a header line that begins so."""
+    """The first cells of the table whose header line begins with `heading`."""
     table = re.search(rf"^\| {re.escape(heading)}.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGES[page], re.MULTILINE)
     assert table, heading
     return [line.split("|")[1].strip() for line in table[1].splitlines()]
@@ -44,7 +44,7 @@ COMMANDS = [name for name, _ in reference.walk(typer.main.get_command(app))]
 
 
 def _run(command: list[str], folder: Path, **environment: str) -> str:
-    """Run a command in a folder; what it prints."""
+    """Run a command in a folder and return what it prints."""
     done = subprocess.run(
         command, cwd=folder, env=_ENVIRONMENT | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=600, check=False,
@@ -63,7 +63,7 @@ TALKS = [
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", TALKS)
 def test_what_a_page_types_answers_as_printed(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """In one shell: `$` begins a command, `>` goes on with it, "…" differs from time to time, no answer may be any."""
+    """A page's console commands print what the page shows; "…" matches any text, an empty answer matches anything."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     model = str(request.getfixturevalue("qwen_gguf")) if "$MODEL" in PAGES[page] else ""
@@ -81,7 +81,7 @@ def test_what_a_page_types_answers_as_printed(page: str, tmp_path: Path, request
 
 
 def test_the_programs_run_as_printed(tmp_path: Path) -> None:
-    """By a Python of their own: that of the first page, with its answer, and what other pages do with a memory."""
+    """The README's program prints the answer shown there, and the programs of other pages run without a warning."""
     python = [sys.executable, "-W", "error", "-c"]
     assert _run([*python, _blocks("python")[0]], tmp_path) == _blocks("text")[0]
     begun = "from orchestra_mem import open_memory\nmemory = open_memory('.')\nmessage = answer = 'We bake.'\n"
@@ -90,7 +90,7 @@ def test_the_programs_run_as_printed(tmp_path: Path) -> None:
 
 
 def test_the_first_forty_lines_say_what_it_is() -> None:
-    """One sentence, for whom, two commands, ten lines that run, a picture of the tiers."""
+    """The README's first 40 lines name purpose and commands, draw the tiers, and its program has at most ten lines."""
     first = "\n".join(README.splitlines()[:40])
     for words in ("make demo", "make test", "For those who", "```python", "working memory", "session memory",
                   "episodic memory", "get_orchestrator_context"):  # fmt: skip
@@ -105,7 +105,7 @@ def test_the_first_forty_lines_say_what_it_is() -> None:
     + [f"docs/{name}" for name in PAGES],
 )
 def test_every_command_that_a_text_mentions_exists(document: str) -> None:
-    """In backquotes or in a block: the words behind the program's name begin a command."""
+    """Every `orchestra-mem` command that a document mentions exists."""
     text = (CHECKOUT / document).read_text(encoding="utf-8")
     for mentioned in re.findall(r"orchestra-mem ((?:[a-z]+ ?)+)", text):
         words = mentioned.split()
@@ -114,7 +114,7 @@ def test_every_command_that_a_text_mentions_exists(document: str) -> None:
 
 
 def test_the_exit_codes_are_those_of_the_program() -> None:
-    """Those that the help tells, and those that the code exits with."""
+    """The table of exit codes lists exactly those that the code uses."""
     from orchestra_mem.faces import command
 
     used = {0, command.FAILED, command.USAGE, command.CONFIGURATION, command.STORAGE, command.INTERRUPTED}
@@ -122,7 +122,7 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
 
 
 def test_the_settings_of_the_examples_exist() -> None:
-    """Each can be used as it is, and so can the variable in the first."""
+    """Every YAML example loads and changes a setting, and so does the first environment variable shown."""
     import yaml
 
     from orchestra_mem.build import load_settings
@@ -135,7 +135,7 @@ def test_the_settings_of_the_examples_exist() -> None:
 
 
 def test_the_files_are_those_that_a_memory_makes(tmp_path: Path) -> None:
-    """Every path of the table that has no placeholder and is no folder is there after `init`."""
+    """`init` creates every file of the table of `.obra/`, except for folders and names with placeholders."""
     initialise(tmp_path)
     for name in (cell.strip("`") for cell in _first_column("in `.obra/`", "editing.md")):
         if "<" not in name and not name.endswith("/"):
@@ -143,13 +143,13 @@ def test_the_files_are_those_that_a_memory_makes(tmp_path: Path) -> None:
 
 
 def test_the_benchmarks_are_those_that_there_are() -> None:
-    """Every script has its claim."""
+    """The table of benchmarks lists exactly the scripts in `benchmarks/`."""
     scripts = {path.name for path in (CHECKOUT / "benchmarks").glob("[!_]*.py")}
     assert {cell.strip("`") for cell in _first_column("script in `benchmarks/`", "benchmarks.md")} == scripts
 
 
 def test_every_make_target_that_is_mentioned_exists() -> None:
-    """In the README and in the help of `make` itself."""
+    """Every make target that the README or the help of `make` mentions exists."""
     makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(re.findall(r"make ([a-z-]+)", README)) - {"demo"} <= targets | {"it"}
@@ -157,12 +157,12 @@ def test_every_make_target_that_is_mentioned_exists() -> None:
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    """Otherwise run `python tools/reference.py`."""
+    """The generated reference is up to date; otherwise run `python tools/reference.py`."""
     assert reference.main(["--check"]) == 0
 
 
 def test_what_the_pages_name_is_there() -> None:
-    """What the README links to, and scripts and tests in backquotes; of links between pages `make docs` takes care."""
+    """Every link of the README and every script or test that a page names exists; `make docs` checks other links."""
     for target in re.findall(r"\]\(([^)]+)\)", README):
         assert (CHECKOUT / target).exists(), target
     for name in re.findall(r"`((?:tests|benchmarks|examples|tools)/[\w./]+)`", "\n".join(PAGES.values())):
@@ -171,7 +171,7 @@ def test_what_the_pages_name_is_there() -> None:
 
 
 def test_a_site_that_asks_the_network_or_lacks_something_is_not_built(tmp_path: Path) -> None:
-    """An address outside, a picture and a page that are missing, a page that the navigation forgets."""
+    """The site check reports external addresses, missing pages and pictures, and pages that no navigation links."""
     page = '<a href="missing.html">x</a> <img src="images/none.png"> <script src="//cdn.example/x.js"></script>'
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
     (tmp_path / "lost.html").write_text('<a href="index.html#x">x</a>', encoding="utf-8")
@@ -187,5 +187,5 @@ def test_a_site_that_asks_the_network_or_lacks_something_is_not_built(tmp_path: 
 
 @pytest.mark.parametrize("text", [README, *PAGES.values()], ids=["README.md", *PAGES])
 def test_no_page_quotes_a_measured_number(text: str) -> None:
-    """Figures come from scripts, which print machine and date with them."""
+    """No page contains a measured time, size or rate: figures come from scripts, with their machine and date."""
     assert not re.search(r"\d\s?(ms|µs|milliseconds|MB|ops/s|operations a second)\b", text)

@@ -1,4 +1,4 @@
-"""When a refresh comes that is due: before a reading, in a record only where it cannot wait."""
+"""When a refresh that is due takes place: before the next read, or during a record only if it cannot wait."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CONFIG = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager) -> OrchestratorContextManager:
-    """A memory with a small window, whose first context has been asked for."""
+    """A memory with a small window, after its first context."""
     memory.get_orchestrator_context("start")
     return memory
 
 
 def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindowTracker:
-    """Record until a refresh is due; the tracker, which to look at is no reading."""
+    """Record until a refresh is due, and return the tracker, which can be read without triggering the refresh."""
     tracker = memory.context_tracker
     for number in range(1_000):
         if tracker.used_tokens() >= DUE:
@@ -39,7 +39,7 @@ def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindow
 
 
 def test_in_a_loop_that_never_reads_it_comes_soon_after_it_is_due(memory: OrchestratorContextManager) -> None:
-    """Within 3 % of the window, and not just before the window overflows."""
+    """Without any read, a refresh takes place within 3.5 % of the window after it became due."""
     tracker = fill(memory, 50)
     used = 0
     while tracker.refresh_count == 0:
@@ -56,17 +56,17 @@ def test_in_a_loop_that_never_reads_it_comes_soon_after_it_is_due(memory: Orches
     ],
 )  # fmt: skip
 def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, reading: str) -> None:
-    """Whoever looks sees a memory that has been refreshed: no older, and once."""
+    """A due refresh takes place before the next read, and only once."""
     tracker = fill(memory)
     assert tracker.refresh_count == 0
     for _ in range(2):
-        eval(f"memory.{reading}")  # one of those above
+        eval(f"memory.{reading}")  # a parameter of this test
         assert tracker.refresh_count == 1
 
 
 @pytest.mark.parametrize("end", ["close", "flush_session", "refresh"])
 def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end: str) -> None:
-    """Closing does it, and what refreshes anyway does it no second time."""
+    """Closing, flushing or refreshing performs the due refresh, exactly once."""
     tracker = fill(memory)
     getattr(memory, end)()
     assert tracker.refresh_count == 1
@@ -76,7 +76,7 @@ def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end:
 
 
 def test_where_nobody_reads_the_document_stays_bounded(tmp_path: Path) -> None:
-    """The document of the session is compacted before it is larger by half than it should be."""
+    """Without any read, the session document never exceeds its compression threshold by half."""
     with open_memory(tmp_path, config={"orchestrator": {"session_compression_threshold": 4_000}}) as memory:
         tracker, session = memory.context_tracker, memory.session_memory
         for number in range(1_500):
@@ -89,7 +89,7 @@ def test_where_nobody_reads_the_document_stays_bounded(tmp_path: Path) -> None:
 def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
     memory: OrchestratorContextManager,
 ) -> None:
-    """Nothing can wait where the next prompt might not fit."""
+    """An operation that fills the window to the critical threshold is followed by a refresh immediately."""
     for number in range(6):
         memory.record_operation("note", {"text": f"part {number}"}, 100)
     tracker = memory.context_tracker
@@ -98,7 +98,7 @@ def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
 
 
 def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Path) -> None:
-    """The others begin a new epoch with what it has written, and see what each of them recorded."""
+    """Memories of one project do not each repeat its refreshes, and all of them show the newest operation."""
     refreshes: list[Refreshed] = []
 
     def told(sender: object, refreshed: Refreshed) -> None:
@@ -113,13 +113,13 @@ def test_processes_that_share_a_memory_are_refreshed_by_one_of_them(tmp_path: Pa
             memories[number % 4].record_operation("note", {"text": f"We decided to keep part {number}."}, 200)
         contexts = [each.get_orchestrator_context("next") for each in memories]
         used = [each.context_tracker.used_tokens() for each in memories]
-    assert len(refreshes) <= 8  # each of them alone would have done as many
+    assert len(refreshes) <= 8  # a single memory would refresh as often
     assert all(DUE > tokens >= context.tokens for tokens, context in zip(used, contexts, strict=True))
     assert all("keep part 159" in context.render() for context in contexts)
 
 
 def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
-    """Who recorded beside the one that has refreshed so far does it when that one is there no more."""
+    """After the memory that refreshed has been closed, another one refreshes before the window overflows."""
     with open_memory(tmp_path, config=CONFIG) as memory:
         with open_memory(tmp_path, config=CONFIG) as other:
             for number in range(100):
@@ -134,7 +134,7 @@ def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
 def test_one_that_fails_is_told_and_takes_nothing_with_it(
     tmp_path: Path, when: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The database refuses what a refresh writes; recording and reading go on, and later it is made up for."""
+    """A refresh that fails is reported, loses no operation, blocks nothing, and a later refresh makes up for it."""
     with open_memory(tmp_path, config=CONFIG) as memory:
         memory.get_orchestrator_context("start")
         database = next(tmp_path.rglob("obra.db"))
@@ -158,7 +158,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
 
 
 def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
-    """No reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
+    """No read within a transaction refreshes; after its rollback the next read does, without a problem."""
     state = memory.state
     tracker = fill(memory)
     with suppress(ZeroDivisionError), state.together():
@@ -173,7 +173,7 @@ def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: Orchestr
 
 
 def test_nothing_is_acknowledged_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
-    """Within changes that stand or fall together recording is refused: it would fall with them."""
+    """Recording within a transaction of work items is refused, as a rollback would undo it."""
     with memory.state.together():
         memory.state.create(WorkKind.TASK, "Bake")
         with pytest.raises(StorageError, match="after"):
@@ -184,7 +184,7 @@ def test_nothing_is_acknowledged_that_may_be_taken_back(memory: OrchestratorCont
 
 
 def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextManager) -> None:
-    """What was asked for is done: nothing stays open behind a `with`."""
+    """Ctrl-C during the refresh of `close` still closes the memory."""
 
     def told(sender: object, refreshed: Refreshed) -> None:
         raise KeyboardInterrupt
@@ -198,7 +198,7 @@ def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextMana
 
 
 def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tmp_path: Path) -> None:
-    """What another process did meanwhile is seen first, and nothing is due for ever or told of a full window."""
+    """If another memory has flushed the session, its new session is seen and the refresh is no longer due."""
     with open_memory(tmp_path, config=CONFIG) as other, open_memory(tmp_path, config=CONFIG) as memory:
         tracker = fill(memory)
         other.flush_session()
@@ -230,7 +230,7 @@ time.sleep(float(sys.argv[2]))
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.05, 0.07])
 def test_a_program_may_end_in_the_middle_of_one(tmp_path: Path, pause_s: float) -> None:
-    """It ends at once and quietly, also where only the interpreter's end closes the memory."""
+    """A program that ends during a refresh prints no traceback and leaves a sound memory."""
     assert "Traceback" not in python(ENDING, tmp_path, pause_s).stderr
     with open_memory(tmp_path) as memory:
         assert memory.operations()

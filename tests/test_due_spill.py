@@ -1,4 +1,4 @@
-"""When operations that working memory cannot hold come into the session's document: before the next reading."""
+"""When a due spill takes place: operations that exceed working memory reach the document before the next read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVER = 8
 
 
 def standing(memory: OrchestratorContextManager) -> list[int]:
-    """The operations in the document on disk, without asking the memory for it."""
+    """The operations in the document on disk, read without triggering a spill."""
     documents = list(memory._parts.session.place.folder.glob("*session*.md"))
     return [] if not documents else list(SessionDocument.parse(documents[0].read_text(encoding="utf-8")).entries())
 
@@ -34,17 +34,17 @@ def standing(memory: OrchestratorContextManager) -> list[int]:
     ],
 )  # fmt: skip
 def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, reading: str) -> None:
-    """An operation stands in one tier, and who looks into a file after a reading finds there what has left."""
+    """A due spill takes place before the next read: the oldest operations are in the document, the rest in memory."""
     record(memory, OVER)
     assert standing(memory) == []
-    eval(f"memory.{reading}")  # one of those above
+    eval(f"memory.{reading}")  # a parameter of this test
     assert standing(memory) == [1, 2, 3, 4]
     if reading != "close()":
         assert [operation.id for operation in memory.working_memory.get_all_operations()] == [5, 6, 7, 8]
 
 
 def test_where_nobody_reads_working_memory_stays_bounded(memory: OrchestratorContextManager) -> None:
-    """Then a record spills after all: when as much waits as working memory may hold."""
+    """Without any read, a record spills as soon as working memory holds twice its limit; no operation is lost."""
     for number in range(1, 200):
         record(memory, 1, first=number)
         assert len(memory._parts.working.entries()) <= 2 * 6
@@ -52,7 +52,7 @@ def test_where_nobody_reads_working_memory_stays_bounded(memory: OrchestratorCon
 
 
 def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:
-    """It is in the event log, and comes into working memory again; the other may be alive as well."""
+    """Operations that one memory has not spilled yet are spilled by the next one that reads, and not a second time."""
     killed = open_memory(tmp_path, config=CONFIG)
     record(killed, OVER)
     with open_memory(tmp_path, config=CONFIG) as memory:
@@ -66,7 +66,7 @@ def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks
 
 
 def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
-    """What the document holds is noted in the same database: it would be taken back with them."""
+    """No read within a transaction spills, as a rollback would undo the spill's database entries."""
     record(memory, OVER)
     with suppress(ZeroDivisionError), memory._parts.state.together():
         memory.get_stats()
@@ -79,7 +79,7 @@ def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: Orchestr
 def test_ctrl_c_in_working_memory_doubles_nothing(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The operation was recorded; it comes once into the tiers, with the next."""
+    """An operation whose record is interrupted by Ctrl-C is in the tiers exactly once after the next record."""
 
     def interrupted(self: WorkingMemory, first: int) -> bool:
         raise KeyboardInterrupt
@@ -101,7 +101,7 @@ def test_ctrl_c_in_working_memory_doubles_nothing(
 def test_the_first_context_shows_what_has_been_spilled_before_it(
     memory: OrchestratorContextManager, count: int
 ) -> None:
-    """Each operation once, from the document or from working memory, whether a record has spilled or the reading."""
+    """The first context shows each operation once and in order, whether a record or the read has spilled it."""
     record(memory, count)
     context = memory.get_orchestrator_context("first")
     shown = re.findall(r"^- .*? \(op (\d+)\)", context.prefix + context.timeline, re.MULTILINE)
@@ -111,7 +111,7 @@ def test_the_first_context_shows_what_has_been_spilled_before_it(
 @settings(max_examples=12)
 @given(st.lists(st.booleans(), min_size=7, max_size=40))
 def test_the_documents_do_not_depend_on_when(tmp_path_factory: pytest.TempPathFactory, reads: list[bool]) -> None:
-    """The same operations leave the same text, whether the caller reads after each of them, some, or none."""
+    """The same operations produce the same document, whether the caller reads after each, some or none of them."""
     texts = []
     for pattern in (reads, [True] * len(reads), [False] * len(reads)):
         project = tmp_path_factory.mktemp("memory") / "project"

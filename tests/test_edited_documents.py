@@ -1,4 +1,4 @@
-"""Whatever a person does to the documents, in whatever order machine and editors write: no saved line is lost."""
+"""No line that a person saved is lost, whatever edits they make and in whatever order machine and editors write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.memories import say
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
 MINE = re.compile(r"mine\d+x")
 TIMES = re.compile(r"(written: |updated: |\*\*Last Updated\*\*: )[^\r\n]*")
-# A line about an item follows that item's title.
+# Lines that mention a work item, which change with its title.
 MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
 SAYS = (
     "We decided to keep archive {n} in cellar {n}.",
@@ -29,7 +29,7 @@ SAYS = (
 
 
 class Life:
-    """A machine and a person at one project. `own` holds what the person has saved and not taken out since."""
+    """A machine and a person who edit one project; `own` holds the tokens that the person has saved and not removed."""
 
     def __init__(self, memory: OrchestratorContextManager, clock: Clock, seed: int) -> None:
         self.memory = memory
@@ -40,19 +40,19 @@ class Life:
         self.opened: dict[DocumentName, list[str]] = {name: [] for name in DocumentName}
 
     def refresh(self, *texts: str) -> None:
-        """Record, then write the documents."""
+        """Record texts, then refresh."""
         say(self.memory, self.clock, *texts, "It rained.", "The bell rang.")
 
     def path(self, name: DocumentName) -> Path:
-        """Where a document lies."""
+        """The path of a document."""
         return self.memory.episodic_memory.path(name)
 
     def text(self, name: DocumentName) -> str:
-        """What stands in a document, but for the times of writing."""
+        """The text of a document without its times of writing."""
         return TIMES.sub("", self.path(name).read_bytes().decode())
 
     def machine(self) -> None:
-        """Find something, or go on with work."""
+        """Record a fact, or create or change a work item."""
         self.count += 1
         if self.rng.random() < 0.5:
             self.refresh(self.rng.choice(SAYS).format(n=self.count))
@@ -67,7 +67,7 @@ class Life:
                 state.set_status(self.rng.choice(items).id, self.rng.choice(list(WorkStatus)))
 
     def person(self) -> None:
-        """Save an edit: of what stands there, of what an editor had saved, or of nothing (an undo)."""
+        """Save an edit of the current text, of an editor's older buffer, or an undo."""
         name = self.rng.choice(list(DocumentName))
         buffer, choice = self.opened[name], self.rng.random()
         if choice > 0.2 or not buffer:
@@ -75,7 +75,7 @@ class Life:
         before = buffer[-1]
         after = buffer[-2] if choice < 0.05 and len(buffer) > 1 else self.edited(before)
         buffer.append(after)
-        if self.rng.random() < 0.15:  # as editors do that keep a backup
+        if self.rng.random() < 0.15:  # as editors with backup files do
             self.path(name).rename(self.path(name).with_suffix(".md~"))
             self.refresh()
         self.path(name).write_bytes(after.encode())
@@ -84,7 +84,7 @@ class Life:
         self.own |= dict.fromkeys(MINE.findall(MENTION.sub("", after)), name)
 
     def form(self) -> None:
-        """Save an edit of a text that others may have changed since, as a form does; where both collide, with both."""
+        """Save an edit of a text that others may have changed since, as a form does; save both if they collide."""
         name = self.rng.choice(list(DocumentName))
         opened = self.path(name).read_bytes().decode()
         after = self.edited(opened)
@@ -100,10 +100,10 @@ class Life:
         for token in had - has:
             self.own.pop(token, None)
         self.own |= dict.fromkeys(has - had, name)
-        self.opened[name].clear()  # as editors do that see that the file has changed
+        self.opened[name].clear()  # as editors that notice the change
 
     def edited(self, text: str) -> str:
-        """A text with lines written, reworded, ticked, moved, copied or taken out, in some line ends."""
+        """Add, reword, tick, move, copy or delete lines of a text, and sometimes change its line ends."""
         end = "\r\n" if "\r\n" in text else "\n"
         rows = text.split(end)
         top = rows.index("---", 1) + 1 if "---" in rows[1:] else 0
@@ -112,7 +112,7 @@ class Life:
             token, place = f"mine{self.count}x", self.rng.randrange(top, len(rows))
             new = ("A note {}.", "- item {}", "- [ ] work {}", "  - [ ] part {}", "## Section {}\n\nText.", "  see {}")
             said = [i for i in range(top, len(rows)) if rows[i].strip() and rows[i].lstrip()[0] not in "#<>*"]
-            # Nobody can tell a changed line about an operation from another one's.
+            # A changed line about an operation could not be told from a line about another one.
             choice, at = self.rng.random(), self.rng.choice([i for i in said if "(op " not in rows[i]] or [place])
             if choice < 0.45:
                 rows[place:place] = self.rng.choice(new).format(token).split("\n")
@@ -132,7 +132,7 @@ class Life:
         return text.replace("\r\n", "\n").replace("\n", "\r\n") if choice < 0.15 else text
 
     def lost(self) -> list[str]:
-        """What the person has saved and stands nowhere; an item's line may make room for others."""
+        """The tokens that the person saved and that no document, work item or conflict version contains."""
         titles = "\n".join(item.title for item in self.memory.state.items())
         aside = "\n".join(
             Path(version.path).read_bytes().decode()
@@ -150,7 +150,7 @@ class Life:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("way", ["person", "form"])
 def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed: int, way: str) -> None:
-    """And a refresh in which nobody has said anything changes nothing."""
+    """Every line that a person saves is kept, and a refresh without new operations changes no document."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         life = Life(memory, clock, seed)
         memory.state.create(WorkKind.EPIC, "Root")
@@ -167,7 +167,7 @@ def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed:
 
 
 def test_a_file_that_already_says_what_the_machine_would_write_has_been_read(tmp_path: Path) -> None:
-    """It stays as the person has saved it; the same holds where the memory is opened anew."""
+    """A document whose edit says what the machine would write counts as read, also after the memory is reopened."""
     with open_memory(tmp_path, config=CONFIG) as memory:
         memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
         memory.refresh()

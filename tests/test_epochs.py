@@ -1,4 +1,4 @@
-"""Epochs: between two refreshes each context begins with the bytes of the one before."""
+"""Epochs: between two refreshes each context begins with the bytes of the previous one."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_mem
 
 @pytest.fixture
 def clock() -> Clock:
-    """It goes on by 20 seconds with each look at it."""
+    """A clock that advances by 20 seconds at each call."""
     return Clock(step_s=20)
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
-    """Operations of some length."""
+    """Record operations of some length."""
     record_steps(memory, count, first, say="Step {n}: the parser of part {n} reads its window and keeps a ledger.")
 
 
 def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> None:
-    """Callers that take turns with different budgets do not end one another's."""
+    """Each budget has its own epoch: contexts of other budgets do not change the prefix of one."""
     record(memory, 15)
     first = {budget: memory.get_orchestrator_context("x", budget) for budget in (900, 2_000, 4_000)}
     record(memory, 2, 16)
@@ -44,7 +44,7 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
 def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     memory: OrchestratorContextManager,
 ) -> None:
-    """The machine's own append does not hide it."""
+    """A person's edit of the session document is shown in the timeline even if a spill follows it."""
     record(memory, 15)
     before = memory.get_orchestrator_context("x")
     edit(live(memory), ("## Operations Log", "A PERSONAL REMARK\n\n## Operations Log"))
@@ -60,7 +60,7 @@ def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
 
 
 def test_the_machines_own_spills_are_not_told_as_changes(memory: OrchestratorContextManager) -> None:
-    """Operations that move on to the session document stay where they are in the context."""
+    """A spill is not shown as a change of the document, and no operation is shown twice."""
     record(memory, 8)
     memory.get_orchestrator_context("x")
     record(memory, 30, 9)
@@ -71,7 +71,7 @@ def test_the_machines_own_spills_are_not_told_as_changes(memory: OrchestratorCon
 
 
 def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManager) -> None:
-    """With little room the pinned section is in, and what needs more than there is, is told as left out."""
+    """A small context includes a pinned section before other text; one that does not fit is reported as left out."""
     pinned = "## Future Work\n<!-- pin -->\n" + "".join(f"- pinned {n}\n" for n in range(12))
     edit(memory.episodic_memory.path(DocumentName.WORK_PLAN), ("## Future Work\n", pinned))
     record(memory, 15)
@@ -84,7 +84,7 @@ def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManage
 
 
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:
-    """In the file as it lies on the disk, front matter counted."""
+    """`explain` names the line of a section in its file, with the front matter counted."""
     record(memory, 60)
     memory.refresh()
     lines = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
@@ -94,7 +94,7 @@ def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContext
 
 @pytest.mark.parametrize("edit", ["every second line goes", "all lines are turned round"])
 def test_context_does_not_wait_for_a_long_documents_comparison(tmp_path: Path, edit: str) -> None:
-    """In a running epoch, where it is compared with what it was; such an edit is shown anew, not told line by line."""
+    """After a large edit of 20,000 lines a context takes about 0.5 s, starts a new epoch and shows the new text."""
     with open_memory(tmp_path, config={"tokens": {"counter": "estimate"}}) as memory:
         memory.record_operation("note", {"text": "first"})
         path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)

@@ -1,4 +1,4 @@
-"""The programs in `examples/` run as their first lines say, by a Python of their own."""
+"""The programs in `examples/` run as their first lines say, each in a separate Python process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _run(name: str, *arguments: str, said: str = "") -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("name", [path.stem for path in (CHECKOUT / "examples").glob("*.py")])
 def test_each_example_says_how_it_is_used_and_is_short(name: str) -> None:
-    """Without arguments: a line of usage, no traceback. An example is read, so it has at most a hundred lines."""
+    """An example without arguments prints a usage line and no traceback, and has at most 100 lines."""
     code, answered, told = _run(name)
     assert (code, answered) == (1, "")
     assert told.startswith(f"usage: {name}.py ")
@@ -36,7 +36,7 @@ def test_each_example_says_how_it_is_used_and_is_short(name: str) -> None:
 
 @pytest.mark.slow
 def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_gguf: Path) -> None:
-    """It answers, runs a command, and what was said is in the memory of its next start."""
+    """The llama agent answers, runs a command, and finds what was said in its memory afterwards."""
     said = "We decided to bake rye bread on Tuesdays.\n!echo the oven is hot; exit 3\n\n"
     code, answered, told = _run("agent_llama", str(smollm_gguf), str(tmp_path / "project"), said=said)
     assert code == 0, told
@@ -49,7 +49,7 @@ def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_g
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, Llama]]:
-    """An OpenAI-compatible server that repeats the last message, and counts nothing."""
+    """An OpenAI-compatible server that repeats the last message and counts no tokens."""
     llama = Llama()
     llama.whole, llama.served = True, set()
     llama.answer = lambda body: f"You said: {body['messages'][-1]['content']}"
@@ -58,7 +58,7 @@ def server() -> Iterator[tuple[str, Llama]]:
 
 
 def test_an_agent_with_a_client_of_its_own_sends_the_memory(tmp_path: Path, server: tuple[str, Llama]) -> None:
-    """The second session's prompt holds what was said in the first."""
+    """The prompt of the second session contains what was said in the first."""
     address, llama = server
     first = _run("agent_server", address, "any", str(tmp_path), said="The oven key hangs behind the blue door.\n")
     assert first[:2] == (0, "You said: The oven key hangs behind the blue door.\n"), first
@@ -69,7 +69,7 @@ def test_an_agent_with_a_client_of_its_own_sends_the_memory(tmp_path: Path, serv
 
 
 def test_an_agent_whose_server_is_gone_goes_on(tmp_path: Path) -> None:
-    """Each failure is a line; what was asked is remembered."""
+    """Without a server the agent prints one line per failure, no traceback, and exits with 0."""
     code, answered, told = _run("agent_server", "http://127.0.0.1:9/v1", "any", str(tmp_path), said="Hello?\n")
     assert (code, answered) == (0, "")
     assert told.startswith("http://127.0.0.1:9/v1: ")
@@ -77,7 +77,7 @@ def test_an_agent_whose_server_is_gone_goes_on(tmp_path: Path) -> None:
 
 
 def test_notes_are_taken_in_once_and_found(tmp_path: Path) -> None:
-    """A note that was changed is found in both its texts; Ctrl-C ends what follows the folder."""
+    """Each version of a note is recorded once, the new one is found by search, and Ctrl-C ends the watcher."""
     note = tmp_path / "keys.md"
     note.write_text("The cellar key is with Marta.", encoding="utf-8")
     program = _start("watch_notes", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The model's facts: what it quotes rightly is kept like any other fact, whatever else it says changes nothing."""
+"""Facts read by a model: an exact quote becomes a fact like any other, anything else that it says has no effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.memories import standing
 from tests.processes import python
 from tests.test_jobs import SMALL, record_and_refresh
 
-# What a model reads as a fact and the classifier does not find, but does not rule out either.
+# Texts that the classifier neither finds as facts nor rules out, so that a model may quote them.
 OVERLOOKED = (
     "the ladder stays where it is",
     "the blue paint it is",
@@ -49,13 +49,13 @@ def _asked_for_facts(messages: Sequence[Message]) -> bool:
 
 
 def _answers(*pairs: tuple[str, str]) -> ScriptedModel:
-    """A model that summarises badly, and says these to whoever asks for facts."""
+    """A model that summarises badly and answers prompts for facts with these."""
     said = json.dumps({"facts": [{"kind": kind, "quote": quote} for kind, quote in pairs]})
     return ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea", name="quoter")
 
 
 def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list[MustKeep]:
-    """The facts of a memory after its background work, with texts among its first operations."""
+    """The facts of a new memory after its background work, with `texts` as its first operations."""
     folder.mkdir()
     with open_memory(folder, config=SMALL, clock=clock, model=model) as memory:
         for text in texts:
@@ -72,7 +72,7 @@ def _work(memory: OrchestratorContextManager) -> None:
 
 
 def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
-    """Of the kind that the model names, under the operation that it stands in, and once however often it is quoted."""
+    """An exact quote becomes one fact of the model's kind, under its operation, however often it is quoted."""
     text = next(filter(_quotable, OVERLOOKED))
     model = _answers(("decision", text), ("decision", text))
     before = {fact.text for fact in _read(tmp_path / "without", clock, _answers(), text)}
@@ -82,7 +82,7 @@ def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
 
 @pytest.mark.parametrize("said", cases("a_model_that_lies_adds_nothing"))
 def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str) -> None:
-    """No JSON, another shape, unknown kinds, words that nobody said, and small talk called a decision."""
+    """No fact is added by answers that are not JSON, of a wrong shape or kind, or quote what nobody said."""
     model = ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea")
     with_model = _read(tmp_path / "with", clock, model, "Never push to main.")
     without = _read(tmp_path / "without", clock, _answers(), "Never push to main.")
@@ -91,7 +91,7 @@ def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str)
 
 
 def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock) -> None:
-    """A fact that was removed by hand stays removed, though the model quotes it."""
+    """A fact that a person removed from a document stays removed even if the model quotes it."""
     text = "Never push to main."
     with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(("constraint", text))) as memory:
         memory.record_operation("message", {"speaker": "Ann", "text": text})
@@ -105,7 +105,7 @@ def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock)
 
 
 def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) -> None:
-    """The foreground comes first; what was read before is not asked for again."""
+    """After an interruption only the interrupted prompt is sent again; a finished reading sends no prompt."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         for part in range(20):
             memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 30})
@@ -122,7 +122,7 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         reader.read(number, cancelled=lambda: False)
         asked = list(model.prompts)
         assert len(asked) > 2
-        assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
+        assert len(set(asked)) >= len(asked) - 1  # only the interrupted prompt is sent again
         reader.read(number, cancelled=lambda: False)
         assert model.prompts == asked
 
@@ -131,7 +131,7 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
 def test_a_reading_that_ends_early_is_taken_up_and_the_summary_is_made_once(
     tmp_path: Path, clock: Clock, fault: str
 ) -> None:
-    """Whether the foreground interrupts it or the model fails: one trial a summary is logged, and no fact is lost."""
+    """A reading that is interrupted or fails is repeated: no fact is lost, and each summary is tried once."""
     text = next(filter(_quotable, OVERLOOKED))
     faults = [fault] * 2
 
@@ -156,13 +156,13 @@ def test_a_reading_that_ends_early_is_taken_up_and_the_summary_is_made_once(
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:
-    """Quote as a decision whatever of the overlooked sentences stands in the record."""
+    """Quote as decisions all overlooked sentences that the prompt contains."""
     pairs = [{"kind": "decision", "quote": text} for text in OVERLOOKED if text in messages[-1].text]
     return json.dumps({"facts": pairs}) if _asked_for_facts(messages) else "no idea"
 
 
 def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
-    """The next process reads all of the summary's operations again, and finds the facts of one that was not killed."""
+    """After a kill the next process reads the summary's operations again; its facts equal those of a complete run."""
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     killed.mkdir()
     with open_memory(killed, config=SMALL, clock=clock) as memory:

@@ -1,4 +1,4 @@
-"""What leads from a hit to where it stands: lines, what stands around it, originals; and work items as hits."""
+"""From a hit to its source: its line, its neighbours and its operations; and work items as hits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = (
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
-    """A memory with operations, and facts of them in documents."""
+    """A memory with operations, and with facts of them in documents."""
     say(memory, clock, *SAID, agent="dana")
     return memory
 
@@ -34,7 +34,7 @@ def _hit(memory: OrchestratorContextManager, query: str, source: str) -> Hit:
 
 
 def test_the_line_of_a_hit_is_the_one_where_it_stands_now(memory: OrchestratorContextManager) -> None:
-    """After somebody has put lines above it, too; nothing of it is stored."""
+    """A hit's line is the current one, also after lines have been inserted above it."""
     path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
     hit = _hit(memory, "bcrypt", "decision_log.md")
     (line,) = memory.hit_lines([hit])
@@ -49,7 +49,7 @@ def test_the_line_of_a_hit_is_the_one_where_it_stands_now(memory: OrchestratorCo
 def test_hits_of_a_session_document_have_lines_though_a_part_of_it_alone_is_indexed(
     memory: OrchestratorContextManager,
 ) -> None:
-    """What a person wrote between the machine's entries; in the archive as well."""
+    """A person's text in a session document has the right line, in the live document and in the archive."""
     path = live(memory)
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n## Notes\n\nThe vault key is with Grace.\n", encoding="utf-8")
@@ -66,7 +66,7 @@ def test_hits_of_a_session_document_have_lines_though_a_part_of_it_alone_is_inde
 
 
 def test_what_stands_in_no_document_or_no_more_has_no_line(memory: OrchestratorContextManager) -> None:
-    """Operations, facts, and passages that were taken out since."""
+    """The line of an operation, or of a passage that has been removed since, is 0."""
     hits = memory.search("bcrypt").hits
     assert dict(zip((hit.chunk.source for hit in hits), memory.hit_lines(hits), strict=True))["op 1"] == 0
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
@@ -81,7 +81,7 @@ def test_what_stands_in_no_document_or_no_more_has_no_line(memory: OrchestratorC
 
 
 def test_a_line_leads_to_its_neighbourhood_and_to_the_operation_behind_it(memory: OrchestratorContextManager) -> None:
-    """By the fact that the line names; a line between passages leads to the nearest. Unknown numbers are skipped."""
+    """A line expands to its passage, the neighbours, and the operations of its facts; unknown numbers are skipped."""
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
     text = path.read_text(encoding="utf-8")
     path.write_text(
@@ -101,7 +101,7 @@ def test_a_line_leads_to_its_neighbourhood_and_to_the_operation_behind_it(memory
 
 
 def test_an_operation_comes_with_those_around_it(memory: OrchestratorContextManager) -> None:
-    """Two before and two behind, of its session alone."""
+    """An operation expands with up to two operations before and after it, from the same session only."""
     assert [op.id for op in memory.expand("op 2").around] == [1, 3, 4]
     assert [op.id for op in memory.expand("K1").around] == [2, 3]
     memory.flush_session()
@@ -114,7 +114,7 @@ def test_an_operation_comes_with_those_around_it(memory: OrchestratorContextMana
 
 
 def test_work_items_are_found_and_say_how_they_stand(memory: OrchestratorContextManager) -> None:
-    """By title, description, notes and number, with filters; what has changed is taken in, and nothing else."""
+    """Work items are found by title, description, notes, number and parent, and the index follows their changes."""
     state = memory.state
     epic = state.create(WorkKind.EPIC, "Saffron gateway", description="Answers on port 8443.")
     story = state.create(WorkKind.STORY, "Limit the rate of callers", parent=epic.id)
@@ -127,7 +127,7 @@ def test_work_items_are_found_and_say_how_they_stand(memory: OrchestratorContext
     (hit,) = memory.search("who has the certificate", where=SearchFilter(item=epic.id)).hits
     assert hit.chunk.text == "in progress\nAnswers on port 8443.\nThe certificate is with Grace."
     assert memory.search(f"#{story.id}").hits[0].chunk.source == f"story {story.id}"
-    # A child is found by the words of what it belongs to, and by a new name of that.
+    # A child is found by the words of its parent's title, also after the parent is renamed.
     where = SearchFilter(item=story.id)
     assert memory.search("saffron", where=where).hits
     state.change(epic.id, title="Juniper gateway")
@@ -137,7 +137,7 @@ def test_work_items_are_found_and_say_how_they_stand(memory: OrchestratorContext
 
 
 def test_a_work_item_leads_to_its_changes_and_their_operations(memory: OrchestratorContextManager) -> None:
-    """By the name that its hit has."""
+    """A work item's name expands to the item, its changes, and the operations that caused them."""
     item = memory.state.create(WorkKind.TASK, "Warm the oven", operation=3)
     found = memory.expand(f"task {item.id}")
     assert found.item == item
@@ -150,7 +150,7 @@ def test_a_work_item_leads_to_its_changes_and_their_operations(memory: Orchestra
 
 
 def test_similar_work_is_found_by_the_names_of_the_source_design(memory: OrchestratorContextManager) -> None:
-    """With the facts that were found in it; filtered by pattern and similarity."""
+    """`VectorStore` finds similar orchestrations and their facts, filtered by pattern and similarity."""
     store = VectorStore(memory)
     assert store.initialize()
     assert store.is_available()

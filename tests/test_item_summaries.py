@@ -1,4 +1,4 @@
-"""Summaries of the catalog's items: a model betters them in the background, and whatever it says harms none."""
+"""Summaries of memory items: a model improves them in the background, and no answer of it can harm one."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def _marks(*lines: str) -> str:
 
 @pytest.fixture
 def good(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory with a good model that is asked only when told to."""
+    """A memory with a good model that runs only on request."""
     with _open(tmp_path, clock, FaithfulModel()) as memory:
         yield memory
 
 
 def test_a_model_betters_the_summary_of_a_long_item(good: OrchestratorContextManager) -> None:
-    """What it marks and every must-keep stand in it, in the item's order, in 50 words; the method says so."""
+    """The better summary has the model's sentences and all must-keeps, in order, in 50 words, and names its method."""
     item = _store(good)
     assert item.summary_method == "extractive"
     assert TOLD not in item.summary
@@ -82,7 +82,7 @@ def test_a_model_betters_the_summary_of_a_long_item(good: OrchestratorContextMan
 
 
 def test_what_is_given_of_an_item_in_short_is_the_better_summary(good: OrchestratorContextManager) -> None:
-    """Within the budget, and not whole; so it is after any other change of the item."""
+    """Within a small budget an item is given as its better summary, also after another change of the item."""
     item = _store(good, tags=["hinges"])
     good.catalog.get_relevant("ada", "hinges", 90)
     _work(good)
@@ -94,7 +94,7 @@ def test_what_is_given_of_an_item_in_short_is_the_better_summary(good: Orchestra
 
 @pytest.mark.parametrize("case", TELLING)
 def test_a_bad_model_leaves_the_extract(case: str, tmp_path: Path, clock: Clock) -> None:
-    """Whatever it says or does."""
+    """A bad model changes nothing of the item, and its fault is reported."""
     with _open(tmp_path, clock, _model(case), llm={"timeout_s": 1}) as memory:
         item = _store(memory)
         _work(memory)
@@ -105,7 +105,7 @@ def test_a_bad_model_leaves_the_extract(case: str, tmp_path: Path, clock: Clock)
 def test_an_item_whose_job_ended_its_process_is_named_without_a_promise(
     good: OrchestratorContextManager, clock: Clock
 ) -> None:
-    """No start tries it again, and there is no command that does."""
+    """A job that ended its process is reported with the item and the reason, and no remedy is promised."""
     queue, number = good.compression.queue, _store(good).number
     queue.put(f"M{number}", priority=0, now=clock(), most=9)
     job = queue.take("killed", now=clock(), until=clock() + timedelta(minutes=1))
@@ -115,7 +115,7 @@ def test_an_item_whose_job_ended_its_process_is_named_without_a_promise(
 
 
 def test_what_somebody_said_in_short_is_never_replaced(good: OrchestratorContextManager) -> None:
-    """Given with the item, or written while it waits; nor is what a summary says in full."""
+    """A summary that was given is never replaced, even if given while the job waits; nor is that of a short item."""
     ours = _store(good, summary="Doors, mostly.")
     short = _store(good, "The gate is open.")
     later = _store(good, f"{CONTENT} It rained.")
@@ -130,7 +130,7 @@ def test_what_somebody_said_in_short_is_never_replaced(good: OrchestratorContext
 def test_a_summary_of_a_text_that_has_changed_meanwhile_is_dropped(
     tmp_path: Path, clock: Clock, change: dict[str, str]
 ) -> None:
-    """The item is looked at again as it is now."""
+    """A summary is dropped if the item has changed meanwhile; changed content is summarised again."""
     changes = [change]
 
     def answer(messages: Sequence[Message]) -> str:
@@ -147,7 +147,7 @@ def test_a_summary_of_a_text_that_has_changed_meanwhile_is_dropped(
 
 
 def test_a_kill_loses_no_job(tmp_path: Path, clock: Clock) -> None:
-    """An item waits from the transaction on that stores it; killed while the model answers, the job is done once."""
+    """The job of a stored item survives a kill while the model answers, and is then done exactly once."""
     program = (
         "import os, signal, sys; from orchestra_mem import open_memory\n"
         "from orchestra_mem.testing import ScriptedModel\n"
@@ -176,7 +176,7 @@ _sentences = st.lists(st.sampled_from([
 
 @given(_sentences, _sentences, st.integers(1, 30))
 def test_a_better_summary_keeps_its_bounds(said: list[str], marked: list[str], max_words: int) -> None:
-    """Whatever is marked: at most so many words, shorter than the item, and nothing that does not stand there."""
+    """A summary of any marked lines is within its words, shorter than the item, and uses only words of the item."""
     content, counter = " ".join(said), EstimateCounter()
     base = Draft(text=create_summary(content, max_words), tokens=0, source_tokens=0)
     material = Material.of_passages([Passage(key=1, text=content)], counter.count(content))
@@ -190,5 +190,5 @@ def test_a_better_summary_keeps_its_bounds(said: list[str], marked: list[str], m
 
 @pytest.mark.parametrize("letter", ["\u4e2d", "\ud55c", "\u0e01", "\u0e81", "\u1000", "\u1780"])
 def test_a_summary_is_short_in_every_script_without_spaces(letter: str) -> None:
-    """Two characters count as a word: Han, Hangul, Thai, Lao, Burmese, Khmer."""
+    """In scripts without spaces (Han, Hangul, Thai, Lao, Burmese, Khmer) two characters count as a word."""
     assert create_summary(letter * 400, 50) == letter * 100 + " …"

@@ -1,4 +1,4 @@
-"""Background work: the queue, whose turn it is, and better summaries that come in at an epoch's border only."""
+"""Background work: the job queue, its order and leases, and better summaries that replace others only at a refresh."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LATER = START + timedelta(hours=1)
 
 
 def record(memory: OrchestratorContextManager, clock: Clock, count: int = 12, first: int = 1) -> None:
-    """Steps, and what tools printed, of which extraction takes little."""
+    """Record steps, and tool output, which extraction mostly omits."""
     for number in range(first, first + count):
         clock.now += timedelta(minutes=10)
         printed = "\n".join(f"tests/test_{number}_{k}.py::test_row_{k} ran for {k * number} ms" for k in range(1, 12))
@@ -52,13 +52,13 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int = 12, fi
 
 
 def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: int = 12, first: int = 1) -> None:
-    """The same, and what follows of it."""
+    """Record as `record` does, then refresh."""
     record(memory, clock, count, first)
     memory.refresh()
 
 
 def place_draft(folder: Path, summary: int) -> SummaryDraft:
-    """Put the draft of a summary into the ledger and no further, as a process does that is killed then."""
+    """Store a summary's draft in the ledger only, as a process does that is killed before it writes the document."""
     with closing(Database(folder / ".obra" / "obra.db")) as database:
         drafts = SqlDraftStore(database)
         (draft,) = (each for each in drafts.drafts() if each.summary == summary)
@@ -67,14 +67,14 @@ def place_draft(folder: Path, summary: int) -> SummaryDraft:
 
 
 def first_line(messages: Sequence[Message]) -> str:
-    """A line of what a tool printed, as a good model would take it."""
+    """The answer of a good model: two lines of a tool's output."""
     lines = [line.removeprefix("Output: ") for line in messages[-1].text.splitlines() if "ran for" in line]
     return json.dumps({"lines": lines[-2:]})
 
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory with summaries, and a good model that is asked only when told to."""
+    """A memory with summaries and a good model that runs only on request."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line, name="good")) as opened:
         record_and_refresh(opened, clock)
         yield opened
@@ -85,19 +85,19 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 @pytest.fixture
 def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
-    """An empty queue; the clock is where `take` looks at it."""
+    """An empty queue; the clock is at the time that `take` uses."""
     clock.now = LATER
     with closing(Database(tmp_path / "obra.db")) as database:
         yield SqlJobQueue(database)
 
 
 def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
-    """The next job, leased for a minute."""
+    """Take the next job, with a lease of one minute."""
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
 def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
-    """Each is there once; one that is put again keeps the better place."""
+    """Jobs are taken by priority, then in order; one that is put twice is queued once, with the better priority."""
     for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
         assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
     taken = [job.subject for job in iter(lambda: take(queue), None)]
@@ -106,14 +106,14 @@ def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> No
 
 
 def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
-    """What is more pressing gets in, what is not stays out."""
+    """A full queue rejects a job, unless its priority is better: then it evicts the last one."""
     assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
     assert queue.put("S4", priority=0, now=LATER, most=2)
     assert [job.subject for job in queue.jobs()] == ["S4", "S1"]
 
 
 def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueue) -> None:
-    """When its lease has run out, not before; renewing puts that off."""
+    """A job whose lease has expired is taken again as another attempt; its first process can no longer change it."""
     queue.put("S1", priority=0, now=LATER, most=9)
     job = take(queue)
     assert job is not None
@@ -125,7 +125,7 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueu
     assert again is not None
     assert (again.subject, again.attempts) == ("S1", 1)
     assert again.error == "it stalled, or the process that worked at it ended"
-    # The first process comes back after a pause: the job is another's now.
+    # The first process resumes after a pause: the job belongs to another one by then.
     queue.renew(job, until=LATER + timedelta(hours=1))
     queue.give_back(job, due=LATER)
     queue.fail(job, "too late", due=None)
@@ -134,7 +134,7 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueu
 
 
 def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) -> None:
-    """It may stay; another takes over when it resigns or its lease has run out."""
+    """One process leads and may renew its lease; another takes over when it resigns or the lease expires."""
     minute = timedelta(minutes=1)
     assert queue.lead("a", now=LATER, until=LATER + minute)
     assert queue.lead("a", now=LATER, until=LATER + 2 * minute)
@@ -149,7 +149,7 @@ def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) 
 
 
 def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
-    """Whatever a process wrote by it before it was killed: a lease, a job that runs, one that waits, a foreground."""
+    """Leases and times of a killed process whose clock was ten years ahead block neither jobs nor leadership."""
     ahead, minute = LATER + timedelta(days=3_650), timedelta(minutes=1)
     assert queue.lead("killed", now=ahead, until=ahead + minute)
     queue.announce("killed", until=ahead + minute)
@@ -166,7 +166,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
 
 
 def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> None:
-    """At once, and it costs no attempt."""
+    """The running job of a process that resigns is queued again at once, without an additional attempt."""
     queue.put("S1", priority=0, now=LATER, most=9)
     assert take(queue) is not None
     queue.resign("another")
@@ -181,7 +181,7 @@ def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> Non
 
 
 def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
-    """With the fault of its last attempt; the others wait meanwhile as well."""
+    """A job that keeps failing waits longer each time, and is given up with its last fault after the third attempt."""
     refused = Compressed(
         text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, fault="refused", must_keeps=(),
         put_back=(), dropped=(), talk=Talk(),
@@ -198,7 +198,7 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
 
 
 def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None:
-    """Jobs that are offered as the memory is opened wait for two seconds."""
+    """Jobs do not start within the first two seconds, so that short commands do not begin any."""
     runs: SimpleQueue[float] = SimpleQueue()
     work = BackgroundWork(queue, lambda job, cancelled: runs.put(time.monotonic()), clock=clock, owner="me")
     work.offer("S1", 10)
@@ -210,7 +210,7 @@ def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None
 
 @pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])
 def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, error: Exception) -> None:
-    """As what the model refuses: no fault of a moment gives a summary up, and none is lost in the log."""
+    """A job that raises any error, such as a locked database, is tried again later and then done."""
     outcomes: list[Exception | None] = [error, None]
 
     def improve(job: Job, cancelled: Callable[[], bool]) -> None:
@@ -227,7 +227,7 @@ def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, er
 
 
 def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> None:
-    """It holds nothing up, and nobody is told of it; nor of one that was given up before."""
+    """Jobs of summaries that do not exist leave the queue, and no problem is reported."""
     model = ScriptedModel(first_line)
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
         record_and_refresh(memory, clock)
@@ -245,7 +245,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
 
 
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
-    """What takes a process with it is not tried for ever."""
+    """A job whose process dies at each attempt is given up."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
     work.offer("S1", 10)
     for _ in range(2):
@@ -258,7 +258,7 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, cloc
 
 
 def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Clock) -> None:
-    """A generation is interrupted, its job waits again, and nothing begins meanwhile, nor while the model is busy."""
+    """The foreground of any process interrupts a generation; its job waits, and none starts until the model is free."""
     seen: list[bool] = []
     busy = [False]
 
@@ -290,7 +290,7 @@ def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Cl
 
 
 def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_path: Path, clock: Clock) -> None:
-    """By `redo`, or as another summary covers it; `status` names none that `redo` would refuse."""
+    """Status names a summary that was given up until `redo` improves it or another summary covers it."""
 
     def named(memory: OrchestratorContextManager) -> str:
         return " ".join(str(each) for each in memory.get_stats()["problems"] if "given up" in str(each))  # type: ignore[union-attr]
@@ -316,7 +316,7 @@ def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_pa
 def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What would have waited for the model waits for another start."""
+    """A memory with a model opens even if no job can be queued."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         record_and_refresh(memory, clock)
 
@@ -329,7 +329,7 @@ def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
 
 
 def test_what_is_asked_for_waits_where_the_model_does_not_answer(tmp_path: Path, clock: Clock) -> None:
-    """Before all others, until it is bettered."""
+    """A `redo` that fails is queued first, before all other jobs."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
         record_and_refresh(memory, clock, 24)
         number = standing(memory)[-1].id
@@ -342,7 +342,7 @@ def test_what_is_asked_for_waits_where_the_model_does_not_answer(tmp_path: Path,
 def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`redo` is refused at once, not when the model has taken its time."""
+    """In a read-only memory `redo` is refused before the model is called."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         record_and_refresh(memory, clock)
     monkeypatch.setattr(memory_module, "why_read_only", lambda home: "it is read-only")
@@ -354,7 +354,7 @@ def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
 
 
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
-    """Then it goes on, and ends; the one who asks meanwhile waits for no more than that."""
+    """The foreground waits under a second for background work, which then pauses, and finishes afterwards."""
     model = FaithfulModel(tokens_per_s=50)
     with open_memory(tmp_path, config=AUTO, clock=clock, model=model) as memory:
         record_and_refresh(memory, clock)
@@ -373,7 +373,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
 
 
 def test_a_program_may_do_the_work_at_times_of_its_own(tmp_path: Path, clock: Clock) -> None:
-    """One summary a call, until each has been looked at; a new process does not begin again."""
+    """`work` handles one summary per call until all are done; a new process does not repeat any."""
     model = ScriptedModel(first_line, name="good")
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
         assert not memory.compression.work()
@@ -391,12 +391,12 @@ def test_a_program_may_do_the_work_at_times_of_its_own(tmp_path: Path, clock: Cl
 
 
 def improve_all(memory: OrchestratorContextManager) -> list[int]:
-    """Let the model better what stands; the numbers of those that it could."""
+    """Improve all summaries with the model, and return the numbers of those that it improved."""
     return [each.id for each in standing(memory) if memory.compression.redo(f"S{each.id}").verdict.good]
 
 
 def test_a_better_summary_comes_in_at_an_epochs_border_only(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Until then neither the document nor the context changes; its number, what it covers and its originals stay."""
+    """A better summary replaces the old one at the next refresh, not before; its number and coverage stay the same."""
     before, context = text_of(memory), memory.get_orchestrator_context("x").render()
     earlier = {each.id: each for each in standing(memory)}
     better = improve_all(memory)
@@ -419,7 +419,7 @@ def test_a_better_summary_comes_in_at_an_epochs_border_only(memory: Orchestrator
 
 @pytest.mark.parametrize("what", ["rewritten", "pinned", "taken out"])
 def test_a_persons_word_on_a_summary_counts_more(memory: OrchestratorContextManager, clock: Clock, what: str) -> None:
-    """The draft is dropped, and what the person made of the document stays."""
+    """The draft for a summary that a person rewrote, pinned or deleted is dropped, and the person's edit is kept."""
     number = improve_all(memory)[0]
     path = live(memory)
     text = text_of(memory)
@@ -440,7 +440,7 @@ def test_a_persons_word_on_a_summary_counts_more(memory: OrchestratorContextMana
 
 
 def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clock: Clock) -> None:
-    """Operations do not tell their words: such a summary is not bettered, and says why."""
+    """A summary of entries that a person edited is not improved, as the operations lack the edit; `redo` says so."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         record(memory, clock)
         path = live(memory)
@@ -455,7 +455,7 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
 
 
 def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clock) -> None:
-    """The next start lets the document show what the ledger has; it does not take the old text for a person's."""
+    """After a kill between ledger and document, the next start writes the ledger's text to the document."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         record_and_refresh(memory, clock)
         number = improve_all(memory)[0]
@@ -469,7 +469,7 @@ def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clo
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
-    """Of a summary that has changed, or of one that there is not."""
+    """A draft of a summary that has changed, or does not exist, is dropped, and the document stays the same."""
     with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
         drafts = SqlDraftStore(database)
         summary = 999 if missing else standing(memory)[0].id

@@ -1,4 +1,4 @@
-"""The manager: every promise of it to a program, through the front door."""
+"""OrchestratorContextManager: each of its promises to a program, tested through its public methods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_mem
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step") -> None:
-    """Operations of some length, so that a small window fills."""
+    """Record operations long enough to fill a small window."""
     record_steps(memory, count, first, kind, "Step {n}: the parser of part {n} reads its window and keeps its ledger.")
 
 
@@ -40,7 +40,7 @@ def ids(operations: list[Any]) -> list[int]:
 
 
 def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """With everything that the caller said of it, in this process and in the next."""
+    """A recorded operation is returned with all its fields, in this process and in the next."""
     data = {"user_input": "Create epic\x00\ud800", "nested": [1, {"x": None}], "size": 2**70, "f": -0.0}
     when = datetime(2025, 1, 15, 12, 30, tzinfo=timezone(timedelta(hours=2)))
     operation = memory.record_operation(
@@ -57,7 +57,7 @@ def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: Orchestrator
 
 
 def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """The second time gives what was recorded first, also after a restart and a flush, and uses no tokens."""
+    """A second record with the same key uses no tokens and returns the first operation, also after a restart."""
     first = memory.record_operation("a", 1, 100, idempotency_key="k")
     used = memory.context_tracker.used_tokens()
     assert memory.record_operation("b", 2, 100, idempotency_key="k") == first
@@ -85,7 +85,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 def test_what_cannot_be_recorded_is_refused_in_words(memory: OrchestratorContextManager) -> None:
-    """What, where, what to do; and nothing is recorded, not even a session begun."""
+    """An invalid operation is refused with its argument and the reason, and neither it nor a session is stored."""
     for given, words in REFUSED:
         with pytest.raises(InvalidOperationError) as caught:
             memory.record_operation(**{"operation_type": "x", "operation_data": {}, **given})
@@ -98,7 +98,7 @@ def test_what_cannot_be_recorded_is_refused_in_words(memory: OrchestratorContext
 
 
 def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: OrchestratorContextManager) -> None:
-    """Its figures say what was spilled, compacted and is in use."""
+    """After a refresh the tracker equals the tokens of the context, and the result reports what was spilled."""
     assert memory.refresh() is None
     record(memory, 9)
     done = memory.refresh()
@@ -110,7 +110,7 @@ def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: Orchestrat
 
 
 def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -> None:
-    """The tracker says that it is time, and nothing happens until the caller refreshes."""
+    """Without auto-refresh the tracker reports that a refresh is due, and only the caller performs it."""
     orchestrator = {**CONFIG["orchestrator"], "auto_refresh_enabled": False}
     with open_memory(tmp_path, config={"orchestrator": orchestrator}, clock=clock) as memory:
         memory.record_operation("x", {"text": "a"}, 8_000)
@@ -121,16 +121,16 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
 
 
 def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
-    """It is a mistake of the caller."""
+    """A negative token budget raises `ValueError`."""
     with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
         memory.get_orchestrator_context("x", -1)
 
 
-# Asking
+# Queries
 
 
 def test_what_did_we_just_do_is_answered_across_spills_flushes_and_sessions(memory: OrchestratorContextManager) -> None:
-    """Newest first, of one type if asked, from older sessions where these are few."""
+    """Recent operations come newest first, optionally of one type, across spills and sessions."""
     record(memory, 25)
     memory.record_operation("nl_command", {"user_input": "Create epic"})
     memory.flush_session()
@@ -147,7 +147,7 @@ def test_what_did_we_just_do_is_answered_across_spills_flushes_and_sessions(memo
 
 
 def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memory: OrchestratorContextManager) -> None:
-    """Archive, episodic documents, empty working memory, a tracker that holds the new context."""
+    """A flush archives the session and empties working memory; its decision is in the next session's context."""
     assert memory.flush_session() is None
     memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
     record(memory, 30, 2)
@@ -166,7 +166,7 @@ def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memor
 
 
 def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) -> None:
-    """In words; closing twice is no fault."""
+    """Methods of a closed memory and of its parts raise `ClosedError`; closing twice is allowed."""
     record(memory, 3)
     retriever, cache, state = memory.retriever, memory.response_cache, memory.state
     retriever.retrieve_context("kept")
@@ -191,7 +191,7 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
 
 
 def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
-    """A folder that is not there, settings that make no sense."""
+    """Opening a missing folder or with invalid settings raises an error and creates no database."""
     with pytest.raises(StorageError, match="is no folder; make it first"):
         open_memory(tmp_path / "nowhere")
     with pytest.raises(ConfigError):
@@ -203,7 +203,7 @@ def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
 
 
 def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
-    """Nothing lost, nothing twice, every context within its budget."""
+    """With eight threads no operation is lost or doubled, and every context is within its budget."""
     with open_memory(tmp_path, config=CONFIG) as memory:
 
         def work(thread: int) -> list[int]:
@@ -232,7 +232,7 @@ def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
 
 
 def assert_whole(memory: OrchestratorContextManager) -> None:
-    """Each operation of each session stands in exactly one place; ended sessions only in the archive."""
+    """Check that each operation is in exactly one place, and that only unfinished sessions have a live document."""
     for session in memory.sessions():
         operations = ids(memory.operations(OperationFilter(session=session.id)))
         live = memory.session_memory.place.document(session)
@@ -247,7 +247,7 @@ def assert_whole(memory: OrchestratorContextManager) -> None:
 
 
 def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, clock: Clock) -> None:
-    """As two processes would: one session, one document, each operation once in both contexts."""
+    """Two memories of one project share a session and a document, and each sees the other's operations at once."""
     with (
         open_memory(tmp_path, config=CONFIG, clock=clock) as one,
         open_memory(tmp_path, config=CONFIG, clock=clock) as two,
@@ -266,7 +266,7 @@ def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, 
 
 
 def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path, clock: Clock) -> None:
-    """The operation is in the archive that the flush made; no live document of the ended session comes back."""
+    """An operation committed right before another memory's flush is archived; no live document reappears."""
     flusher: list[OrchestratorContextManager] = []
 
     def point(name: str) -> None:
@@ -289,7 +289,7 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
 
 
 def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
-    """Again and again, in two threads with a memory each: nothing lost, nothing twice."""
+    """While one memory flushes repeatedly, no operation that the other records is lost or doubled."""
     with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as two:
         ended = threading.Event()
 
@@ -315,7 +315,7 @@ def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
 
 
 def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tmp_path: Path, clock: Clock) -> None:
-    """It is in the event log; the caller is not told otherwise, and records it once."""
+    """An operation is acknowledged even if its session's document cannot be written; that is made up for later."""
     failing = ["resume.write.before"]
 
     def point(name: str) -> None:
@@ -335,7 +335,7 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) -> None:
-    """Forked while another thread held the memory, a child is told at once, and leaves it open to its parent."""
+    """A child forked while a thread held the memory gets `ClosedError` at once; the parent's memory stays open."""
     with open_memory(tmp_path) as memory:
         memory.record_operation("x", {"n": 1})
         held, done = threading.Event(), threading.Event()
@@ -350,7 +350,7 @@ def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) ->
         assert held.wait(30)
         child = os.fork()
         if child == 0:
-            signal.alarm(20)  # else it would wait for ever
+            signal.alarm(20)  # otherwise a deadlock would last for ever
             told = 0
             for use in (memory.get_stats, memory.flush_session, lambda: memory.record_operation("x", {"n": 3})):
                 try:
@@ -368,7 +368,7 @@ def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) ->
 
 
 def test_names_and_numbers_of_subclasses_are_recorded_as_plain_ones(tmp_path: Path) -> None:
-    """What `record_operation` returns is what the log gives back, where a closed choice or a tagged text came in."""
+    """Enum members and other subclasses of str and int are recorded and returned as plain values."""
 
     class Kind(str, Enum):  # noqa: UP042
         DECISION = "decision"
@@ -384,7 +384,7 @@ def test_names_and_numbers_of_subclasses_are_recorded_as_plain_ones(tmp_path: Pa
 
 
 def test_any_filter_is_a_question(tmp_path: Path) -> None:
-    """Names that no operation can have, as bytes that are no UTF-8 on a command line, and huge numbers find nothing."""
+    """Filters with impossible names or huge numbers raise nothing and match correctly."""
     with open_memory(tmp_path) as memory:
         recorded = memory.record_operation("x", {"n": 1}, agent="a")
         assert memory.operations(OperationFilter(type="\udcff")) == []

@@ -1,4 +1,4 @@
-"""MemoryService: what the design of the memory service asks for, over a real memory, and across restarts."""
+"""MemoryService: what its design requires, over a real memory and across restarts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _said(service: MemoryService, **where: Any) -> list[str]:
 
 
 def test_observations_are_kept_filtered_and_found(service: MemoryService, tmp_path: Path) -> None:
-    """Each with its worker, type, content and metadata; newest first; in SQLite when the call has returned."""
+    """Observations are stored with all their fields, listed newest first, filtered, paged, counted and searched."""
     session = service.start_session({"branch": "main"})
     numbers = [
         service.capture_observation(
@@ -64,7 +64,7 @@ def test_observations_are_kept_filtered_and_found(service: MemoryService, tmp_pa
 
 
 def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: MemoryService) -> None:
-    """What is said of one at its end is its summary; a later session is another one."""
+    """Sessions have metadata, a worker count and a summary; an ended session accepts nothing more."""
     first = service.start_session({"branch": "main", "depth": {"of": 2}})
     for worker in ("ann", "bob", "ann"):
         service.capture_observation(NewObservation(worker_id=worker, content=f"{worker} works."))
@@ -78,7 +78,7 @@ def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: Memory
     assert (sessions[1].summary, sessions[1].worker_count) == ("The parser was mended.", 2)
     assert sessions[1].ended_at is not None
     assert service.sessions(limit=1, offset=1) == sessions[1:]
-    third = service.start_session()  # ends the second
+    third = service.start_session()  # ends the second session
     assert service.session(second).ended_at is not None
     assert service.session(third).ended_at is None
     for ended in (first, second):
@@ -94,7 +94,7 @@ def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: Memory
 
 
 def test_a_long_session_is_summed_up_by_itself(service: MemoryService) -> None:
-    """Where nobody says what came of it."""
+    """A session that ends without a given summary gets a generated one."""
     session = service.start_session()
     for number in range(60):
         said = f"Decided to use parser {number} for the files of customer {number}, as the one before was too slow."
@@ -104,7 +104,7 @@ def test_a_long_session_is_summed_up_by_itself(service: MemoryService) -> None:
 
 
 def test_all_survives_a_restart(service: MemoryService) -> None:
-    """Observations, the session and what it was given; an open memory may be shared, and stays open."""
+    """Observations, the session and its metadata survive a restart; a second `initialize` changes nothing."""
     session = service.start_session({"run": 7})
     service.capture_observation(NewObservation(worker_id="ann", content="Before."))
     service.shutdown()
@@ -119,7 +119,7 @@ def test_all_survives_a_restart(service: MemoryService) -> None:
 
 
 def test_an_open_memory_is_used_and_left_open(tmp_path: Path) -> None:
-    """As the server does it; for an agent what it may see."""
+    """A service over an open memory leaves it open; for an agent it shows that agent's observations only."""
     with open_memory(tmp_path, config={"catalog": {"isolation": "strict"}}) as memory:
         service = MemoryService(memory)
         service.initialize()
@@ -140,7 +140,7 @@ def test_an_open_memory_is_used_and_left_open(tmp_path: Path) -> None:
 
 
 def test_what_an_orchestrators_worker_does_is_an_observation(tmp_path: Path) -> None:
-    """What came of its task, as soon as it stops, without a call of the service."""
+    """The result of an orchestrator's task is an observation of its worker as soon as the task ends."""
     with open_memory(tmp_path) as memory:
         service = MemoryService(memory)
         task = memory.state.create(WorkKind.TASK, "Mend the parser")

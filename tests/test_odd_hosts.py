@@ -1,4 +1,4 @@
-"""What hosts bring along: work that returns odd things, commands that do not end, plugins that misbehave."""
+"""Misbehaving hosts: work that returns odd values, commands that do not end, faulty plugins and clocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def orchestrator(tmp_path: Path) -> Iterator[Orchestrator]:
     ("given", "told"), [({1}, "{1}"), ({"a": 1}, "{'a': 1}"), (b"\xff", "b'\\xff'"), (0, "0"), (None, "")]
 )
 def test_a_result_is_recorded_in_words(orchestrator: Orchestrator, given: Any, told: str) -> None:
-    """Whatever work returns: the task is done, and its operation tells of it."""
+    """Whatever value work returns, its task is done, the result is the value as text, and an operation is recorded."""
     returned: list[Any] = [given, TaskResult(result=given)]
     while returned:
         result = orchestrator.execute_task(1, lambda attempt: returned.pop())
@@ -45,14 +45,14 @@ def test_a_result_is_recorded_in_words(orchestrator: Orchestrator, given: Any, t
 
 @pytest.mark.parametrize("quality", [math.nan, -1, 5, "0.9"])
 def test_a_quality_that_is_none_fails_the_try(orchestrator: Orchestrator, quality: Any) -> None:
-    """It is told, and the task is not left as begun."""
+    """A quality that is not a number from 0 to 1 fails the task with an error that names it."""
     result = orchestrator.execute_task(1, lambda attempt: TaskResult(result="made", quality=quality))
     assert result.error == f"{quality!r} is no quality; it goes from 0 to 1"
     assert orchestrator.tracker.item(1).status is WorkStatus.FAILED
 
 
 def test_an_error_that_cannot_be_said_is_named(orchestrator: Orchestrator) -> None:
-    """It fails the task like any other, also where the host hands over the exception itself."""
+    """An exception fails the task with its text, or with its class name if its text cannot be read."""
 
     class SilentError(Exception):
         def __str__(self) -> str:
@@ -69,24 +69,24 @@ def test_an_error_that_cannot_be_said_is_named(orchestrator: Orchestrator) -> No
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups")
 def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
-    """Not even a child that hears no SIGTERM; what it has said until then is the result."""
+    """A command that times out is killed with its children, even if they ignore SIGTERM; its output is the result."""
     command = "(trap '' TERM; echo $BASHPID $(sh -c 'echo $PPID') > child; exec sleep 60) & echo half; sleep 60"
     result = orchestrator.execute_task(1, command, timeout_s=1, folder=tmp_path)
     assert (result.result, result.error) == ("half", "no end after 1 s")
-    assert result.duration_s < 20  # nobody waited for what it had started
+    assert result.duration_s < 20  # less than the child's 60 s
     child = int((tmp_path / "child").read_text().split()[-1])
     until(lambda: not runs(child), 5)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
-    """The second ends at once what does not hear the first; the item waits again."""
+    """A second Ctrl-C kills a command that ignores the first, and its task is pending again."""
     command = "trap '' TERM INT; echo $$ > child; while :; do sleep 0.2; done"
 
     def press() -> None:
         until((tmp_path / "child").exists)
         for _ in range(2):
-            if not ended.wait(0.3):  # else it would end the tests
+            if not ended.wait(0.3):  # a late signal would end the test run
                 signal.pthread_kill(main, signal.SIGINT)
 
     main, ended = threading.get_ident(), threading.Event()
@@ -105,7 +105,7 @@ def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_pat
 
 @pytest.mark.parametrize("said", [42, b"x", ["what next?"], True])
 def test_a_line_is_only_replaced_by_a_text(orchestrator: Orchestrator, said: Any) -> None:
-    """What else a plugin returns leaves the line as it is."""
+    """A plugin that returns anything but a text leaves the line unchanged."""
 
     class Plugin:
         @hookimpl
@@ -118,7 +118,7 @@ def test_a_line_is_only_replaced_by_a_text(orchestrator: Orchestrator, said: Any
 
 
 def test_a_clock_without_a_time_zone_is_refused_at_once(tmp_path: Path) -> None:
-    """And not by a failure of arithmetic at the first record."""
+    """A clock without a time zone is refused when the memory is opened, and no file is created."""
     with pytest.raises(ValueError, match="no time zone"):
         open_memory(tmp_path, clock=datetime.now)
     assert not any(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""`orchestra_mem.orchestrator`: lines become work, all of it is remembered, and nothing that is said breaks it."""
+"""`orchestra_mem.orchestrator`: lines become work, everything is recorded, and no input breaks it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tests.conftest import Clock
 
 @pytest.fixture
 def clock() -> Clock:
-    """It goes on by ten seconds with each look at it."""
+    """A clock that advances by ten seconds at each call."""
     return Clock(step_s=10)
 
 
 @pytest.fixture
 def orchestrator(memory: OrchestratorContextManager) -> Orchestrator:
-    """An orchestrator over it."""
+    """An orchestrator over the memory."""
     return Orchestrator(memory)
 
 
 def _done(orchestrator: Orchestrator, *lines: str) -> str:
-    """Run lines of which each must be done or answered; the last answer."""
+    """Run lines that must each be done or answered, and return the last answer."""
     answer = ""
     for line in lines:
         reply = orchestrator.execute(line)
@@ -45,7 +45,7 @@ def _done(orchestrator: Orchestrator, *lines: str) -> str:
 
 
 def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
-    """An epic, its stories, "the second one", what blocks it, and what was just done."""
+    """The design's conversation works: an epic, its stories, "the second one", a blocker, status and reasons."""
     assert _done(orchestrator, "create an epic for user authentication") == 'Created Epic #1 "User authentication"'
     stories = _done(orchestrator, "add 3 stories to it: login, signup and MFA")
     assert stories == "Created Stories #2 #3 #4 under Epic #1"
@@ -59,7 +59,7 @@ def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
 
 
 def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) -> None:
-    """As the source design has it: type, input, intent and result; and the changes of work point back to it."""
+    """A line is recorded with type, input, intent and result, and its work changes refer to that operation."""
     reply = orchestrator.execute("create an epic for billing")
     operation = orchestrator.memory.query_recent_operations(limit=1)[0]
     assert operation.id == reply.operation
@@ -72,7 +72,7 @@ def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) 
 
 
 def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
-    """What somebody else does between question and answer changes neither what is cancelled nor what is taken back."""
+    """A "yes" applies to the item or change that the question named, whatever others have done since."""
     _done(orchestrator, "create an epic for billing", "create an epic for search")
     assert "Search" in orchestrator.execute("cancel the last one").text
     other = Orchestrator(orchestrator.memory)
@@ -89,7 +89,7 @@ def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
 
 
 def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
-    """One after the other, the newest first, till there is nothing left; questions in between are none."""
+    """Undo reverts changes one by one, newest first, until none is left; questions do not count as changes."""
     _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")
     assert orchestrator.execute("undo").outcome is Outcome.ASKED
     assert "Invoices" in orchestrator.execute("yes").text or orchestrator.tracker.item(1).title == "billing"
@@ -101,7 +101,7 @@ def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
 
 
 def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator) -> None:
-    """Where two are meant equally it asks, and the number completes the command."""
+    """If a command fits two items, the orchestrator asks, and a number in the next line completes the command."""
     _done(orchestrator, "create an epic called Mobile app", "create an epic called Web app")
     asked = orchestrator.execute("add a story to the app epic: Dark mode")
     assert asked.outcome is Outcome.ASKED, asked
@@ -111,7 +111,7 @@ def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator
 
 @pytest.mark.parametrize(("line", "words"), cases("what_cannot_be_is_said_in_words"))
 def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, words: str) -> None:
-    """Unknown numbers, wrong kinds, circles, blocked tasks, other languages, control characters: nothing changes."""
+    """A line that is impossible or not understood is answered with the reason and changes nothing."""
     _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#2 depends on #3")
     before = [orchestrator.tracker.item(number) for number in (1, 2, 3)]
     reply = orchestrator.execute(line)
@@ -123,13 +123,13 @@ def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text(max_size=80))
 def test_any_line_is_answered(orchestrator: Orchestrator, line: str) -> None:
-    """Whatever is said, there is a reply, and a line that says something is recorded; one that ends it is not."""
+    """Any line gets a reply; it is recorded unless it is blank or ends the conversation."""
     reply = orchestrator.execute(line)
     assert bool(reply.operation) == (bool(line.strip()) and reply.outcome is not Outcome.ENDED)
 
 
 def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
-    """A command that fails in its middle has done nothing: all its changes are one."""
+    """A command that fails half-way changes nothing."""
     _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#3 depends on #2")
     assert orchestrator.execute("finish #3 and #2").outcome is Outcome.REFUSED
     statuses = {item.status for item in orchestrator.tracker.items(WorkFilter(kinds=(WorkKind.TASK,)))}
@@ -137,7 +137,7 @@ def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
 
 
 def test_changes_made_elsewhere_are_told(tmp_path: Path, clock: Clock) -> None:
-    """What another program or a crash has left untold is recorded by the next one, once."""
+    """Work changes that another program made without an operation are recorded once, by the next orchestrator."""
     with open_memory(tmp_path, clock=clock) as memory:
         memory.state.create(WorkKind.EPIC, "Billing")
     for _ in range(2):
@@ -157,9 +157,9 @@ def _task(orchestrator: Orchestrator) -> int:
 
 
 def test_a_task_is_run_until_it_is_good_enough(orchestrator: Orchestrator) -> None:
-    """Each try gets a context and what came before; quality decides, and all of it is recorded once.
+    """A task is repeated until its quality suffices; each try gets a context and the previous result.
 
-    A line during the task does not record its start, and undo passes over the try that changed nothing.
+    A line during the task does not record its start, and undo skips the try that changed nothing.
     """
     seen: list[tuple[int, float | None]] = []
 
@@ -184,7 +184,7 @@ def test_a_task_is_run_until_it_is_good_enough(orchestrator: Orchestrator) -> No
 
 
 def test_a_task_that_fails_says_so(orchestrator: Orchestrator) -> None:
-    """What it raises is told with the item, and asked about later it is found as the failed one."""
+    """A task whose work raises is escalated and failed, and "show the last failed task" names the error."""
 
     def work(attempt: Attempt) -> str:
         raise RuntimeError("the disk is full")
@@ -197,7 +197,7 @@ def test_a_task_that_fails_says_so(orchestrator: Orchestrator) -> None:
 
 
 def test_a_shell_command_is_work(orchestrator: Orchestrator, tmp_path: Path) -> None:
-    """It knows its task, its output is the result, its exit code the outcome."""
+    """A shell command gets its task's number; its output is the result, its exit code the outcome."""
     task = _task(orchestrator)
     done = orchestrator.execute_task(task, 'echo "did $ORCHESTRA_MEM_TASK_ID"', folder=tmp_path)
     assert (done.result, done.error) == (f"did {task}", "")
@@ -206,7 +206,7 @@ def test_a_shell_command_is_work(orchestrator: Orchestrator, tmp_path: Path) -> 
 
 
 def test_a_task_that_waits_cannot_be_finished(orchestrator: Orchestrator) -> None:
-    """The result is kept, and why the item is not done is told."""
+    """A task that depends on an open one is run and escalated, keeps its result, and is not done."""
     first, second = _task(orchestrator), _task(orchestrator)
     orchestrator.tracker.change(second, depends_on=[first])
     result = orchestrator.execute_task(second, lambda attempt: "made")
@@ -216,18 +216,18 @@ def test_a_task_that_waits_cannot_be_finished(orchestrator: Orchestrator) -> Non
 
 
 def test_a_task_that_is_done_is_not_run(orchestrator: Orchestrator) -> None:
-    """Nothing is called for an item that cannot be started."""
+    """Work for a cancelled task is refused and not called."""
     task = _task(orchestrator)
     orchestrator.tracker.set_status(task, WorkStatus.CANCELLED)
     with pytest.raises(InvalidChangeError):
         orchestrator.execute_task(task, lambda attempt: pytest.fail("it was run"))
 
 
-# Around it
+# Plugins and threads
 
 
 def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
-    """Before and after, errors too; a line may be put in another's place."""
+    """Plugins are called before and after each execution and on errors, and may replace a line."""
     heard: list[tuple[str, Json]] = []
 
     class Plugin:
@@ -262,7 +262,7 @@ def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
 
 
 def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> None:
-    """They wait for each other; each becomes an item and an operation."""
+    """Lines from twelve threads are all executed, each as one item and one operation."""
     threads = [
         threading.Thread(target=orchestrator.execute, args=(f"create a task called Part {number}",))
         for number in range(12)
@@ -279,9 +279,9 @@ def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> Non
 
 
 def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager) -> None:
-    """By JSON, into the same intents, and asked whether that was meant.
+    """A model's JSON becomes an intent, which is executed only after a "yes".
 
-    Nonsense, words that were not said, what there is not, an error or silence of its leave the classifier's word.
+    An answer that is not JSON, names unsaid words or unknown items, or an error, creates nothing.
     """
     answer = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Billing"]}]}'
     orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
@@ -302,7 +302,7 @@ def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager)
 
 
 def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:
-    """What takes away is believed only where the classifier has read it too."""
+    """A model's reading of a cancellation is ignored unless the classifier agrees."""
     orchestrator = Orchestrator(memory, model=ScriptedModel('{"intents": [{"action": "cancel", "target": "#1"}]}'))
     orchestrator.tracker.create(WorkKind.EPIC, "Billing")
     assert "cancel" not in orchestrator.execute("billing is a bore, make it vanish somehow").text
@@ -310,7 +310,7 @@ def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -
 
 
 def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> None:
-    """Below it stands what the memory said; asked again it is not called while that is the same."""
+    """A model words an answer above the memory's own text, and is called again only if that text has changed."""
     asked: list[str] = []
 
     def answer(messages: Sequence[Message]) -> str:
@@ -330,7 +330,7 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
 
 
 def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
-    """A line that tells to do something is that also where a question waits; a title is an answer all the same."""
+    """A command is executed as one even while a question waits; a title is taken as the answer."""
     _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")
     assert orchestrator.execute("rename it to Payment").outcome is Outcome.ASKED
     reply = orchestrator.execute("cancel epic 1")
@@ -341,7 +341,7 @@ def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
 
 
 def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrator) -> None:
-    """And is told with that; what is blocked for a reason of its own stays so, and undo blocks again."""
+    """Closing a blocker unblocks its dependents, except those with another reason; undo blocks them again."""
     _done(orchestrator, "create a task: buy flour", "create a task: bake bread", "create a task: sell bread")
     _done(orchestrator, "#2 is blocked by #1", "#3 is blocked by #1", "#3 is blocked because the shop is closed")
     text = _done(orchestrator, "finish #1")
@@ -354,7 +354,7 @@ def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrat
 
 
 def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
-    """Somebody's, nobody's, what is held up, what is urgent."""
+    """Lists are filtered by owner, missing owner, blockers and urgency."""
     _done(orchestrator, "create a task: bake bread", "create a task: sell bread", "create a task: buy flour")
     _done(orchestrator, "assign #1 to Marco", "#2 is blocked by #3", "make #3 urgent")
     assert _done(orchestrator, "what's Marco got?") == 'Task #1 "Bake bread": pending'
@@ -365,7 +365,7 @@ def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
 
 
 def test_next_looks_beyond_what_has_work_below_it(orchestrator: Orchestrator) -> None:
-    """However many such items come first."""
+    """The answer to "what's next?" names a story even if more than 20 epics come before it."""
     for _ in range(21):
         epic = orchestrator.tracker.create(WorkKind.EPIC, "Shop", priority=1).id
         orchestrator.tracker.create(WorkKind.STORY, "Cart", parent=epic)
@@ -373,7 +373,7 @@ def test_next_looks_beyond_what_has_work_below_it(orchestrator: Orchestrator) ->
 
 
 def test_what_is_said_of_no_work_is_remembered(orchestrator: Orchestrator) -> None:
-    """What tells of something that is no item is offered as a note."""
+    """A statement about something that is no work item is offered as a note."""
     _done(orchestrator, "create a task: bake bread")
     assert orchestrator.execute("the oven is broken").text == "Did you mean: note: the oven is broken? (yes/no)"
     assert _done(orchestrator, "y").startswith("Noted: the oven")

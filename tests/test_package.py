@@ -1,4 +1,4 @@
-"""The package as users get it: built to a wheel, installed in an environment of its own, away from the checkout."""
+"""The package as users get it: built as a wheel and installed in a separate environment, outside of the checkout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).parents[1]
 
 
 def _run(*command: str | Path, cwd: Path) -> str:
-    """Run a command with nothing of this process's Python in its environment; give what it prints."""
+    """Run a command without this process's Python variables in its environment, and return what it prints."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV", "VIRTUAL_"))}
     done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}\n{done.stderr}"
@@ -25,7 +25,7 @@ def _run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the source archive from the checkout, and from that alone the wheel."""
+    """Build the source archive from the checkout, and the wheel from that archive."""
     out = tmp_path_factory.mktemp("dist")
     _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, CHECKOUT, cwd=out)
     (built,) = out.glob("*.whl")
@@ -34,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel with all that it asks for in an empty environment; give the folder of its programs."""
+    """Install the wheel with its dependencies in an empty environment, and return the folder of its programs."""
     programs, away = tmp_path_factory.mktemp("elsewhere") / "env" / "bin", wheel.parent
     _run(sys.executable, "-m", "venv", "--without-pip", programs.parent, cwd=away)
     _run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "-q", "--no-compile", wheel, cwd=away)
@@ -48,7 +48,7 @@ def _template() -> dict[str, str]:
 
 
 def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Path) -> None:
-    """Every file of the package, `py.typed`, the default settings and the template; no tests, no benchmarks."""
+    """The wheel contains every file of the package, the default settings, the template, a licence, and nothing else."""
     package = {
         path.relative_to(CHECKOUT).as_posix()
         for path in (CHECKOUT / "orchestra_mem").rglob("*")
@@ -65,7 +65,7 @@ def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Pa
 
 
 def test_every_dependency_is_explained_and_bounded() -> None:
-    """A line of reason stands above each requirement; each has both bounds; no tool of the tests is among them."""
+    """Each dependency has a comment with its reason and both version bounds; no tool of the tests is among them."""
     text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert listed
@@ -77,7 +77,7 @@ def test_every_dependency_is_explained_and_bounded() -> None:
 
 
 def test_installed_package_is_found_away_from_the_checkout(scripts: Path, tmp_path: Path) -> None:
-    """The default settings and the template come from the wheel, word for word as in the checkout."""
+    """An installed package reads the default settings and the template from the wheel, equal to the checkout's."""
     program = (
         "import json, orchestra_mem.adapters.config_files as files\n"
         "print(json.dumps([files.__file__, files.default_config_text(), files.template_files()]))"
@@ -89,7 +89,7 @@ def test_installed_package_is_found_away_from_the_checkout(scripts: Path, tmp_pa
 
 
 def test_installed_program_initialises_records_and_gives_a_context(scripts: Path, tmp_path: Path) -> None:
-    """The first three commands of a new user work in an empty folder, with nothing but the wheel installed."""
+    """`init`, `record` and `context` work in an empty folder with only the wheel installed."""
     program = scripts / "orchestra-mem"
     _run(program, "init", cwd=tmp_path)
     laid_down = _template()

@@ -1,4 +1,4 @@
-"""What is prepared for the next refresh while the caller is still, and that nothing depends on it."""
+"""Preparation of the next refresh while the caller is idle: it saves time, and no result depends on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONFIG: dict[str, object] = {
 
 
 def fill(memory: OrchestratorContextManager, clock: Clock, operations: int = 60) -> None:
-    """Record talk that has facts, an operation a minute, and spill."""
+    """Record texts with facts, one operation a minute, and spill them."""
     for number in range(operations):
         clock.now += timedelta(seconds=60)
         text = (
@@ -37,7 +37,7 @@ def fill(memory: OrchestratorContextManager, clock: Clock, operations: int = 60)
 def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Facts are found and summaries drafted, all but the last ones; the refresh takes what is there."""
+    """In a pause summaries are drafted ahead, and the next refresh uses these drafts."""
     drafted: list[int] = []
 
     def noting(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
@@ -57,7 +57,7 @@ def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
 
 
 def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:
-    """The same facts with the same numbers, the same summaries."""
+    """With and without a pause before the refresh, facts and summaries are the same."""
     texts = []
     for name, pause_s in (("with", 0.4), ("without", 0.0)):
         (tmp_path / name).mkdir()
@@ -71,7 +71,7 @@ def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> 
 
 
 def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The refresh does it all, and where it fails there as well it is told."""
+    """An error in a pause is reported, and the next refresh does all the work."""
 
     def refuse(self: FactExtractor, *_: object) -> None:
         raise StorageError("no space")
@@ -86,12 +86,12 @@ def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypa
 
 
 def test_many_unread_operations_keep_nobody_waiting(tmp_path: Path, clock: Clock) -> None:
-    """Where nothing refreshes, facts are found in steps, and other threads come in between."""
+    """While facts are found in 600 unread operations, other threads never wait for all of it."""
     config = {"orchestrator": {"auto_refresh_enabled": False}}
     waits: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         fill(memory, clock, 1)
-        memory.facts()  # loads what finds them
+        memory.facts()  # loads the classifier
         fill(memory, clock, 599)
         finding = threading.Thread(target=memory.facts)
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Several projects: they list themselves and hold nobody up by it, and are searched together as each alone would be."""
+"""Several projects: they list themselves without delaying anything, and can be searched together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orchestra_mem.search_types import SearchFilter
 from tests.conftest import START, Clock
 from tests.processes import start
 
-# Opens all projects below a folder again and again, each process in an order of its own.
+# Opens all projects below a folder repeatedly, in random order.
 _OPENER = """
 import random, sys
 from pathlib import Path
@@ -37,7 +37,7 @@ SECRET = "The vault is opened by the copper key."
 
 @pytest.fixture
 def make(tmp_path: Path, home: Path) -> Callable[..., Path]:
-    """Make a project with what a user said, and with settings."""
+    """Make a project with messages of a user and with settings."""
 
     def made(name: str, *said: str, config: str = "", agent: str | None = None) -> Path:
         project = tmp_path / "projects" / name
@@ -61,7 +61,7 @@ def _files(home: Path) -> list[dict[str, object]]:
 
 
 def test_a_project_lists_itself_when_it_is_opened_and_once_a_day(tmp_path: Path, home: Path, clock: Clock) -> None:
-    """With its id, name, tags, folder, and the days; another open of the day writes nothing."""
+    """Opening a project lists its id, name, tags, folder and days; further opens on the same day write nothing."""
     project = tmp_path / "bakery"
     project.mkdir()
     open_memory(project, clock=clock, config={"project": {"tags": ["food"]}}).close()
@@ -81,7 +81,7 @@ def test_a_project_lists_itself_when_it_is_opened_and_once_a_day(tmp_path: Path,
 
 
 def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[..., Path], home: Path) -> None:
-    """A folder that was moved is the same project; one that was copied is told, and so is one that is gone."""
+    """A moved project keeps its id; a copied one and a missing one are listed with a note."""
     project = make("bakery")
     (before,) = Projects().list()
     moved = project.rename(project.with_name("mill"))
@@ -106,7 +106,7 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
 
 
 def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) -> None:
-    """Or by how its id begins; wrong names are told in words."""
+    """A project is found by name, id, folder or the beginning of its id; an unknown or ambiguous name is refused."""
     shop, bakery = make("shop"), make("bakery", config="project: {id: 12, name: Bread}")
     projects = Projects()
     listed = {each.path: each for each in projects.list()}
@@ -121,7 +121,7 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
 
 
 def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], home: Path) -> None:
-    """Whatever stands in it; until then the others are listed."""
+    """A broken file of a project is rewritten when that project is opened; until then the others are listed."""
     project = make("bakery")
     make("mill")
     (file,) = [path for path in (home / "projects").iterdir() if "bakery" in path.read_text()]
@@ -137,7 +137,7 @@ def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], 
 def test_a_temporary_project_lists_itself_in_a_temporary_home_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tests and trials leave no trace in the user's home; who wants one there adds it."""
+    """A project in a temporary folder is not listed in the user's home, unless it is added explicitly."""
     temporary, home = tmp_path / "temporary", tmp_path / "home"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
@@ -156,7 +156,7 @@ def test_a_temporary_project_lists_itself_in_a_temporary_home_alone(
 
 @pytest.mark.parametrize("kind", ["a file", "below a file", "a circle of links"])
 def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: Callable[..., Path], home: Path) -> None:
-    """It opens, records and closes as ever; the list says what is wrong with the home."""
+    """With an unusable home a project opens and records as usual; only the list reports the error."""
     if kind == "a circle of links":
         home.symlink_to(home)
     elif kind == "a file":
@@ -174,7 +174,7 @@ def test_a_home_that_cannot_be_one_is_no_failure_of_a_project(kind: str, make: C
 
 
 def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_path: Path, home: Path) -> None:
-    """Afterwards all projects are listed, each once, with the id that it has; what killed ones left is swept away."""
+    """Each project is listed once with a stable id, though processes are killed; their leftover files are removed."""
     below = tmp_path / "projects"
     for number in range(20):
         (below / f"p{number:02}").mkdir(parents=True)
@@ -182,7 +182,7 @@ def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_pa
     others = [start("-c", _OPENER, 2, below) for _ in range(8)]
     for each in killed:
         seen = len(_files(home))
-        while len(_files(home)) == seen < 20:  # while projects are being listed
+        while len(_files(home)) == seen < 20:  # kill it while it lists projects
             time.sleep(0.01)
         each.send_signal(signal.SIGKILL)
     assert [(each.communicate(timeout=120)[1], each.returncode) for each in others] == [("", 0)] * 8
@@ -197,7 +197,7 @@ def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_pa
     assert [each.id for each in Projects().list()] == [each.id for each in listed]
     left = home / "projects" / "abc.1-1.tmp"
     left.write_text("{")
-    for path in (home / "projects").glob("*.tmp"):  # of those that were killed as well
+    for path in (home / "projects").glob("*.tmp"):  # also those of the killed processes
         os.utime(path, (1, 1))
     (below / "new").mkdir()
     open_memory(below / "new").close()
@@ -208,7 +208,7 @@ def test_eight_processes_open_twenty_projects_at_once_and_some_are_killed(tmp_pa
 
 
 def test_a_search_over_all_projects_ranks_by_likelihood_and_names_the_project(make: Callable[..., Path]) -> None:
-    """The answer of each project is there as it would give it itself, the likeliest first, and nothing is copied."""
+    """A search of all projects ranks hits by likelihood, names their projects, and has each project's own answers."""
     shop = make("shop", "The gateway times out after 30 seconds when the cache is cold.", "We sell bread.")
     web = make("web", "The gateway is called Gerda.", "We paint the fence on Tuesdays.")
     make("mill", "The miller sleeps.")
@@ -229,7 +229,7 @@ def test_a_search_over_all_projects_ranks_by_likelihood_and_names_the_project(ma
 def test_an_exported_address_of_a_server_is_not_that_of_the_other_projects(
     make: Callable[..., Path], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor that of the shared log: each is opened where it is, and nothing is left in its folder."""
+    """A storage address in the environment does not apply to the listed projects or to the shared log."""
     shop = make("shop", "We decided to keep every timestamp in UTC.", "We decided to use 4 workers.")
     with open_memory(shop) as memory:
         memory.share_decision("K1")
@@ -242,7 +242,7 @@ def test_an_exported_address_of_a_server_is_not_that_of_the_other_projects(
 
 
 def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]) -> None:
-    """By whichever folder is listed first."""
+    """A hit that a copied project has too is returned once."""
     shop = make("shop", "The gateway times out after 30 seconds.")
     shutil.copytree(shop, shop.with_name("copy"))
     open_memory(shop.with_name("copy")).close()
@@ -251,7 +251,7 @@ def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]
 
 
 def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[..., Path], tmp_path: Path) -> None:
-    """By its settings, or by those that a program opened it with; it is told, and nothing of it shows."""
+    """A project whose settings or program refuse sharing is not searched; a note says so."""
     make("shop", "The shop has a door.")
     make("vault", SECRET, config="project: {shared: false}")
     safe = make("safe", SECRET)
@@ -268,7 +268,7 @@ def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[.
 
 
 def test_an_agent_sees_in_each_project_what_it_may_see_there(make: Callable[..., Path]) -> None:
-    """Strict isolation hides what others did, in that project alone; items of the catalog are hidden everywhere."""
+    """A project's strict isolation hides its operations and items from other agents, unless one has permission."""
     strict = "catalog: {isolation: strict, permissions: {eve: {read: [bob]}}}"
     make("open", "Bob found the copper coin in the open.", agent="bob")
     closed = make("closed", "Bob hid the copper kettle in the closed.", agent="bob", config=strict)
@@ -290,7 +290,7 @@ def test_an_agent_sees_in_each_project_what_it_may_see_there(make: Callable[...,
 
 
 def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path]) -> None:
-    """Gone, broken, with wrong settings, or held by another process: the rest answers within the time."""
+    """A missing, broken, misconfigured or locked project is named in a note, and the others answer in time."""
     make("shop", "The gateway times out after 30 seconds.")
     gone, broken, wrong, held = (make(name) for name in ("gone", "broken", "wrong", "held"))
     shutil.rmtree(gone / ".obra")
@@ -323,7 +323,7 @@ def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path
 def test_a_project_that_hangs_holds_up_none_beyond_its_time(
     make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told, and left to end by itself."""
+    """A project that hangs is named in a note after the timeout, and the others answer."""
     for number in range(6):
         make(f"p{number}", "The gateway times out.")
     go_on = threading.Event()
@@ -341,7 +341,7 @@ def test_a_project_that_hangs_holds_up_none_beyond_its_time(
 
 
 def test_a_search_does_not_count_as_opening(make: Callable[..., Path], home: Path, tmp_path: Path) -> None:
-    """The days stay; wrong calls are refused as by one memory."""
+    """A search does not change the days listed; invalid arguments are refused as by a single memory."""
     project = make("shop", "The shop has a door.")
     open_memory(project, clock=lambda: START).close()
     before = _files(home)
@@ -355,7 +355,7 @@ def test_a_search_does_not_count_as_opening(make: Callable[..., Path], home: Pat
 
 
 def test_recommendations_of_all_projects_are_the_likeliest_of_each_kind(make: Callable[..., Path]) -> None:
-    """Each with its project in front of its source."""
+    """Recommendations of all projects are sorted by likelihood within each kind, and name their project."""
     make("shop", "We decided to use PostgreSQL for the orders.", "Never deploy the orders on Fridays.")
     make("web", "We decided to use SQLite for the orders of tests.")
     found = Projects().recommend("choose a database for the orders", limit=2)
@@ -368,7 +368,7 @@ def test_recommendations_of_all_projects_are_the_likeliest_of_each_kind(make: Ca
 
 
 def test_what_recurs_in_three_projects_is_offered_and_its_opposite_is_not(make: Callable[..., Path]) -> None:
-    """Copies count as one, and so does a project that says a thing twice; other numbers are other decisions."""
+    """A decision of three projects recurs; its opposite or another number does not count, and copies count as one."""
     same = "We decided to keep every timestamp in UTC."
     shop = make("shop", same, same)
     make("web", "We decided to keep each timestamp in UTC.", "We decided to use 4 workers.")
@@ -384,7 +384,7 @@ def test_what_recurs_in_three_projects_is_offered_and_its_opposite_is_not(make: 
 
 
 def test_what_is_shared_or_cannot_be_is_not_offered_for_sharing(make: Callable[..., Path], home: Path) -> None:
-    """As `decisions share` would say of it: nor what was shared, adopted and taken out again, nor what was learnt."""
+    """A recurring decision that has been shared once is not offered again, and insights are never offered."""
     same, learnt = "We decided to keep every timestamp in UTC.", "We learned that the cache doubles the latency."
     shop = make("shop", same, learnt)
     make("web", "We decided to keep each timestamp in UTC.", learnt)
@@ -407,7 +407,7 @@ def test_what_is_shared_or_cannot_be_is_not_offered_for_sharing(make: Callable[.
 def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In full or from the user's own folder; none where it is `off`. It is the same whatever folder one is in."""
+    """The home is the absolute path in the variable, none for `off`, and otherwise the user's data folder."""
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     found = [home_folder({"ORCHESTRA_MEM_HOME": given}) for given in ("/a/b", "~/d", "off")]
     assert found == [Path("/a/b"), tmp_path / "me/d", None]

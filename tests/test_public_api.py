@@ -1,4 +1,4 @@
-"""The public names and how they are called: a change here is a change for every user, and stands in the changelog."""
+"""Public names and signatures: a change here affects every user, and belongs in the changelog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.processes import python
 
 
 def test_the_public_names_are_those() -> None:
-    """What users import; whatever else lies in the package may move."""
+    """`__all__` lists exactly these names, each with a docstring; anything else in the package may move."""
     assert orchestra_mem.__all__ == [
         "AICategorizationService", "AccessDeniedError", "CategorizationService", "CircularDependencyError",
         "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker", "DatabaseDamagedError",
@@ -36,13 +36,13 @@ def test_the_public_names_are_those() -> None:
 
 
 def test_every_error_can_be_caught_by_its_public_name() -> None:
-    """All classes of the tree are there, and each is the one that is raised."""
+    """Every exception class of `errors` is public, under the same name."""
     found = {name: each for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, Exception)}
     assert found == {name: getattr(orchestra_mem, name) for name in orchestra_mem.__all__ if name.endswith("Error")}
 
 
 def test_the_managers_methods_are_called_like_this() -> None:
-    """Its public methods are these and no others, each with a docstring."""
+    """The manager's public methods have exactly these signatures, and each has a docstring."""
     manager = orchestra_mem.OrchestratorContextManager
     methods = {
         name: method
@@ -56,14 +56,14 @@ def test_the_managers_methods_are_called_like_this() -> None:
 
 
 def test_a_memory_is_opened_like_this() -> None:
-    """A folder, and by keyword what tests and callers put in the place of the defaults."""
+    """`open_memory` takes a folder, and by keyword only what replaces a default."""
     parameters = inspect.signature(orchestra_mem.open_memory).parameters
     assert list(parameters) == ["project", "config", "clock", "counter", "write_point", "model"]
     assert parameters["project"].default == "."
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
 
 
-# The command line's libraries, tokenizers, the packages that tests use, and what only opening, locking, compacting and
+# Libraries of the command line, tokenizers, packages for tests, and modules that only opening, locking, compacting or
 # reading histories need.
 HEAVY = (
     "typer", "rich", "tiktoken", "tiktoken_ext", "regex", "requests", "pydantic", "numpy", "asyncio", "hypothesis",
@@ -76,20 +76,20 @@ HEAVY = (
 
 
 def _loaded_after(program: str, names: tuple[str, ...], **options: Any) -> str:
-    """Which of these modules a fresh interpreter has loaded after a program."""
+    """Return which of these modules a new interpreter has loaded after a program."""
     told = f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])"
     return python(told, **options).stdout
 
 
 def test_importing_the_public_names_loads_nothing_heavy(tmp_path: Path) -> None:
-    """What only some need, or only later, is loaded on first use; no file is made before a memory is opened."""
+    """Importing public names loads no heavy module and creates no file."""
     program = "from orchestra_mem import OrchestratorContextManager, open_memory, OperationFilter, StorageError"
     assert _loaded_after(program, HEAVY, cwd=tmp_path) == "[]\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_line_begins_without_the_memory() -> None:
-    """Help and version are asked for more often than anything else."""
+    """Importing the command line loads neither the memory nor heavy libraries, so that help and version are fast."""
     names = ("orchestra_mem.build.wiring", "orchestra_mem.memory.manager", "orchestra_mem.settings", "sqlite3", "rich",
              "tiktoken", "regex", "requests")  # fmt: skip
     assert _loaded_after("import orchestra_mem", ("orchestra_mem.errors", "orchestra_mem.types")) == "[]\n"
@@ -97,7 +97,7 @@ def test_the_command_line_begins_without_the_memory() -> None:
 
 
 def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
-    """Where no operation is new to it, status reads no facts, counts no tokens, searches and compacts nothing."""
+    """`status` of a memory without new operations loads no module for facts, tokens, search or compaction."""
     with open_memory(tmp_path) as memory:
         for number in range(6):
             memory.record_operation("message", {"role": "user", "text": f"Please look at part {number} of the plan."})
@@ -116,7 +116,7 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["--help", "status", "serve --help", "serve token", "mcp --install cursor"])
 def test_no_command_loads_what_another_serves_with(tmp_path: Path, command: str) -> None:
-    """The server and MCP's SDK are loaded where they answer, and by nothing else."""
+    """Help, status and the commands that only prepare a server load neither FastAPI nor MCP's SDK."""
     open_memory(tmp_path).close()
     program = f"from orchestra_mem.faces.cli import app; app({[*command.split(), '-C', str(tmp_path)]!r}"
     shown = _loaded_after(f"{program}, standalone_mode=False)", ("fastapi", "starlette", "uvicorn", "mcp", "anyio"))
@@ -124,7 +124,7 @@ def test_no_command_loads_what_another_serves_with(tmp_path: Path, command: str)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    """Names are loaded on first use, and no others are made up."""
+    """An unknown name of a package that loads its names on first use raises `AttributeError`."""
     with pytest.raises(AttributeError, match="module 'orchestra_mem' has no attribute 'open_memories'"):
         orchestra_mem.open_memories  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'orchestra_mem\.build' has no attribute 'open_memories'"):
@@ -133,7 +133,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(("old", "new", "name"), cases("what_has_moved_is_still_found_in_its_old_place"))
 def test_what_has_moved_is_still_found_in_its_old_place(old: str, new: str, name: str) -> None:
-    """With a warning that names the new place."""
+    """A name that has moved can be imported from its old place, with a warning that names the new one."""
     with pytest.warns(DeprecationWarning, match=f"orchestra_mem.{new}"):
         found = getattr(import_module(f"orchestra_mem.{old}"), name)
     assert found is getattr(import_module(f"orchestra_mem.{new}"), name)

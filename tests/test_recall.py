@@ -1,4 +1,4 @@
-"""Going back to the originals, by every name that a summary or a document gives."""
+"""Expanding summaries and references to the original operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.memories import SMALL
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorContextManager]:
-    """A memory with two sessions in which summaries stand; the tests only read it."""
+    """A memory with two sessions that have summaries; the tests only read it."""
     with open_memory(tmp_path_factory.mktemp("recall"), config=SMALL, clock=Clock(step_s=60)) as opened:
         for _ in range(2):
             opened.flush_session()
@@ -25,7 +25,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorCon
 
 
 def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: OrchestratorContextManager) -> None:
-    """As headings and the command line write it; a mere number is a summary's."""
+    """A summary or an operation can be named as headings and the command line do; a bare number means a summary."""
     for summary in ("S1", "s1", " S 1 ", "1", 1):
         assert memory.expand(summary).reference == "S1"
     for operation in ("op 2", "op2", "OP 2", "O2", "#2"):
@@ -34,14 +34,14 @@ def test_a_summary_and_an_operation_are_named_in_any_of_these_ways(memory: Orche
 
 @pytest.mark.parametrize(("reference", "message"), cases("what_names_nothing_is_told"))
 def test_what_names_nothing_is_told(memory: OrchestratorContextManager, reference: str | int, message: str) -> None:
-    """In words that say what would."""
+    """A reference that names nothing raises `NotFoundError` with a message that says which would be valid."""
     with pytest.raises(NotFoundError) as caught:
         memory.expand(reference)
     assert str(caught.value) == message
 
 
 def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager) -> None:
-    """A session may be named by the beginning of its id."""
+    """`losses` lists one session, which the beginning of its id names, or all sessions."""
     first, second = memory.sessions()
     assert memory.losses(first.id[:8]) + memory.losses(second.id) == memory.losses()
     assert {s.session for s in memory.losses(second.id)} == {second.id}

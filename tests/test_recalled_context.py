@@ -1,4 +1,4 @@
-"""Memories that are recalled for a query: behind the context, as data; and what a small context is spent on."""
+"""Memories recalled for a query, placed after the rest of the context and fenced as data; and small contexts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD = "She told me of the saffron gateway, of port 8443 and of the blue proxy."
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
-    """A memory in which something was said long ago, in a session that has ended."""
+    """A memory in which a message was recorded long ago, in a session that has ended."""
     memory.record_operation("message", {"role": "user", "text": OLD}, agent="dana")
     record(memory, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
     memory.flush_session()
@@ -28,7 +28,7 @@ def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorCont
 
 
 def test_what_answers_the_query_stands_behind_the_newest_operations(memory: OrchestratorContextManager) -> None:
-    """Fenced with its source, explained by its rank; from question to question nothing before it changes a byte."""
+    """Recalled memories follow the newest operations, fenced with their source; nothing before them changes."""
     plain = memory.get_orchestrator_context("step")
     other = memory.get_orchestrator_context("step", query="zzqqxy")
     asked = memory.get_orchestrator_context("step", query="which port does the saffron gateway answer on?")
@@ -46,7 +46,7 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
 
 
 def test_what_the_context_has_already_is_not_recalled_again(memory: OrchestratorContextManager) -> None:
-    """It is told, and takes no tokens."""
+    """A memory that the context already shows is not recalled again; `placements` say so."""
     text = "The amber lamp of the lighthouse was lit at nine by the keeper."
     memory.record_operation("note", {"text": text})
     asked = memory.get_orchestrator_context("step", query="who lit the amber lamp?")
@@ -56,7 +56,7 @@ def test_what_the_context_has_already_is_not_recalled_again(memory: Orchestrator
 
 
 def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
-    """At 0 nothing is recalled, and a question changes nothing."""
+    """With `context_share` 0 nothing is recalled, and a query does not change the context."""
     config = {**CONFIG, "retrieval": {"context_share": 0.0}}
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         memory.record_operation("note", {"text": OLD})
@@ -66,13 +66,13 @@ def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
         assert context.render() == memory.get_orchestrator_context("x").render()
 
 
-# Small contexts: what was said, and of it first what binds
+# Small contexts: messages, and rules and decisions first
 
 RULE = "You must never deploy on a Friday."
 
 
 def test_a_small_context_has_no_times_ids_or_empty_sections(tmp_path: Path) -> None:
-    """Who speaks and what they say is all that is shown of talk."""
+    """A small context shows only who speaks and what they say, without times, ids or empty sections."""
     with open_memory(tmp_path) as memory:
         for speaker, text in (("Ann", "The oven is hot."), ("Ben", "Which of them?"), ("Ann", "The left one.")):
             memory.record_operation("message", {"speaker": speaker, "text": text})
@@ -83,7 +83,7 @@ def test_a_small_context_has_no_times_ids_or_empty_sections(tmp_path: Path) -> N
 
 
 def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) -> None:
-    """A rule of long ago stands there where chatter has no room, at once and not only after a refresh."""
+    """An old rule is in a small context, before any refresh, next to the newest message."""
     with open_memory(tmp_path) as memory:
         memory.record_operation("message", {"speaker": "Ann", "text": RULE})
         for number in range(12):
@@ -96,7 +96,7 @@ def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) 
 
 
 def test_most_of_a_context_with_a_question_is_what_answers_it(tmp_path: Path) -> None:
-    """As it was said, not the beginning of it; and a large budget is not kept free for more than could be recalled."""
+    """With a query most of a small context is recalled text, in full; a large budget is not left unused."""
     said = [
         f"In week {week} the saffron gateway was down for {week} minutes, because of its {week}th valve; we noted the "
         f"hour, the colour of the sky, who was there, what the dog of the neighbour did, and how it was mended in the "
@@ -118,7 +118,7 @@ def test_most_of_a_context_with_a_question_is_what_answers_it(tmp_path: Path) ->
 
 
 def test_a_small_context_of_a_new_session_shows_what_binds(tmp_path: Path) -> None:
-    """What nothing is said in yet keeps no room: decisions, rules and roles take it, each with its day alone."""
+    """The small context of a new session has earlier decisions, rules and roles, with their days but no times."""
     said = "I'm Ana and I lead the billing team.", "We decided to host on Hetzner because it is cheap.", RULE
     with open_memory(tmp_path) as memory:
         for text in said:
@@ -129,5 +129,5 @@ def test_a_small_context_of_a_new_session_shows_what_binds(tmp_path: Path) -> No
         asked = memory.get_orchestrator_context("next", 200, query="Where do we host?").render()
     for text in said:
         assert text in shown
-        assert text in asked  # few memories answer it, and what they leave is not left empty
+        assert text in asked  # few memories answer it; the rest of the budget is used too
     assert not re.search(r"\d\d:\d\d:\d\d", shown)

@@ -1,4 +1,4 @@
-"""Answers of a model are given again to the same question from the same facts by the same system, and else not."""
+"""The response cache: an answer is reused only for the same question, the same facts, model and prompt."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ANSWER = "Because the auditors know it."
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager) -> OrchestratorContextManager:
-    """A memory that has something to answer from."""
+    """A memory with something to answer from."""
     memory.record_operation("message", {"text": "We decided on bcrypt for passwords, as the auditors know it."})
     memory.record_operation("message", {"text": "Never deploy the shop on a Friday."})
     return memory
 
 
 def test_two_calls_are_enough(memory: OrchestratorContextManager) -> None:
-    """Nothing before; afterwards the same question and a similar one are answered, with what was asked then."""
+    """After `put`, the same and a similar question get the answer, with its similarity; another one does not."""
     cache = memory.response_cache
     assert cache.get(QUESTION) is None
     assert cache.put(QUESTION, ANSWER)
@@ -49,7 +49,7 @@ def test_two_calls_are_enough(memory: OrchestratorContextManager) -> None:
 
 
 def test_other_facts_are_another_answer(memory: OrchestratorContextManager) -> None:
-    """What was recorded since and belongs to the question ends it; what does not, does not."""
+    """A relevant new operation, or a different list of facts, invalidates an answer; the order of facts does not."""
     cache = memory.response_cache
     cache.put(QUESTION, ANSWER)
     memory.record_operation("message", {"text": "We switched from bcrypt to argon2 for passwords."})
@@ -62,7 +62,7 @@ def test_other_facts_are_another_answer(memory: OrchestratorContextManager) -> N
 
 
 def test_another_model_or_prompt_is_another_answer(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """The prompt's file is looked at anew when it has changed, also where size and time stay."""
+    """Another model or prompt file misses; a changed prompt file is detected even with the same size and time."""
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Be brief.")
     cache = memory.response_cache
@@ -85,7 +85,7 @@ def test_another_model_or_prompt_is_another_answer(memory: OrchestratorContextMa
 def test_time_ends_an_answer_by_its_kind(
     memory: OrchestratorContextManager, clock: Clock, kind: str, seconds: int
 ) -> None:
-    """A day for facts, an hour for tools, five minutes for greetings."""
+    """Answers expire by kind: facts after a day, tools after an hour, greetings after five minutes."""
     cache = memory.response_cache
     cache.put("hello there", "Hi!", kind=kind, facts=[])
     clock.now += timedelta(seconds=seconds - 1)
@@ -99,7 +99,7 @@ def test_time_ends_an_answer_by_its_kind(
 
 
 def test_the_number_of_answers_is_bounded(tmp_path: Path, clock: Clock) -> None:
-    """Those not used for longest go first; with none allowed nothing is kept."""
+    """The least recently used answers are evicted first; with a limit of 0 nothing is cached."""
     for most in (3, 0):
         with open_memory(tmp_path, clock=clock, config={"responses": {"max_entries": most}}) as memory:
             cache = memory.response_cache
@@ -113,7 +113,7 @@ def test_the_number_of_answers_is_bounded(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Path, clock: Clock) -> None:
-    """The file may be deleted, damaged, or be another program's: the next answer is kept again."""
+    """Answers survive a restart; if their file is deleted, damaged or replaced, the next answer is cached again."""
     path = tmp_path / HOME / "index" / "search.db"
     with open_memory(tmp_path, clock=clock) as memory:
         memory.response_cache.put(QUESTION, ANSWER, facts=[])
@@ -132,7 +132,7 @@ def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Pat
                 with sqlite3.connect(path) as connection:
                     connection.execute("CREATE TABLE response (x)")
                 connection.close()
-            # What is damaged beneath a log that holds the answer still gives it.
+            # A damaged file still answers if SQLite's log holds the answer.
             assert harm == "damage" or cache.get(QUESTION, facts=[]) is None, harm
             assert cache.put(QUESTION, ANSWER, facts=[]), harm
             assert cache.get(QUESTION, facts=[]) is not None, harm
@@ -141,7 +141,7 @@ def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Pat
 def test_where_nothing_can_be_written_the_model_answers(
     memory: OrchestratorContextManager, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A folder stands in the file's place: no answer, no error, and a warning with the reason."""
+    """If a folder is in the file's place, nothing is cached, nothing raises, and a warning gives the reason."""
     path = tmp_path / HOME / "index" / "search.db"
     path.mkdir(parents=True)
     cache = memory.response_cache
@@ -156,7 +156,7 @@ def test_where_nothing_can_be_written_the_model_answers(
 def test_without_an_embedder_the_same_words_are_found(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no others."""
+    """Without an embedder only the same words match."""
     monkeypatch.setitem(sys.modules, "wordllama", None)
     cache = memory.response_cache
     cache.put(QUESTION, ANSWER)
@@ -168,7 +168,7 @@ def test_without_an_embedder_the_same_words_are_found(
 def test_questions_that_turn_on_a_word_are_not_the_same(
     memory: OrchestratorContextManager, asked: str, known: str
 ) -> None:
-    """However near their vectors lie: some of these have a cosine over 0.9, one of 1."""
+    """Questions that differ in a decisive word never match, even if their vectors are equal."""
     assert difference(asked, known)
     assert difference(known, asked)
     memory.response_cache.put(known, ANSWER, facts=[])
@@ -177,12 +177,12 @@ def test_questions_that_turn_on_a_word_are_not_the_same(
 
 @pytest.mark.parametrize(("one", "other"), cases("questions_that_ask_the_same_may_be"))
 def test_questions_that_ask_the_same_may_be(one: str, other: str) -> None:
-    """Case, punctuation and small words make no difference."""
+    """Case, punctuation and small words make no difference between questions."""
     assert difference(one, other) == ""
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_difference_takes_any_strings(one: str, other: str) -> None:
-    """Either way round it comes to the same, and a text does not differ from itself."""
+    """`difference` accepts any strings, is symmetric, and finds none between a text and itself."""
     assert difference(one, one) == ""
     assert bool(difference(one, other)) == bool(difference(other, one))

@@ -1,4 +1,4 @@
-"""The retriever over a whole memory: layers within the budget, what past work says, and a cache that is never stale."""
+"""The retriever over a complete memory: context within the budget, recommendations, and a cache that is never stale."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorCont
     failed = {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"}
     memory.record_operation("task_execution", failed, agent="lin")
     memory.refresh()
-    time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
+    time.sleep(0.06)  # file times have coarse ticks: younger documents are not cached
     return memory
 
 
 def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextManager) -> None:
-    """By the manager's own counter; the index first, then the passages, each fenced with its source."""
+    """The retrieved context is within its budget: an index, then the best passages, each fenced with its source."""
     found = memory.retriever.retrieve_context("why did we choose bcrypt?", max_tokens=400)
     assert found.notes == ()
     assert found.tokens == memory._parts.counter.count(found.text) <= 400
@@ -54,14 +54,14 @@ def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextMana
 
 
 def test_any_string_is_a_task(memory: OrchestratorContextManager) -> None:
-    """Nothing is raised."""
+    """Any string is accepted as a task, and the budget holds."""
     for task in ("", " ", "\x00", "\ud800", "x" * 100_000, '"NEAR(', "🧪"):
         assert memory.retriever.retrieve_context(task, max_tokens=300).tokens <= 300
         assert memory.retriever.get_recommendations(task).task == task
 
 
 def test_whose_work_it_is_goes_a_little_before(memory: OrchestratorContextManager) -> None:
-    """Of two that answer alike: by the agents that are named, by the pattern of their work."""
+    """Of equally good hits, those of the named agents or with the named pattern come first."""
     for agent, pattern in (("ada", "sequential"), ("bob", "parallel")):
         task = f"polish the amber lamp, {agent}"
         memory.record_operation("task_execution", {"task": task, "pattern": pattern}, agent=agent)
@@ -73,7 +73,7 @@ def test_whose_work_it_is_goes_a_little_before(memory: OrchestratorContextManage
 
 
 def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManager) -> None:
-    """Rules and failures as facts, the task itself with what came of it; no more than so many of each."""
+    """Recommendations group rules, failures and similar tasks with their sources, up to a limit for each group."""
     said = memory.retriever.get_recommendations("deploy the shop")
     assert [each.source for each in said.rules] == ["K2"]
     assert "certificate had run out" in " ".join(each.text for each in said.failures)
@@ -89,7 +89,7 @@ def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManage
 def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_not(
     memory: OrchestratorContextManager,
 ) -> None:
-    """Before it is looked for in the log it is an operation, after that a fact, as long as that stands."""
+    """A new decision is recommended at once, and no longer after a person has removed it."""
     memory.record_operation("decision", {"text": "We decided to keep amber lamps in the shop window."})
     said = memory.retriever.get_recommendations("amber lamps").decisions
     assert [each.source for each in said] == ["op 8"]
@@ -103,7 +103,7 @@ def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_n
 
 
 def test_an_answer_is_kept_while_the_memory_is_the_same(memory: OrchestratorContextManager) -> None:
-    """The same object again; another budget, another agent are other answers."""
+    """The same call returns the cached object, until the cache is cleared; another budget or agent misses."""
     retriever = memory.retriever
     first = retriever.retrieve_context("deploy the shop", agents=["b", "a"])
     assert retriever.retrieve_context("deploy the shop", agents=["a", "b"]) is first
@@ -116,7 +116,7 @@ def test_an_answer_is_kept_while_the_memory_is_the_same(memory: OrchestratorCont
 
 
 def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: Path, clock: Clock) -> None:
-    """No more than so many are kept; with none the retriever works as well."""
+    """The least recently used entries are evicted; with a size of 0 nothing is cached."""
     for entries, hits in ((2, 1), (0, 0)):
         config = {**CONFIG, "retrieval": {"cache_entries": entries}}
         with open_memory(tmp_path, config=config, clock=clock) as memory:
@@ -128,7 +128,7 @@ def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: P
 
 
 def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:
-    """As a whole prompt, as a passage alone, with words around it: the original answers, its echo does not."""
+    """Recalled text that is recorded again is not found in its copies, alone or within other text."""
     found = memory.retriever.retrieve_context("why bcrypt for passwords?")
     prompt = f"You are a careful planner of gardens.\n{found.text}Say why."
     memory.record_operation("llm_prompt", {"prompt": prompt})
@@ -145,7 +145,7 @@ def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: Orchestrat
 
 
 def test_what_is_recalled_and_recorded_again_is_no_new_fact(memory: OrchestratorContextManager) -> None:
-    """A prompt that holds decisions and rules decides nothing."""
+    """A prompt that contains recalled decisions and rules produces no facts."""
     before = memory.facts()
     found = memory.retriever.retrieve_context("why bcrypt for passwords?")
     context = memory.get_orchestrator_context("x", query="what must we never do?")
@@ -155,7 +155,7 @@ def test_what_is_recalled_and_recorded_again_is_no_new_fact(memory: Orchestrator
 
 
 def test_another_process_knows_what_was_recalled(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """What one has given to its model is an echo for the index that the other brings up."""
+    """Text that one memory recalled and recorded again is not indexed by the next one either."""
     memory.retriever.retrieve_context("why bcrypt for passwords?")
     memory.record_operation("answer", {"text": SAID[0]})
     memory.close()
@@ -166,7 +166,7 @@ def test_another_process_knows_what_was_recalled(tmp_path: Path, memory: Orchest
 
 
 def test_what_was_said_before_it_was_recalled_and_what_names_a_task_stays(memory: OrchestratorContextManager) -> None:
-    """A title that was recalled still finds what is done to it, and the same words said earlier are no echo."""
+    """Text recorded before its recall is still found, and so are operations with a recalled task's title."""
     title = "polish the amber lamp in the window of the shop"
     memory.record_operation("task_created", {"task": title})
     memory.record_operation("note", {"text": SAID[2]})
@@ -178,7 +178,7 @@ def test_what_was_said_before_it_was_recalled_and_what_names_a_task_stays(memory
 
 
 class Memory(RuleBasedStateMachine):
-    """Whatever is recorded, saved by hand, refreshed or flushed: what the cache gives is what would be found anew."""
+    """Whatever is recorded, edited, refreshed or flushed, a cached answer equals a fresh one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -190,25 +190,25 @@ class Memory(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Something to find."""
+        """Record operations to search for."""
         for text in SAID:
             self.memory.record_operation("message", {"text": text})
 
     @rule(what=st.sampled_from(SAID), other=st.booleans())
     def record(self, what: str, other: bool) -> None:
-        """By this process or another."""
+        """Record by this memory or another one."""
         self.count += 1
         writer = self.other if other else self.memory
         writer.record_operation("message", {"text": f"{what} For the {self.count}. time, said {self.count}."})
 
     @rule(seconds=st.integers(1, 90_000))
     def wait(self, seconds: int) -> None:
-        """Days go by as well."""
+        """Advance the clock by up to 25 hours."""
         self.clock.now += timedelta(seconds=seconds)
 
     @rule(name=st.sampled_from(list(DocumentName)), replaced=st.booleans())
     def edit(self, name: DocumentName, replaced: bool) -> None:
-        """A person saves a document, in its place or as a new file, often with the same size as before."""
+        """Save a document as a person does, in place or as a new file, often with the same size as before."""
         path = self.memory.episodic_memory.path(name)
         self.count += 1
         text = path.read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ class Memory(RuleBasedStateMachine):
 
     @rule(flush=st.booleans(), other=st.booleans())
     def settle(self, flush: bool, other: bool) -> None:
-        """Tiers move."""
+        """Refresh or flush."""
         writer = self.other if other else self.memory
         if flush:
             writer.flush_session()
@@ -232,8 +232,8 @@ class Memory(RuleBasedStateMachine):
 
     @invariant()
     def the_cache_is_not_stale(self) -> None:
-        """Of the first asker and the second, and against one that keeps nothing."""
-        self.memory.facts()  # else some may be found in a pause, between two of the questions
+        """The first answer, the cached one and the one after clearing the cache are equal."""
+        self.memory.facts()  # otherwise a pause could add facts between two calls
         self.memory.update_index()
         for task in ("the doors of the shop", "what was said last?"):
             first = self.memory.retriever.retrieve_context(task)
@@ -245,7 +245,7 @@ class Memory(RuleBasedStateMachine):
             assert first.entries == fresh.entries
 
     def teardown(self) -> None:
-        """Close."""
+        """Close both memories and remove the folder."""
         self.memory.close()
         self.other.close()
         self.folder.cleanup()

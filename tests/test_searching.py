@@ -1,4 +1,4 @@
-"""Search over a whole memory: what was recorded, saved or found is there at once, in its tier, while it holds."""
+"""Search over a complete memory: operations, documents and facts are found at once, in their tier, while they hold."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SAID = (
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
-    """A memory with operations in working memory and in the session's document, and facts in the documents."""
+    """A memory with operations in working memory and in the session's document, and with facts in the documents."""
     say(memory, clock, *SAID, agent="dana")
     return memory
 
@@ -50,7 +50,7 @@ def _sources(memory: OrchestratorContextManager, query: str, **options: object) 
 
 
 def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock) -> None:
-    """What a person took out of the documents since is not read out of an older summary; the operation says it."""
+    """A fact that a person has removed is no longer found through a summary, only through its operation."""
     small = {
         "orchestrator": {**CONFIG["orchestrator"], "session_compression_threshold": 4_000},
         "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
@@ -68,7 +68,7 @@ def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock)
 
 
 def test_a_question_finds_the_operation_the_fact_and_the_document(memory: OrchestratorContextManager) -> None:
-    """All tiers answer, and what answers best comes first."""
+    """A question finds the operation, the fact and the document that answer it, the best first."""
     found = memory.search("why did we choose bcrypt?")
     assert found.notes == ()
     assert "bcrypt" in found.hits[0].chunk.text
@@ -78,7 +78,7 @@ def test_a_question_finds_the_operation_the_fact_and_the_document(memory: Orches
 
 
 def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: OrchestratorContextManager) -> None:
-    """Without any command in between."""
+    """Text that a person saves is found at once, and no longer after they delete it."""
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n## Keys\n\nThe vault key is with Grace.\n", encoding="utf-8")
@@ -88,7 +88,7 @@ def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: Orches
 
 
 def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory: OrchestratorContextManager) -> None:
-    """Reworded or taken out by a person, from the first answer on; the operation that said it is still there."""
+    """A reworded fact is found with its new text, a removed one not at all; its operation still is."""
     assert "K2" in _sources(memory, "deploy on Friday")
     path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     edit(path, ("Never deploy the shop on a Friday.", "Never open the shop in a storm."))
@@ -104,7 +104,7 @@ def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory:
 
 
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """In working memory first, in the session's once they were spilled, and in archives after the flush."""
+    """An operation is found in the working tier first, and in the session tier after the flush."""
     number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
     assert _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.WORKING,)))[:1] == [f"op {number}"]
     assert f"op {number}" not in _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.SESSION,)))
@@ -117,7 +117,7 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
 
 
 def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:
-    """Nothing hides the nearest where nothing is certain; nothing stands above what is likely; no guess is recalled."""
+    """Uncertain hits are marked, come after likely ones, and are never recalled into a context."""
     with open_memory(tmp_path) as memory:
         assert memory.search("password hashing").hits == ()
         memory.record_operation("decision", {"text": "We use bcrypt because it is slow on purpose"})
@@ -140,7 +140,7 @@ def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_pat
 
 
 def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: Path, clock: Clock) -> None:
-    """Of summaries only those that stand answer, beside the operations that they cover."""
+    """Only summaries that no other summary covers are found."""
     config = {
         "orchestrator": {
             "context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 2},
@@ -163,7 +163,7 @@ def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: P
 
 
 class _Shorter:
-    """Another model: the first half of each vector, made slowly."""
+    """Another embedding model: the first half of each vector, computed slowly."""
 
     model = EmbeddingModel(name="half of a table", version="1", dimensions=128)
 
@@ -183,7 +183,7 @@ class _Shorter:
 
 
 def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By meaning all the time; when the new model has embedded everything, it answers and the old vectors go."""
+    """After a change of the embedding model the old vectors answer until all are replaced; then they are deleted."""
     config = {"orchestrator": {"auto_refresh_enabled": False}}
     with open_memory(tmp_path, config=config) as memory:
         for number in range(900):
@@ -207,7 +207,7 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
 
 
 def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextManager) -> None:
-    """A mode may be given by its name."""
+    """An invalid limit, mode or time is refused; a mode may be given by its name."""
     since = SearchFilter(since=datetime(2025, 1, 1))
     for options, words in (
         ({"limit": -1}, "limit is -1"), ({"mode": "nearest"}, "'nearest' is not a valid SearchMode"),
@@ -224,7 +224,7 @@ def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextMan
 
 # Any string
 
-# What breaks query languages, regular expressions, JSON, file names, terminals, and readers of characters.
+# Characters that break query languages, regular expressions, JSON, file names, terminals and text decoders.
 ALPHABETS = (
     "\"'*():^-+NEARANDORNOT ", "%_\\;--/*[]{}|&!~", "\x00\x01\x1b\x7f\x85\u2028\ufeff\ufffe",
     "\ud800\udfff\ud83d\ude00",
@@ -252,7 +252,7 @@ def _queries(count: int) -> list[str]:
 
 @pytest.mark.parametrize("embedder", ["wordllama", "off"])
 def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None:
-    """By words, by meaning, by both; with an embedder and without; each hit once and no more than wanted."""
+    """Random queries raise nothing in any mode, with and without an embedder; hits are unique and within the limit."""
     rng = random.Random("how")
     modes = [mode for mode in SearchMode if embedder != "off" or mode is not SearchMode.DENSE]
     answered = 0
@@ -273,10 +273,10 @@ def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None
     assert answered > 50
 
 
-# An index that is begun anew
+# An index that is rebuilt
 
 EMBEDDER = WordLlamaEmbedder()
-# More than are taken in at once.
+# More than one batch of the index.
 OPERATIONS = 1_300
 
 
@@ -299,7 +299,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
     recorded: Path, tmp_path: Path, point: str, passes: int
 ) -> None:
-    """What was taken in before that is taken in once more, by whoever goes on."""
+    """An index that is deleted while it is built is complete after the next update."""
     passed: Counter[str] = Counter()
 
     def delete(name: str) -> None:
@@ -309,7 +309,7 @@ def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
 
     shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     with open_memory(tmp_path, write_point=delete) as memory:
-        with suppress(StorageError):  # what fails on the way is done by the next one
+        with suppress(StorageError):  # the next update makes up for a failure
             memory.search("lamp", limit=1)
             memory.update_index()
         memory.update_index()

@@ -1,4 +1,4 @@
-"""Settings: defaults, three sources over them, and every fault of all of them told at once."""
+"""Settings: defaults, three sources that override them, and all faults of all sources reported at once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _flat_yaml(text: str) -> dict[str, object]:
 
 
 def _range(key: str) -> tuple[float, float] | None:
-    """The range of a number, read off the schema."""
+    """The range of a number in the schema, None for other types."""
     if schema()[key].annotation not in (int, float):
         return None
     low, high = schema()[key].metadata
@@ -72,12 +72,12 @@ def _range(key: str) -> tuple[float, float] | None:
 
 
 def test_default_file_and_model_have_the_same_keys_in_the_same_order_with_the_same_defaults() -> None:
-    """`config/default_config.yaml` tells the truth: each key, each default, nothing else."""
+    """`config/default_config.yaml` has exactly the keys of the model, in the same order and with the same defaults."""
     assert list(_flat_yaml(default_config_text()).items()) == list(Settings().flat().items())
 
 
 def test_default_file_and_every_default_pass_the_checks_and_change_nothing(load: Load) -> None:
-    """As `.obra/config.yaml` as it is, and each given on its own, with the type that it had."""
+    """The default file as `.obra/config.yaml`, and each default given alone, change no value and no type."""
     assert load(default_config_text()).flat() == load("").flat() == Settings().flat() | {"project.name": "bakery"}
     for key, value in Settings().flat().items():
         again = load("", overrides={key: value}).flat()[key]
@@ -85,7 +85,7 @@ def test_default_file_and_every_default_pass_the_checks_and_change_nothing(load:
 
 
 def test_every_number_has_its_range_in_the_comment_above_it() -> None:
-    """Who reads the default file learns the range that the program checks."""
+    """The comment above each number in the default file names the range that the program checks."""
     comment: list[str] = []
     path: list[str] = []
     for line in default_config_text().splitlines():
@@ -102,10 +102,10 @@ def test_every_number_has_its_range_in_the_comment_above_it() -> None:
 
 
 def test_template_has_every_default_commented_out() -> None:
-    """Laid down as it is, the template's config.yaml sets nothing; with the `#` removed, it is the default file."""
+    """The template's config.yaml sets nothing; without its `#` it equals the default file."""
     template = template_files()["config.yaml"]
     assert yaml.safe_load(template) is None
-    # Comments of prose begin with `# ` or are indented before theirs.
+    # Prose comments begin with `# ` or have an indented `#`.
     uncommented = re.sub(r"^#(?=(?:  )*[a-z_]+:)", "", template, flags=re.MULTILINE)
     assert _flat_yaml(uncommented) == _flat_yaml(default_config_text())
     explained = default_config_text().partition("project:\n")[2].splitlines()
@@ -113,7 +113,7 @@ def test_template_has_every_default_commented_out() -> None:
 
 
 def test_template_keeps_database_index_and_locks_out_of_git() -> None:
-    """What `init` lays down ignores what is binary, derived or momentary, and not the documents."""
+    """The template's `.gitignore` ignores databases, index, locks and temporary files, but no documents."""
     files = template_files()
     assert sorted(files) == [".gitignore", "commands/mem-search.md", "config.yaml"]
     patterns = [line for line in files[".gitignore"].splitlines() if not line.startswith("#")]
@@ -124,7 +124,7 @@ def test_template_keeps_database_index_and_locks_out_of_git() -> None:
 
 
 def test_the_environment_is_read_by_those_who_load_settings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`Settings()` are the defaults, whatever the process was started with; and they are not changed afterwards."""
+    """`Settings()` has the defaults, whatever the environment says, and is immutable."""
     monkeypatch.setenv("ORCHESTRA_MEM__PROJECT__NAME", "elsewhere")
     monkeypatch.setenv("PROJECT", '{"name": "elsewhere"}')
     assert Settings().project.name == ""
@@ -133,7 +133,7 @@ def test_the_environment_is_read_by_those_who_load_settings_alone(monkeypatch: p
 
 
 def test_file_environment_and_overrides_take_precedence_in_this_order(load: Load) -> None:
-    """Each source replaces single keys of the one before, and `origin_of` tells which did."""
+    """Each source overrides single keys of the previous one, and `origin_of` names the source."""
     variable = "ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS"
     settings = load(
         "orchestrator:\n  keep_versions: 3\n  context_window:\n    max_tokens: 64000\n    warning_threshold: 0.6\n",
@@ -153,7 +153,7 @@ def test_file_environment_and_overrides_take_precedence_in_this_order(load: Load
 
 
 def test_keys_may_be_joined_by_dots(load: Load) -> None:
-    """As the source design writes them: in the file, in overrides, and with a section below a joined name."""
+    """Keys may be joined by dots, in the file and in overrides, also with a section below them."""
     content = "orchestrator.working_memory.max_operations: 40\norchestrator.context_window: {max_tokens: 8192}\n"
     settings = load(content, overrides={"orchestrator": {"working_memory.max_tokens": 900}})
     working = settings.orchestrator.working_memory
@@ -164,7 +164,7 @@ def test_keys_may_be_joined_by_dots(load: Load) -> None:
 
 @pytest.mark.parametrize(("written", "key", "value"), cases("values_may_be_written_as_yaml_has_them"))
 def test_values_may_be_written_as_yaml_has_them(load: Load, written: str, key: str, value: object) -> None:
-    """Choices with or without quotes, truth in words, whole numbers for others, anchors, files of other systems."""
+    """YAML's notations are accepted: quotes or none, words for booleans, whole numbers for others, anchors, CRLF."""
     settings = load(written)
     assert (settings.flat()[key], type(settings.flat()[key])) == (value, type(load("").flat()[key]))
     assert settings.origin_of(key) == f".obra/config.yaml:{3 if 'mine' in written else 1}"
@@ -172,7 +172,7 @@ def test_values_may_be_written_as_yaml_has_them(load: Load, written: str, key: s
 
 @pytest.mark.parametrize("text", ["2024", "no", "[draft", "Bäckerei №5", "#1"])
 def test_environment_text_is_taken_as_it_stands_where_text_is_wanted(load: Load, text: str) -> None:
-    """The environment knows only text: nobody has to quote a name twice."""
+    """A text in the environment is used unchanged, without YAML quoting; other types are parsed."""
     assert load("", {"ORCHESTRA_MEM__PROJECT__NAME": text}).project.name == text
     assert load("", {"ORCHESTRA_MEM__ORCHESTRATOR__AUTO_REFRESH_ENABLED": "no"}).flat() == load(
         "orchestrator: {auto_refresh_enabled: false}"
@@ -183,7 +183,7 @@ def test_environment_text_is_taken_as_it_stands_where_text_is_wanted(load: Load,
     "content", [None, "", "# nothing\n", "---\n", "null\n", "\ufeff", "storage:\n", "context:\n  shares:\n"]
 )
 def test_what_sets_nothing_is_the_defaults_and_the_folder_names_the_project(load: Load, content: str | None) -> None:
-    """No file, an empty one, sections of which all keys are commented out; variables that are empty or foreign."""
+    """Missing or empty files, sections and variables change no default; the folder names the project."""
     environ = {"ORCHESTRA_MEM__STORAGE__DURABILITY": "", "ORCHESTRA_MEM_HOME": "x", "PATH": "/bin"}
     settings = load(content, environ)
     assert settings.flat() == Settings().flat() | {"project.name": "bakery"}
@@ -192,13 +192,13 @@ def test_what_sets_nothing_is_the_defaults_and_the_folder_names_the_project(load
 
 @pytest.mark.parametrize("written", ["7", "'7'"])
 def test_the_id_of_a_project_stands_behind_its_name(load: Load, written: str) -> None:
-    """As a text or a number, as the source design has it."""
+    """A project's title ends with its id, if it has one, given as a text or a number."""
     assert load(f"project:\n  id: {written}\n").project.title == "bakery (ID: 7)"
     assert load("").project.title == "bakery"
 
 
 def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytest.LogCaptureFixture) -> None:
-    """The memory opens, whatever its value is; where it stands and what there is instead is logged."""
+    """A retired key has no effect whatever its value; a warning names its place and its replacement."""
     settings = load("documents:\n  watch: off\n  progress_items: 7\n", {"ORCHESTRA_MEM__DOCUMENTS__WATCH": "poll"})
     assert (settings.documents.progress_items, "documents.watch" in settings.flat()) == (7, False)
     told = "documents.watch has no effect since 0.1.0: `orchestra-mem watch` looks at the files itself, on"
@@ -218,7 +218,7 @@ def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytes
     ],
 )  # fmt: skip
 def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found: str) -> None:
-    """Nothing is rounded, unquoted or read as octal: what is meant is written."""
+    """A whole number is never rounded or parsed from text; anything else is refused with the valid range."""
     assert _faults(load, f"orchestrator:\n  keep_versions: {written}\n") == [
         f".obra/config.yaml:2: orchestrator.keep_versions: must be a whole number from 1 to 100000, not {found}"
     ]
@@ -228,13 +228,13 @@ def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found
 def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     load: Load, content: str, fault: str
 ) -> None:
-    """A typing mistake is never silently without effect."""
+    """A wrong value or key is refused with its line and the valid values."""
     line = 2 if "itself" in content else 1
     assert _faults(load, content) == [f".obra/config.yaml:{line}: {fault}"]
 
 
 def test_password_in_an_address_is_used_and_not_shown(load: Load) -> None:
-    """A mistyped one and its fault included."""
+    """A password in an address is used but never shown, not even in the fault of a mistyped one."""
     settings = load("llm: {base_url: 'http://alice:S3@CRET@[::1]:8080/v1', api_key: K3Y}\n")
     assert settings.llm.base_url == "http://alice:S3@CRET@[::1]:8080/v1"
     shown = settings.flat()
@@ -248,7 +248,7 @@ def test_password_in_an_address_is_used_and_not_shown(load: Load) -> None:
 
 
 def test_faults_in_the_environment_name_the_variable_and_the_key(load: Load) -> None:
-    """An unknown variable of ours, a wrong value, and a value for a whole section."""
+    """A fault in the environment names its variable and key: an unknown one, a wrong value, a value for a section."""
     environ = {
         "ORCHESTRA_MEM__STORAGE__DURABILTY": "full",
         "ORCHESTRA_MEM__STORAGE__DURABILITY": "[full",
@@ -268,7 +268,7 @@ def test_faults_in_the_environment_name_the_variable_and_the_key(load: Load) -> 
 
 
 def test_faults_in_overrides_are_told_like_others(load: Load) -> None:
-    """A Python mapping is checked as strictly as a file, and whatever else is given is a fault."""
+    """Overrides are checked as strictly as a file, whatever Python value they contain."""
     assert _faults(load, overrides=[1]) == ["overrides: must be a section with keys below it, not a list"]
     storage = {"durability": object, "lock_timeout_s": 10**5000, "busy_timeout_s": float("inf")}
     odd: dict[object, object] = {5: 1, "storage": storage, "tokens": {1, 2}, "storage.durability": "full"}
@@ -283,7 +283,7 @@ def test_faults_in_overrides_are_told_like_others(load: Load) -> None:
 
 
 def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
-    """One run tells everything that has to be mended, overridden values included."""
+    """All faults of all sources are reported in one error, those of overridden values too."""
     content = "storage:\n  durability: fast\n  speed: 3\nstorage:\n  durability: full\ntokens:\n  cache_entries: -1\n"
     environ = {"ORCHESTRA_MEM__STORAGE__DURABILITY": "slow"}
     with pytest.raises(ConfigError) as caught:
@@ -318,7 +318,7 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
     ],
 )
 def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, content: str | bytes, fault: str) -> None:
-    """Broken YAML, tabs, other encodings and YAML's odder corners get words, not a traceback."""
+    """A file with broken YAML, tabs or another encoding is refused with the reason and, where known, the line."""
     assert _faults(load, content) == [f".obra/config.yaml{fault}"]
 
 
@@ -329,19 +329,19 @@ def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, conten
 def test_settings_that_are_impossible_together_are_a_fault_at_the_one_that_was_given(
     load: Load, content: str, faults: list[str]
 ) -> None:
-    """All values concerned are told with it."""
+    """Settings that contradict each other are refused at the line of the one given, with all values concerned."""
     assert _faults(load, content) == [f".obra/config.yaml:{fault}" for fault in faults]
 
 
 @pytest.mark.parametrize("window", [1_024, 3_000, 8_192, 128_000])
 def test_small_window_lowers_the_sizes_at_which_documents_are_compacted(load: Load, window: int) -> None:
-    """With 8,192 tokens a document of 40,000 cannot stand; with 128,000 the thresholds are what they say."""
+    """A document's compaction threshold is at most half of the window."""
     settings = load("", {"ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS": str(window)})
     assert settings.session_compaction_tokens == min(40_000, window // 2)
     assert settings.episodic_compaction_tokens == min(30_000, window // 2)
 
 
-# Laws
+# Properties
 
 _names = st.sampled_from(sorted({part for name in schema() for part in name.split(".")} | {*schema()} | {*sections()}))
 _trees = st.recursive(
@@ -356,7 +356,7 @@ _trees = st.recursive(
 def test_any_overrides_give_settings_or_a_configuration_error(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]
 ) -> None:
-    """Whatever they hold, it becomes checked settings or faults that name them."""
+    """Any overrides become settings of the right types, or a `ConfigError` whose faults name them."""
     try:
         settings = load_settings(tmp_path_factory.getbasetemp(), {}, tree)
     except ConfigError as error:
@@ -371,7 +371,7 @@ def test_any_overrides_give_settings_or_a_configuration_error(
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """No text at all makes the reader fail with anything but its own error."""
+    """Any text as a file is read, or refused with `ConfigError`."""
     project = tmp_path_factory.mktemp("any")
     (project / ".obra").mkdir()
     (project / ".obra/config.yaml").write_bytes(text.encode())
@@ -382,7 +382,7 @@ def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest
 
 
 def test_what_cannot_be_read_is_a_fault_and_not_taken_for_missing(load: Load) -> None:
-    """A folder or a named pipe in the file's place, a file in the folder's; to open a pipe is to wait for ever."""
+    """A folder or named pipe in the file's place, or a file in the folder's, is a fault; a pipe is never opened."""
     os.mkfifo(Path(".obra/config.yaml"))
     assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, no file"]
     Path(".obra/config.yaml").unlink()

@@ -1,4 +1,4 @@
-"""`orchestra_mem.signals` and `orchestra_mem.hooks`: who listens hears, and who fails harms nobody."""
+"""`orchestra_mem.signals` and `orchestra_mem.hooks`: subscribers are notified, and a failing one harms nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIG = {"orchestrator": {"context_window": {"max_tokens": 4_096}}}
 
 
 def test_a_subscriber_hears_of_each_thing_once(memory: OrchestratorContextManager) -> None:
-    """Recording, refreshing and flushing are told after they have happened, a repeated key only once."""
+    """Subscribers are notified once after each record and flush; a repeated key is notified once."""
     heard: list[tuple[str, object]] = []
 
     def recorded(sender: object, operation: Operation) -> None:
@@ -33,7 +33,7 @@ def test_a_subscriber_hears_of_each_thing_once(memory: OrchestratorContextManage
 
 
 def test_refreshes_and_thresholds_are_told(memory: OrchestratorContextManager) -> None:
-    """Who watches the window hears it fill and hears of the refresh that follows."""
+    """Subscribers are notified of the window's thresholds, and then of the refresh."""
     heard: list[str] = []
 
     def filled(sender: object, crossing: Crossing) -> None:
@@ -52,7 +52,7 @@ def test_refreshes_and_thresholds_are_told(memory: OrchestratorContextManager) -
 def test_a_failing_subscriber_is_isolated_logged_and_counted(
     memory: OrchestratorContextManager, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The operation is recorded, the next subscriber hears of it, and status names the one that failed."""
+    """If a subscriber fails, the operation is recorded, the next one is notified, and status counts the failures."""
     heard: list[int] = []
 
     def broken(sender: object, operation: Operation) -> None:
@@ -70,7 +70,7 @@ def test_a_failing_subscriber_is_isolated_logged_and_counted(
 
 
 def test_a_failing_plugin_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """One that raises is counted and passed over, wherever it stands."""
+    """A plugin that raises is logged and counted, and the others are called, wherever it is in the order."""
 
     class Loud:
         @hookimpl

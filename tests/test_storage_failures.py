@@ -1,8 +1,8 @@
-"""The disk refuses, files are damaged or gone, the clock jumps: what was acknowledged is there, and the work goes on.
+"""Full disks, missing rights, damaged files and clock jumps: nothing acknowledged is lost, and work goes on.
 
-A full disk and a read-only one are real here: a small file system in main memory, mounted in a namespace of its own by
-`unshare`, which ends with the process. Where that is not allowed, a limit on the size of files stands for the full disk
-and taken rights for the read-only one. Those scenarios run in a process of their own: this file, called as a program.
+Full and read-only disks are real: a small tmpfs, mounted in a separate namespace by `unshare`, which ends with the
+process. Machines that do not allow it skip these scenarios; a limit on file sizes and removed permissions are tested
+everywhere. Each scenario runs in a separate process: this file, called as a program.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.processes import CHECKOUT, bound, python
 EARLY = "The reactor pump was repaired by hand."
 LATE = "The quokka enclosure needs a new fence."
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
-# Small limits, so that spills, refreshes and compactions happen within dozens of operations.
+# Limits at which dozens of operations cause spills, refreshes and compactions.
 CONFIG: dict[str, object] = {
     **SMALL, "storage": {"lock_timeout_s": 5, "busy_timeout_s": 5}, "tokens": {"counter": "estimate"},
 }  # fmt: skip
@@ -77,11 +77,11 @@ def _problems(memory: OrchestratorContextManager) -> str:
     return "\n".join(map(str, problems_of(memory)))
 
 
-# Scenarios that run in a process of their own
+# Scenarios that run in a separate process
 
 
 def _fill(folder: Path, spare_bytes: int = 0) -> Path:
-    """Use up the file system, but for so many bytes."""
+    """Use up the file system except for `spare_bytes`, and return the file that does."""
     ballast = folder / "ballast"
     (folder / "spare").write_bytes(b"x" * spare_bytes)
     with ballast.open("wb", buffering=0) as file:
@@ -104,7 +104,7 @@ def _real_full_disk(folder: Path, spare_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def _limited_files(folder: Path, spare_bytes: int) -> Iterator[None]:
-    """No file may grow beyond what the largest one has; the system then says that a file is too large."""
+    """Limit files to the size of the largest one plus `spare_bytes`; the system then reports "file too large"."""
     largest = max(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest + spare_bytes, resource.RLIM_INFINITY))
     yield
@@ -112,7 +112,7 @@ def _limited_files(folder: Path, spare_bytes: int) -> Iterator[None]:
 
 
 def full_disk(folder: Path, full: FullDisk, room: int) -> None:
-    """Fill the disk in the middle of the work, with so much room left, then free it again."""
+    """Fill the disk during work, except for `room` bytes, then free it again."""
     project = folder / "project"
     project.mkdir()
     told: dict[str, int] = {}
@@ -155,7 +155,7 @@ def full_disk(folder: Path, full: FullDisk, room: int) -> None:
 
 
 def full_disk_in_the_catalog(folder: Path) -> None:
-    """Fill the disk while agents learn and their documents are written, then free it again."""
+    """Fill the disk while agents store items and their documents are written, then free it again."""
     project = folder / "project"
     project.mkdir()
     kept: list[str] = []
@@ -182,7 +182,7 @@ def full_disk_in_the_catalog(folder: Path) -> None:
                     if refused == 3:
                         break
                 if number % 20 == 0:
-                    memory.write_catalog()  # what fails waits
+                    memory.write_catalog()  # a failed write is repeated later
             assert refused == 3, f"the disk took everything: {len(kept)}"
             memory.write_catalog()
             assert memory.inject("Redux", agent="bob").context_loaded
@@ -231,7 +231,7 @@ def full_disk_at_start(folder: Path) -> None:
 
 
 def read_only_mount(folder: Path) -> None:
-    """Read memories on a file system that was mounted anew as read-only, and go on when it may be written again."""
+    """Read memories on a file system remounted as read-only, and record again after it is writable."""
     told = {}
     for project in (folder / "closed", folder / "killed", folder / "flushing"):
         project.mkdir()
@@ -260,7 +260,7 @@ def read_only_mount(folder: Path) -> None:
 
 
 def read_only_documents(folder: Path) -> None:
-    """Read documents whose database never came along, on a file system that may only be read."""
+    """Read documents without their database, on a read-only file system."""
     project = folder / "project"
     project.mkdir()
     with _open(project) as memory:
@@ -291,7 +291,7 @@ def _stop_flushing(project: Path) -> None:
 
 
 def _read_only(project: Path, told: dict[str, int]) -> None:
-    """All that reads works, all that writes is refused by an error of ours, and the problem is told in words."""
+    """Check that all reads work, all writes raise `StorageReadOnlyError`, and the problem is reported once."""
     with _open(project) as memory:
         assert _recorded(memory) == told
         assert memory.get_orchestrator_context("test").tokens > 0
@@ -314,7 +314,7 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
 
 
 def read_only_folders(folder: Path) -> None:
-    """Take the right to write documents away while the memory is open; then that to write at all; then give it back."""
+    """Remove write permission from the documents of an open memory, then from its home, and restore it each time."""
     project = folder / "project"
     project.mkdir()
     home = project / ".obra"
@@ -323,7 +323,7 @@ def read_only_folders(folder: Path) -> None:
         locked = [home / "sessions", home / "memory", *home.rglob("*.md")]
         for path in locked:
             path.chmod(path.stat().st_mode & ~0o222)
-        # Recording needs the database alone.
+        # Recording needs only the database.
         told |= {f"locked{number}": _record(memory, f"locked{number}") for number in range(40)}
         assert "give this user the right to write there" in _problems(memory), _problems(memory)
         assert memory.get_orchestrator_context("test").tokens > 0
@@ -348,7 +348,7 @@ def read_only_folders(folder: Path) -> None:
 
 
 def _index_of_its_own(folder: Path) -> tuple[Path, Path]:
-    """Mount a disk of 3 MB for the search index of a project; gives both folders."""
+    """Mount a disk of 3 MB for a project's search index, and return both folders."""
     project = folder / "project"
     index = project / ".obra" / "index"
     index.mkdir(parents=True)
@@ -362,7 +362,7 @@ def _found(memory: OrchestratorContextManager, query: str) -> tuple[list[str], s
 
 
 def full_index(folder: Path) -> None:
-    """Fill the disk that the index lies on while it grows, then make room."""
+    """Fill the index's disk while the index grows, then enlarge it."""
     project, index = _index_of_its_own(folder)
     with open_memory(project) as memory:
         memory.record_operation("note", {"text": EARLY})
@@ -388,7 +388,7 @@ def full_index(folder: Path) -> None:
 
 
 def read_only_index(folder: Path) -> None:
-    """Take the right to write into the index alone, then give it back."""
+    """Make only the index read-only, then writable again."""
     project, index = _index_of_its_own(folder)
     with open_memory(project) as memory:
         memory.record_operation("note", {"text": EARLY})
@@ -406,7 +406,7 @@ def read_only_index(folder: Path) -> None:
 
 
 def closed_home(folder: Path, options: str) -> None:
-    """Use a project whose home, where projects list themselves, is full or may only be read."""
+    """Use a project whose user home, where projects are listed, is full or read-only."""
     project, home = folder / "project", folder / "home"
     project.mkdir()
     home.mkdir()
@@ -438,7 +438,7 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
 
 @functools.cache
 def _namespace() -> list[str] | None:
-    """The command that gives a process mounts of its own; None where this machine does not allow it."""
+    """The command that runs a process with private mounts, None if this machine does not allow it."""
     unshare = shutil.which("unshare")
     if unshare is None or shutil.which("mount") is None:
         return None
@@ -451,9 +451,9 @@ def _namespace() -> list[str] | None:
 
 
 def play(scenario: str, folder: Path, *, mounted: bool = False, **options: Any) -> None:
-    """Run a scenario in a process of its own, and fail with what it printed; `mounted` with its own mounts.
+    """Run a scenario in a separate process, if `mounted` with private mounts, and fail with what it printed.
 
-    Where the machine does not allow these, the test is skipped.
+    If the machine allows no private mounts, the test is skipped.
     """
     namespace = _namespace() if mounted else []
     if namespace is None:
@@ -468,33 +468,33 @@ def play(scenario: str, folder: Path, *, mounted: bool = False, **options: Any) 
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if "disk" in name or "limit" in name])
 def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
-    """Refused operations raise an error of ours with path and advice; with room again all goes on, and all is there.
+    """On a full disk, records are refused with path and advice; acknowledged ones are kept, and work goes on later.
 
-    On a mounted file system of 32 MB; and where files may not grow, as for a quota: a real limit of the system.
+    The disk is a mounted file system of 32 MB, or files have a size limit, as under a quota.
     """
     play(scenario, tmp_path, mounted="disk" in scenario)
 
 
 @pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
 def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
-    """Also after a kill, within a flush, without a log's index, without a database; no byte changes meanwhile."""
+    """A read-only disk can be read after a kill, within a flush or without a database; no byte of it changes."""
     play(scenario, tmp_path, mounted=True)
 
 
 @pytest.mark.parametrize("scenario", ["full_index", "read_only_index"])
 def test_what_is_in_an_index_on_a_full_or_read_only_disk_answers(tmp_path: Path, scenario: str) -> None:
-    """With a note; when the disk may be written again, all is found."""
+    """An index on a full or read-only disk answers with a note; once it is writable, everything is found."""
     play(scenario, tmp_path, mounted=True)
 
 
 @pytest.mark.parametrize("scenario", ["full_home", "read_only_home"])
 def test_a_home_that_is_full_or_read_only_is_no_failure_of_a_project(tmp_path: Path, scenario: str) -> None:
-    """It opens and records, and no half of a file is left."""
+    """With a full or read-only user home a project opens and records, and no partial file is left."""
     play(scenario, tmp_path, mounted=True)
 
 
 def test_rights_that_are_taken_away_are_told_and_work_goes_on(tmp_path: Path) -> None:
-    """Without the right to write documents recording goes on; with it they catch up. As a user whom rights bind."""
+    """Without the right to write documents recording goes on, and documents catch up once it is restored."""
     play("read_only_folders", tmp_path, preexec_fn=bound)
 
 
@@ -502,9 +502,9 @@ def test_rights_that_are_taken_away_are_told_and_work_goes_on(tmp_path: Path) ->
 
 
 def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What documents say stays in them and in the context; a new event log begins; nothing of a person's is gone.
+    """Without its database a memory serves its documents, keeps every person's edit, and starts a new event log.
 
-    That the history behind them is gone is told when the memory is opened, and until a session has been flushed.
+    The loss of the history is reported at the first opening, and as a problem until a session is flushed.
     """
     home = tmp_path / ".obra"
     state = home / "memory" / "project_state.md"
@@ -551,7 +551,7 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, cap
 
 
 def test_documents_that_say_nothing_yet_miss_no_database(tmp_path: Path) -> None:
-    """A project that was made elsewhere and cloned without its database has lost nothing."""
+    """A project that was cloned without its database and has empty documents reports no problem."""
     _open(tmp_path).close()
     for path in (tmp_path / ".obra").glob("obra.db*"):
         path.unlink()
@@ -560,10 +560,10 @@ def test_documents_that_say_nothing_yet_miss_no_database(tmp_path: Path) -> None
 
 
 def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(tmp_path: Path) -> None:
-    """Where an older copy of obra.db is put back, or power loss took its end, no later operation is taken for another.
+    """If an older copy of the database is put back, entries that only documents have are kept.
 
-    What the documents alone still hold is in them after compaction and flush, an archived document keeps its place, and
-    it is told until the next session has ended.
+    They stay through compaction and flush, no new operation is mistaken for one of them, an archived document is not
+    overwritten, and the loss is reported until the next session has ended.
     """
     home = tmp_path / ".obra"
     with _open(tmp_path) as memory:
@@ -603,9 +603,9 @@ def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(
 @pytest.mark.skipif(os.name == "nt", reason="there an open file can be neither moved nor deleted")
 @pytest.mark.parametrize("moved", [".", ".obra", ".obra/obra.db"])
 def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: Path, moved: str) -> None:
-    """Whoever runs `git clean -x` beside it, moves the project or puts a copy back is told with the next record.
+    """If the open database is moved, deleted or replaced, the next record is refused.
 
-    What had been recorded stands in the old file; once that is back in its place the work goes on.
+    Earlier operations are in the old file; once it is back in its place, recording goes on.
     """
     project = tmp_path / "project"
     project.mkdir()
@@ -630,7 +630,7 @@ def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: P
 @pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
 @pytest.mark.parametrize("deleted", ["obra.db-wal", "obra.db-shm"])
 def test_a_log_that_is_deleted_beside_a_running_process_costs_no_record(tmp_path: Path, deleted: str) -> None:
-    """Cleaners and sync tools do that. The process is killed afterwards: all that it acknowledged is there."""
+    """If SQLite's log is deleted during use, a problem is reported, and no acknowledged record is lost."""
     child = f"""
 import os, pathlib
 from orchestra_mem import open_memory
@@ -653,7 +653,7 @@ os._exit(9)
 
 @pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
 def test_a_log_that_another_program_began_anew_is_not_written_beside(tmp_path: Path) -> None:
-    """Two logs of one database would undo each other: what came second is refused, what came before stands."""
+    """If another program has created a new log, further records to the old one are refused, and none is lost."""
     with _open(tmp_path) as memory:
         _record(memory, "before")
         (tmp_path / ".obra" / "obra.db-wal").unlink()
@@ -666,11 +666,11 @@ def test_a_log_that_another_program_began_anew_is_not_written_beside(tmp_path: P
         assert list(_recorded(memory)) == ["before", "between", "elsewhere"]
 
 
-# Clocks and locks
+# Clocks
 
 
 def test_clock_that_jumps_back_changes_no_order(tmp_path: Path) -> None:
-    """Operations stay in the order of their recording, versions in that of their keeping, and nothing raises."""
+    """If the clock jumps back, operations and versions keep their order of recording."""
     clock = Clock(step_s=1)
     with _open(tmp_path, clock) as memory:
         for number in range(60):

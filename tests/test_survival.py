@@ -1,4 +1,4 @@
-"""What `benchmarks/crash.py` and `contention.py` look for is found where it is: each planted fault has its name."""
+"""The checks of `benchmarks/crash.py` and `contention.py` find each planted fault and name it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _open(project: Path) -> OrchestratorContextManager:
 
 @pytest.fixture(scope="module")
 def lived_in(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
-    """A project with an ended session and a live one, and what was acknowledged."""
+    """A project with an ended session and a live one, and its acknowledged operations."""
     project = tmp_path_factory.mktemp("project")
     acknowledged: dict[str, int] = {}
     with _open(project) as memory:
@@ -48,7 +48,7 @@ def _archived(home: Path) -> Path:
 
 
 def _change(path: Path, pattern: str, replacement: str) -> None:
-    """Change the first place that matches, and fail where there is none."""
+    """Replace the first match of a pattern, which must exist."""
     text, count = re.subn(pattern, replacement, path.read_bytes().decode(), count=1, flags=re.DOTALL | re.MULTILINE)
     assert count == 1, f"{path.name} has nothing like {pattern}"
     path.write_bytes(text.encode())
@@ -93,7 +93,7 @@ FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
     (_in_archive(f"({ENTRY})", r"\1\1"), "duplicated", r"stands in the document and the document"),
     (_in_archive(r"\Z", "\n## Torn\n"), "document", r"a stray piece: '## Torn"),
     (lambda home: _archived(home).unlink(), "document", r"\(archived\) has no document"),
-    # Where documents lie, the next start takes it away.
+    # Next to documents, the next start would remove it.
     (lambda home: (home / ".x.md.tmp~").mkdir(), "document", r"\.x\.md\.tmp~ was left behind in \.obra/"),
     (_in_version(r"\n\Z"), "document", r"ends within a line"),
     (
@@ -108,7 +108,7 @@ FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
 def test_planted_fault_is_found(
     lived_in: tuple[Path, dict[str, int]], tmp_path: Path, plant: Callable[[Path], object], kind: str, text: str
 ) -> None:
-    """Under its kind and in words that name it."""
+    """Each planted fault is reported with its kind and a text that names it."""
     project, acknowledged = lived_in
     shutil.copytree(project, tmp_path / "project")
     plant(tmp_path / "project" / ".obra")
@@ -117,7 +117,7 @@ def test_planted_fault_is_found(
 
 
 def test_sound_memory_has_no_faults(lived_in: tuple[Path, dict[str, int]]) -> None:
-    """Nothing is found where nothing is; a line that a person has not written is missed."""
+    """A sound memory has no faults; a person's line that is missing is reported."""
     project, acknowledged = lived_in
     assert _found(project, acknowledged) == []
     (missed,) = _found(project, acknowledged, (f"{NOTE} 1.1",))

@@ -1,4 +1,4 @@
-"""What a whole session came to, and the short forms of large sections: extracts first, bettered in the background."""
+"""Summaries of complete sessions and short forms of large sections: extracts first, improved in the background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECTIONS: dict[str, object] = {**SMALL, "orchestrator.episodic_compression_thres
 
 
 def answer(messages: Sequence[Message]) -> str:
-    """A good model: of a session what tools printed goes wrong, of a section its last sentence."""
+    """The answer of a good model: for a session lines of tool output as issues, for a section last sentences."""
     lines = [line.strip() for line in messages[-1].text.splitlines() if line.strip()][1:-1]
     if len(messages) > 2:
         return json.dumps({"lines": [line.rpartition(". ")[2] for line in lines[-2:]]})
@@ -40,12 +40,12 @@ def answer(messages: Sequence[Message]) -> str:
 
 
 def good() -> ScriptedModel:
-    """It."""
+    """A model that answers with `answer`."""
     return ScriptedModel(answer, name="good")
 
 
 def prose() -> str:
-    """What a person writes of a large system, with one thing that may not be lost."""
+    """A person's text about a large system, with one must-keep."""
     lines = [
         f"Part {n} of the system reads its rows from table_{n}, and puts them into a cache of {n} minutes. "
         f"The index of part {n} is called rows_{n}_by_time."
@@ -59,7 +59,7 @@ def prose() -> str:
 def sectioned(
     folder: Path, clock: Clock, model: ScriptedModel | None = None, text: str = ""
 ) -> Iterator[tuple[OrchestratorContextManager, Path]]:
-    """A memory in whose project state a person has written a section, that document's path, and a refresh since."""
+    """Yield a memory and its project state, in which a person has written a section before the last refresh."""
     with open_memory(folder, config=SECTIONS, clock=clock, model=model) as memory:
         record(memory, clock, 3)
         path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
@@ -69,12 +69,12 @@ def sectioned(
 
 
 def whole(memory: OrchestratorContextManager) -> list[Summary]:
-    """The summaries of whole sessions and of sections."""
+    """The summaries of complete sessions and of sections."""
     return [summary for summary in memory.losses() if not summary.level]
 
 
 def ended(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summary]:
-    """The document of a session that has ended, and what the ledger has of it as a whole."""
+    """End a session; return its document and its summary in the ledger."""
     record_and_refresh(memory, clock)
     path = flushed(memory)
     (summary,) = whole(memory)
@@ -85,7 +85,7 @@ def ended(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summa
 
 
 def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tmp_path: Path, clock: Clock) -> None:
-    """By extraction, as its document closes; it covers each of its operations, which it can be expanded to."""
+    """Without a model a session's closing summary is an extract; it is in the ledger and expands to all operations."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         path, summary = ended(memory, clock)
         assert (summary.method, summary.level, summary.verdict) == ("extractive", 0, "")
@@ -102,7 +102,7 @@ def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tm
 
 
 def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Clock) -> None:
-    """Lines that pass come in beside the extract's, each of which stays; what it wrote they are is not believed."""
+    """A model's lines are added to a session's summary at the next refresh, not before, and not as issues."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
         path, summary = ended(memory, clock)
         before = path.read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Cl
 
 
 def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, clock: Clock) -> None:
-    """Neither from the operations that none covers nor from a summary that had it when it was made."""
+    """A decision that a person removed does not return through a model, from operations or from an older summary."""
     decided = [f"We decided to keep the passwords of gate_{n}.py in plain text on floor_{n}." for n in (1, 2)]
     said = json.dumps({**{key: [] for key in SESSION_KEYS}, "decisions_made": decided})
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(said, name="honest")) as memory:
@@ -148,7 +148,7 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
 
 
 def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp_path: Path, clock: Clock) -> None:
-    """The queue has it; a model that can be had later takes it from there."""
+    """A flush does not wait for a hanging model; the session's job is queued and done at the next start."""
     hanging = HangingModel()
     with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
         _, summary = ended(memory, clock)
@@ -161,7 +161,7 @@ def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp
 
 
 def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
-    """Where somebody has rewritten what the archived document closes with, the model's version is dropped."""
+    """If a person has edited the closing summary of an archived document, the model's draft is dropped."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
         path, summary = ended(memory, clock)
         assert memory.compression.redo(summary.id).verdict.good
@@ -174,7 +174,7 @@ def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Clock) -> None:
-    """The next border does the second half."""
+    """After a kill between ledger and archive, the next refresh writes the ledger's text to the archive."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
         path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
@@ -187,7 +187,7 @@ def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Cloc
 
 
 def test_what_a_model_calls_a_failure_is_one_where_its_words_say_so(tmp_path: Path, clock: Clock) -> None:
-    """Then it comes into that list, and the number of issues is right again."""
+    """A model's issue is listed as one if its words name a failure, and the number of issues includes it."""
     said = "The nightly build failed with exit code 2 because the disk was full"
     answer = json.dumps({**{key: [] for key in SESSION_KEYS}, "issues_encountered": [said]})
     printed = "\n".join([*(f"step {n} of the build took {n} s" for n in range(30)), f"{said}."])
@@ -203,7 +203,7 @@ def test_what_a_model_calls_a_failure_is_one_where_its_words_say_so(tmp_path: Pa
 
 
 def test_lines_come_to_the_end_of_their_lists() -> None:
-    """In the place of "None" where there was nothing; a list that is not there is passed over."""
+    """New lines are appended to their lists and replace "None"; lines of a missing list are dropped."""
     closing = "**Issues**: None\n\n**Accomplishments**:\n- A.\n\n**Issues Encountered**:\n- None\n"
     new = {"key_accomplishments": ["B."], "issues_encountered": ["C\nd."], "recommended_next_steps": ["E."]}
     assert with_lines(closing, {**new, "also_noted": ["F."]}) == (
@@ -219,7 +219,7 @@ def test_lines_come_to_the_end_of_their_lists() -> None:
 def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_the_file(
     tmp_path: Path, clock: Clock
 ) -> None:
-    """By extraction, from the next epoch on: must-keeps, and where the rest is; small sections as ever."""
+    """Contexts show a large section as an extract with its must-keeps; the file keeps all of its text."""
     with sectioned(tmp_path, clock) as (memory, path):
         assert prose() in path.read_text(encoding="utf-8")
         (summary,) = whole(memory)
@@ -238,7 +238,7 @@ def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_th
 
 
 def test_a_section_is_bettered_at_an_epochs_border_only(tmp_path: Path, clock: Clock) -> None:
-    """The context stays as it is until then; the file stays as it is for ever."""
+    """A section's better short form is shown from the next refresh on, not before; the file keeps its text."""
     with sectioned(tmp_path, clock, good()) as (memory, path):
         (summary,) = whole(memory)
         before, text = memory.get_orchestrator_context("x").render(), path.read_text(encoding="utf-8")
@@ -262,7 +262,7 @@ def test_a_section_is_bettered_at_an_epochs_border_only(tmp_path: Path, clock: C
 
 
 def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(tmp_path: Path, clock: Clock) -> None:
-    """The ledger alone has it: the next border forgets the draft, and contexts show it."""
+    """After a kill the ledger's short form is shown, and the next refresh deletes its draft."""
     with sectioned(tmp_path, clock, good()) as (memory, _):
         while memory.compression.work():
             pass
@@ -275,7 +275,7 @@ def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(tmp_path: Path, 
 
 
 def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(tmp_path: Path, clock: Clock) -> None:
-    """A short form is of the very text that it was made of."""
+    """An edited section gets a new short form, and the old one can no longer be improved."""
     with sectioned(tmp_path, clock, good()) as (memory, path):
         (first,) = whole(memory)
         path.write_text(path.read_text(encoding="utf-8").replace("Part 7 of", "Part seven of"), encoding="utf-8")
@@ -293,7 +293,7 @@ def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(tmp
 
 @pytest.mark.parametrize("why", ["pinned", "small"])
 def test_what_is_pinned_or_fits_is_shown_as_it_is(tmp_path: Path, clock: Clock, why: str) -> None:
-    """No short form is made of it."""
+    """A pinned or small section has no short form and is shown in full."""
     text = f"{prose()}\n\n{PIN}" if why == "pinned" else "\n\n".join(prose().split("\n\n")[:3])
     with sectioned(tmp_path, clock, text=text) as (memory, _):
         assert whole(memory) == []
@@ -301,7 +301,7 @@ def test_what_is_pinned_or_fits_is_shown_as_it_is(tmp_path: Path, clock: Clock, 
 
 
 def test_what_a_kill_in_the_middle_of_a_better_archive_left_is_taken_away(tmp_path: Path, clock: Clock) -> None:
-    """The half-written file beside the archived document is gone with the next start, and the write is done again."""
+    """The next start removes a half-written archive file, and the next refresh repeats the write."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
         path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)

@@ -1,4 +1,4 @@
-"""How full the window was, told from what is stored: by whatever process recorded, and after any restart."""
+"""The window's past usage, derived from stored operations and refreshes, in any process and after any restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _changes(points: list[UsagePoint]) -> list[tuple[str, int, int]]:
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 900)), max_size=40))
 def test_the_past_is_what_the_tracker_saw(changes: list[tuple[bool, int]]) -> None:
-    """Operations and refreshes in any order give the points that they gave when they happened."""
+    """Operations and refreshes in any order produce the points that the tracker had at the time."""
     tracker = ContextWindowTracker(1_000)
     seen: list[tuple[str, int, int]] = []
     operations: list[tuple[int, datetime, int]] = []
@@ -45,7 +45,7 @@ def test_the_past_is_what_the_tracker_saw(changes: list[tuple[bool, int]]) -> No
 
 
 def test_another_process_tells_the_same_past(tmp_path: Path, clock: Clock) -> None:
-    """After refreshes and the end of a session; a part of it begins with the refresh before."""
+    """After a restart the history is the same; a limited one begins with the refresh before it."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         for _ in range(3):
             record(memory, 40)
@@ -66,7 +66,7 @@ def test_another_process_tells_the_same_past(tmp_path: Path, clock: Clock) -> No
 
 
 def test_a_session_shows_its_document_wherever_that_lies(tmp_path: Path, clock: Clock) -> None:
-    """Under way and in the archive, with the summaries that it consists of."""
+    """`session_document` reads a session's document while active and when archived, and is empty once it is deleted."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
         record(memory, 60)
         memory.refresh()

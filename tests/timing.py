@@ -1,4 +1,4 @@
-"""Bounds of processor time that no slow or busy machine breaks; what is measured runs without a tracer of lines."""
+"""Bounds on processor time that hold on slow and busy machines as well; work is measured without coverage's tracer."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-# What `_pace` measures on the machine where the seconds of the tests were written down.
+# Time that `_pace` measures on the reference machine, where the bounds of the tests were set.
 _REFERENCE_S = 0.006
 _TRIES = 4
-# A bound is broken where twice its seconds are: what it guards against would take many times as long.
+# A bound fails at twice its seconds: the faults that it guards against take many times as long.
 _ROOM = 2
 
 
 def repeated(unit: str, chars: int) -> str:
-    """The unit again and again, of so many characters."""
+    """Repeat a unit up to the given number of characters."""
     return (unit * (chars // len(unit) + 1))[:chars]
 
 
 def spent_s(work: Callable[[], object]) -> float:
-    """Processor time of this process within `work`, in seconds; coverage, which would double it, does not look on."""
+    """Processor time of this process within `work`, in seconds, without coverage's tracer, which would double it."""
     tracer = sys.gettrace()
     sys.settrace(None)
     start = time.process_time()
@@ -33,7 +33,7 @@ def spent_s(work: Callable[[], object]) -> float:
 
 
 def _pace() -> float:
-    """How many times slower than the machine of reference this one runs Python now."""
+    """How many times slower than the reference machine this one currently runs Python."""
 
     def yardstick() -> None:
         words: dict[str, int] = {}
@@ -45,7 +45,7 @@ def _pace() -> float:
 
 
 def until(holds: Callable[[], object], within_s: float = 30.0) -> float:
-    """Wait until something holds; how many seconds that took."""
+    """Wait until a condition holds, and return the seconds that it took; fail after `within_s`."""
     start = time.monotonic()
     while not holds():
         assert time.monotonic() < start + within_s, f"not within {within_s} s"
@@ -54,7 +54,7 @@ def until(holds: Callable[[], object], within_s: float = 30.0) -> float:
 
 
 def assert_quick(seconds: float, work: Callable[[], object], *, tries: int = _TRIES) -> None:
-    """`work` takes about these seconds of a processor as fast as the one of reference, in one of a few tries."""
+    """Check that `work` takes about this many seconds on the reference machine, in at least one of a few tries."""
     told: list[str] = []
     for _ in range(tries):
         pace = _pace()
@@ -67,10 +67,10 @@ def assert_quick(seconds: float, work: Callable[[], object], *, tries: int = _TR
 
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:
-    """`work(size)` takes at most three times its share of what an eighth of it takes, in one of a few tries.
+    """Check that `work(size)` takes at most three times its share of what an eighth takes, in one of a few tries.
 
-    Where time grew with the square of the size, it would take eight times that share. Each try has a size of its own:
-    what was found out of one and the same text may be remembered.
+    Time that grew with the square of the size would take eight times that share. Each try has a different size, as
+    results for the same text may be cached.
     """
     told: list[str] = []
     for tried in (size - number * size // 50 for number in range(_TRIES)):

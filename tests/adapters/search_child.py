@@ -1,6 +1,6 @@
-"""A process that changes a search index, tells what it has done, and ends itself at a given step.
+"""A process that changes a search index, prints what it has done, and kills itself at a given step.
 
-Call: folder, first number of its chunks, name of the write point (empty for any), which pass of it ends the process.
+Arguments: folder, first chunk number, write point (empty for any), and at which pass of that point to die.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEPS = 60
 
 
 def vector_of(key: str) -> Vector:
-    """Every chunk's vector follows from its key."""
+    """Return a unit vector that depends only on the chunk's key."""
     vector: Vector = unit_vectors(1, seed=zlib.crc32(key.encode()))[0]
     return vector
 
@@ -34,7 +34,7 @@ def _tell(*words: str) -> None:
 
 
 def main(folder: str, first: str, point: str, passes: str) -> None:
-    """Work until the end comes; every step is told before and after."""
+    """Change the index at random until a write point kills the process; print each step before and after it."""
     left = int(passes)
 
     def reap(name: str) -> None:
@@ -45,7 +45,7 @@ def main(folder: str, first: str, point: str, passes: str) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     rng, number = random.Random(first), int(first)
-    if "words" in point:  # what was added without is made up for by upkeep
+    if "words" in point:  # a chunk added without an embedder, whose words upkeep must cut later
         DiskSearchIndex(Path(folder), analyse).add([some_chunk(random.Random("first"), "first")])
         _tell("begin add first")
         _tell("done")

@@ -1,4 +1,4 @@
-"""A search index that looks at everything: what `DiskSearchIndex` answers is compared with it."""
+"""A brute-force reference for `DiskSearchIndex`: tests compare the answers of both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORDS = 'gate pump valve door lamp fuse wire bolt rack lid 中文 文本 #12 loa
 
 
 def analyse(chunk: Chunk) -> IndexedText:
-    """Take words as they are."""
+    """Split the text at spaces, without any normalisation."""
     names = [word for word in chunk.text.split(" ") if "_" in word or "#" in word]
     return IndexedText(
         title=chunk.title, heading=" ".join(chunk.heading), identifiers=" ".join(names), body=chunk.text,
@@ -43,12 +43,12 @@ def analyse(chunk: Chunk) -> IndexedText:
 
 
 def terms(*words: str) -> Terms:
-    """A query."""
+    """Return a query of these words."""
     return Terms(terms=words)
 
 
 def some_chunk(rng: random.Random, key: str) -> Chunk:
-    """A chunk whose text depends on its key alone, as the index may suppose, and the rest on chance."""
+    """Return a random chunk; its text, title and heading depend only on its key, as the index assumes."""
     fixed = random.Random(key)
     return Chunk(
         key=key, tier=rng.choice(list(Tier)), source=f"op {rng.randrange(100)}",
@@ -65,7 +65,7 @@ def some_chunk(rng: random.Random, key: str) -> Chunk:
 
 
 def some_filter(rng: random.Random) -> SearchFilter:
-    """Some conditions, few of which let nothing through."""
+    """Return a random filter that usually lets some chunks through."""
     return SearchFilter(
         tiers=tuple(rng.sample(list(Tier), rng.randrange(3))),
         kinds=tuple(rng.sample(["note", "error", "unheard of"], rng.randrange(3))),
@@ -77,7 +77,7 @@ def some_filter(rng: random.Random) -> SearchFilter:
 
 
 def passes(where: SearchFilter, chunk: Chunk) -> bool:
-    """Tell whether a chunk is wanted."""
+    """Check whether a chunk satisfies a filter."""
     return (
         (not where.tiers or chunk.tier in where.tiers)
         and (not where.kinds or chunk.kind in where.kinds)
@@ -91,14 +91,14 @@ def passes(where: SearchFilter, chunk: Chunk) -> bool:
 
 
 def unit_vectors(count: int, dimensions: int = 8, seed: int = 0) -> Vectors:
-    """Vectors of unit length in all directions."""
+    """Return random unit vectors: float32, shape (count, dimensions)."""
     found = np.random.default_rng(seed).standard_normal((count, dimensions))
     unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 
 class Oracle:
-    """Chunks and vectors by key; ids are taken from the index that it is compared with."""
+    """Chunks and vectors in dictionaries; the chunk ids come from the index under test."""
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
@@ -106,13 +106,13 @@ class Oracle:
         self.vectors: dict[int, Vector] = {}
 
     def add(self, chunks: Sequence[Chunk], ids: Sequence[int]) -> None:
-        """Take in what the index has been given."""
+        """Store the chunks under the ids that the index returned for them."""
         for chunk, chunk_id in zip(chunks, ids, strict=True):
             assert self.ids.setdefault(chunk.key, chunk_id) == chunk_id
             self.chunks[chunk_id] = chunk
 
     def remove(self, keys: Sequence[str]) -> int:
-        """Take chunks out."""
+        """Remove chunks and return how many existed."""
         gone = [self.ids.pop(key) for key in dict.fromkeys(keys) if key in self.ids]
         for chunk_id in gone:
             del self.chunks[chunk_id]
@@ -120,7 +120,7 @@ class Oracle:
         return len(gone)
 
     def keyword(self, words: Sequence[str], where: SearchFilter, limit: int) -> list[tuple[int, float]]:
-        """BM25 by its formula, over all chunks, with frequencies in steps."""
+        """Rank all chunks by the BM25 formula, with frequencies rounded down to the index's steps."""
         held = {chunk_id: _weighted(chunk) for chunk_id, chunk in self.chunks.items()}
         lengths = {chunk_id: _length(chunk) for chunk_id, chunk in self.chunks.items()}
         scores: dict[int, float] = defaultdict(float)
@@ -134,18 +134,18 @@ class Oracle:
         return _best({i: score for i, score in scores.items() if passes(where, self.chunks[i])}, limit)
 
     def dense(self, vector: Vector, where: SearchFilter, limit: int) -> list[tuple[int, float]]:
-        """All cosines."""
+        """Rank all vectors by cosine similarity."""
         scores = {
             i: float(own @ vector) for i, own in self.vectors.items() if own.any() and passes(where, self.chunks[i])
         }
         return _best(scores, limit)
 
     def frequency(self, word: str) -> int:
-        """How many chunks hold a word."""
+        """Return the number of chunks that contain a word."""
         return sum(bool(_weighted(chunk)[word]) for chunk in self.chunks.values())
 
     def neighbours(self, ids: Sequence[int], distance: int) -> list[list[int]]:
-        """The ids around each chunk in its group, 0 where there is none."""
+        """Return the ids around each chunk in its group, 0 where there is no neighbour."""
         around = dict.fromkeys(ids, [0] * 2 * distance)
         for group in {chunk.group for chunk in self.chunks.values()}:
             row = sorted((chunk.position, i) for i, chunk in self.chunks.items() if chunk.group == group)
@@ -177,14 +177,14 @@ def _best(scores: dict[int, float], limit: int) -> list[tuple[int, float]]:
 
 
 def assert_ranked(found: Ranking, expected: list[tuple[int, float]], all_scores: dict[int, float]) -> None:
-    """The scores are the same one by one, and each chunk has its own: only equals may stand in another order."""
+    """Check that scores match rank by rank and chunk by chunk: only equal scores may be ordered differently."""
     assert len(found.ids) == len(expected) == len(set(found.ids.tolist()))
     np.testing.assert_allclose(found.scores, [score for _, score in expected], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.scores, [all_scores[i] for i in found.ids.tolist()], rtol=1e-4, atol=1e-5)
 
 
 def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
-    """Ask both the same, whatever can be asked."""
+    """Check that every query of the index returns the reference's result."""
     assert index.count() == len(oracle.chunks)
     ids = np.array([*oracle.chunks, 0, 10**6], np.int64)
     expected = [_in_utc(oracle.chunks[i]) for i in oracle.chunks]
@@ -211,7 +211,7 @@ def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
 
 
 def compare_outlines(index: DiskSearchIndex, oracle: Oracle, ids: NDArray[np.int64], where: SearchFilter) -> None:
-    """What ranking needs of the chunks is what they and their texts say."""
+    """Check that outlines match the chunks and their analysed texts."""
     found = index.outlines(ids, where)
     assert found.ids.tolist() == sorted(oracle.chunks)
     chunks = [oracle.chunks[i] for i in found.ids.tolist()]

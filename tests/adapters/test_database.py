@@ -1,4 +1,4 @@
-"""The database: what is in it comes back equal, it moves forward only, and it says in words what it is not."""
+"""The database: values round-trip, schemas migrate forward only, and foreign files are refused with a clear message."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ JSON = st.recursive(
 
 @pytest.fixture
 def log(database: SqlDatabase) -> SqlEventLog:
-    """An event log without operations."""
+    """An empty event log."""
     return SqlEventLog(database)
 
 
 @pytest.fixture
 def ledger(database: SqlDatabase) -> SqlLedger:
-    """A ledger, in the same database as `log`."""
+    """A ledger in the same database as `log`."""
     return SqlLedger(database)
 
 
@@ -72,7 +72,7 @@ def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> O
     return operation
 
 
-# Any data come back equal
+# Values
 
 
 @given(data=JSON)
@@ -82,7 +82,7 @@ def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> O
 @example(data={"": {"": []}})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
-    """NULs, lone surrogates, huge and tiny numbers, deep nesting: from the log as from the call, types included."""
+    """The event log returns any JSON value as recorded: NULs, lone surrogates, huge numbers, nesting, types."""
     recorded = _record(log, _draft(checked_json(data)))
     stored = log.operation(recorded.id)
     assert stored == recorded
@@ -93,7 +93,7 @@ def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
 
 
 def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
-    """`since` and `through` are inclusive, `until` and `after` are not; of more than `limit` the newest come."""
+    """Conditions combine; `since` and `through` include, `until` and `after` exclude; `limit` keeps the newest."""
     for n in range(6):
         _record(log, _draft(n, kind="ab"[n % 2], agent="xy"[n // 3], time=NOON + n * SECOND))
 
@@ -119,7 +119,7 @@ def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
 
 
 def test_session_is_found_by_an_unambiguous_beginning(log: SqlEventLog) -> None:
-    """None and several are errors that say which; characters that SQL takes for patterns are just characters."""
+    """A session prefix that matches none or several is an error that says which; `%` is an ordinary character."""
     _record(log, _draft(), session=12)
     assert log.session("12").id == "12-session"
     _end(log, "12-session")
@@ -140,7 +140,7 @@ def _end(log: SqlEventLog, session: str) -> None:
 
 
 def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> None:
-    """What stood among the written texts moves to its own table."""
+    """Migration moves the last read plan from the written documents to its own table."""
     path = tmp_path / "obra.db"
     _at_schema(path, 6)
     with sqlite3.connect(path) as raw:
@@ -175,7 +175,7 @@ def _schema(path: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("version", range(len(MIGRATIONS) + 1))
 def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> None:
-    """From an empty file and from each released schema to the present one, the same as made at once."""
+    """Every earlier schema, and an empty file, migrates to exactly the schema of a new database."""
     _at_schema(tmp_path / "old.db", version)
     for name in ("old.db", "new.db"):
         with closing(Database(tmp_path / name)) as database:
@@ -185,7 +185,7 @@ def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> Non
 
 
 def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file stays at its schema, and the earlier program still opens it."""
+    """A failed migration leaves the file at its old schema, so the previous program still opens it."""
     path = tmp_path / "obra.db"
     Database(path).close()
     with monkeypatch.context() as patch:
@@ -197,7 +197,7 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
     assert "later" not in dict(_schema(path))
 
 
-# Files that are no database of ours
+# Files that are not databases of this program
 
 
 NO_DATABASE = (
@@ -230,7 +230,7 @@ def _database(script: str) -> bytes:
 def test_file_that_is_no_database_of_ours_is_refused_and_left_alone(
     tmp_path: Path, content: bytes, problem: str, read_only: bool
 ) -> None:
-    """The message names the file and says what to do; not one byte of it changes, the journal mode neither."""
+    """The error names the file and the remedy; the file's bytes stay unchanged and no journal file appears."""
     path = tmp_path / "obra.db"
     path.write_bytes(content)
     with pytest.raises((DatabaseDamagedError, SchemaTooNewError)) as error:
@@ -244,7 +244,7 @@ def test_file_that_is_no_database_of_ours_is_refused_and_left_alone(
 
 
 def test_transaction_that_fails_leaves_nothing(log: SqlEventLog, database: Database) -> None:
-    """What was written in it, at any depth, is gone, and the next one is whole."""
+    """A failed transaction leaves nothing behind, even from nested calls, and the next transaction is complete."""
 
     class Stop(Exception):
         pass
@@ -265,8 +265,8 @@ def test_transaction_that_fails_leaves_nothing(log: SqlEventLog, database: Datab
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
 def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqlEventLog, database: Database) -> None:
-    """What returns as recorded is committed, even where an earlier transaction could not be ended."""
-    # Left open as a failed ROLLBACK leaves it.
+    """An operation that `append` returned is committed, even if an earlier transaction was left open."""
+    # Imitates a failed ROLLBACK, which leaves the transaction open.
     database._writer.execute("BEGIN IMMEDIATE")
     _record(log, _draft("kept"))
     with closing(Database(database.path, busy_timeout_s=0.1)) as other:
@@ -274,7 +274,7 @@ def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqlEvent
 
 
 def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabase) -> None:
-    """While a thread is within a transaction others read what was committed before it."""
+    """While one thread is in a transaction, other threads read the last committed state without waiting."""
     _record(log, _draft(1))
     counts: list[int] = []
     with database.transaction("long"):
@@ -288,7 +288,7 @@ def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabas
 
 @pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])
 def test_durability_sets_how_sqlite_waits_for_the_disk(tmp_path: Path, full_sync: bool, mode: int) -> None:
-    """A write-ahead log, with `NORMAL` or with `FULL`."""
+    """The journal is a write-ahead log; `full_sync` chooses between `NORMAL` and `FULL`."""
     with (
         closing(Database(tmp_path / "obra.db", full_sync=full_sync)) as database,
         database.transaction("test") as writer,

@@ -1,4 +1,4 @@
-"""What turns texts into vectors: the table that ships, and ONNX models from a folder."""
+"""Embedders: the bundled WordLlama table, and ONNX models from a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMBEDDER = WordLlamaEmbedder()
 
 
 def test_a_text_points_where_the_sum_of_its_words_does() -> None:
-    """So that a query of weighted words can be compared with texts."""
+    """A text's vector has the direction of the sum of its word vectors, so weighted query words match texts."""
     together = EMBEDDER.embed(["red bicycle"])[0]
     summed = EMBEDDER.embed_words(["red", "bicycle"]).sum(0)
     assert together @ summed / np.linalg.norm(summed) == pytest.approx(1, abs=1e-5)
@@ -28,7 +28,7 @@ def test_a_text_points_where_the_sum_of_its_words_does() -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(), max_size=40))
 def test_any_texts_are_embedded(texts: list[str]) -> None:
-    """Rows of unit length, or of zeros where there is nothing; each as if it were alone."""
+    """Any text yields a unit vector, or zeros if it is blank; a text's vector does not depend on its batch."""
     vectors = EMBEDDER.embed(texts)
     assert vectors.shape == (len(texts), 256)
     assert vectors.dtype == np.float32
@@ -40,7 +40,7 @@ def test_any_texts_are_embedded(texts: list[str]) -> None:
 
 
 def test_it_takes_the_table_from_the_package_without_importing_it() -> None:
-    """WordLlama's package sets up the program's logging on import, and holds the table in full precision."""
+    """The table is read without importing wordllama, which configures logging and holds it in full precision."""
     python(
         "import sys\n"
         "from orchestra_mem.adapters.embedders import WordLlamaEmbedder\n"
@@ -50,7 +50,7 @@ def test_it_takes_the_table_from_the_package_without_importing_it() -> None:
 
 
 def test_vectors_are_those_of_its_own_package() -> None:
-    """Whatever the case, to the last bit: they are the same numbers in half the memory."""
+    """Vectors equal those of the wordllama package for lower-cased text, within 1e-6."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
@@ -65,12 +65,12 @@ def test_vectors_are_those_of_its_own_package() -> None:
 
 
 # An ONNX model of one operation, `Gather`, over a table of three tokens, [[9, 9], [1, 0], [0, 1]]; its tokenizer knows
-# the whole words `up` and `right`, and has `?` for all others.
+# the words `up` and `right` and maps all others to `?`.
 TINY = Path(__file__).parent / "samples" / "tiny"
 
 
 def test_an_onnx_model_embeds_by_the_mean_of_its_tokens() -> None:
-    """Padding counts for nothing, blank texts are zeros, long ones are cut; each as if it were alone."""
+    """A vector is the mean of token vectors: padding is ignored, blank texts are zeros, long texts are truncated."""
     pytest.importorskip("onnxruntime", reason="needs the extra onnx")
     embedder = OnnxEmbedder(TINY)
     assert (embedder.model.name, embedder.model.dimensions) == ("onnx tiny", 2)
@@ -83,7 +83,7 @@ def test_an_onnx_model_embeds_by_the_mean_of_its_tokens() -> None:
 
 
 def test_a_folder_whose_model_cannot_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which file it lacks, whatever the libraries raise, and without them the line that installs them."""
+    """An unusable model folder is an error: it names the missing file, the loading failure, or the install command."""
 
     def told() -> str:
         with pytest.raises(EmbedderError) as error:

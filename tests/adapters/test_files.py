@@ -1,4 +1,4 @@
-"""Documents on disk: whole or not at all, never over someone else's text, every version readable."""
+"""Documents on disk: writes are atomic, never overwrite another program's text, and keep readable versions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from orchestra_mem.types import Author, VersionReason
 from tests.processes import python, start
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
-# Bytes as a file may hold them: what is no UTF-8 becomes lone surrogates, line ends stay.
+# Any bytes that a file may hold: invalid UTF-8 becomes lone surrogates, line ends stay.
 TEXTS = st.binary(max_size=300).map(lambda data: data.decode("utf-8", "surrogateescape"))
 
 
-# A program that has a store begins like this; it is killed at its second argument, and saves the third right before.
+# Head of a child program with a store: it is killed at its second argument and saves the third just before a rename.
 STORE = """
 import os, sys, time; from pathlib import Path; from datetime import datetime, UTC
 from orchestra_mem.adapters.files import FileDocumentStore
@@ -38,27 +38,27 @@ store = FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock
 
 
 def store_in(folder: Path, **options: object) -> FileDocumentStore:
-    """A store with its versions and its lock below a folder."""
+    """Return a store with its versions and its lock in a folder."""
     return FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", **options)  # type: ignore[arg-type]
 
 
 def temporaries(folder: Path) -> list[str]:
-    """What writing has left beside documents and versions."""
+    """List leftover temporary files of documents and versions."""
     return sorted(path.name for path in folder.rglob("*tmp~*"))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileDocumentStore:
-    """A store in a folder of its own."""
+    """A store in an empty folder."""
     return store_in(tmp_path)
 
 
-# Whole documents
+# Replacing
 
 
 @given(text=TEXTS, then=TEXTS)
 def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactory, text: str, then: str) -> None:
-    """Any text, what is no UTF-8 included, is read as it was written, the first time and over another."""
+    """Any text, including invalid UTF-8, is read back as written, in a new document and over an old one."""
     folder = tmp_path_factory.mktemp("documents")
     store, path = store_in(folder), folder / "a.md"
     store.replace(path, text, expected=None, name="x")
@@ -71,7 +71,7 @@ def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
 @pytest.mark.parametrize("mode", [0o600, 0o664])
 def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, tmp_path: Path, mode: int) -> None:
-    """A private document does not become readable to other users, a shared one stays writable."""
+    """Replacing a document keeps its access rights: private stays private, shared stays writable."""
     path = tmp_path / "a.md"
     path.write_text("old")
     path.chmod(mode)
@@ -81,7 +81,7 @@ def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, t
 
 @pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
 def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> None:
-    """All or nothing: up to the renaming a document is as before, and a version is none; nothing is left beside it."""
+    """A write interrupted before its rename leaves the old document, no version and no temporary file."""
 
     def stop(reached: str) -> None:
         if reached == point:
@@ -105,7 +105,7 @@ def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> N
 def test_document_changed_by_others_is_not_overwritten(
     store: FileDocumentStore, tmp_path: Path, present: str | None, expected: str | None
 ) -> None:
-    """A write that expects something else than stands there is refused, and changes nothing."""
+    """Replacing is refused and changes nothing if the document is not the expected one."""
     path = tmp_path / "a.md"
     if present is not None:
         path.write_text(present)
@@ -119,7 +119,7 @@ def test_document_changed_by_others_is_not_overwritten(
 
 
 def _failing_write(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
-    """Let the disk be full after so many bytes."""
+    """Make `os.write` fail with a full disk after so many bytes."""
     write, left = os.write, after_bytes
 
     def full(descriptor: int, data: bytes) -> int:
@@ -136,7 +136,7 @@ def _failing_write(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
 def test_append_that_fails_half_way_leaves_the_document_as_before(
     store: FileDocumentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that becomes full in the middle takes nothing; once there is room the same append succeeds."""
+    """An append that fills the disk half-way is undone; once there is room, the next append succeeds."""
     path = tmp_path / "a.md"
     path.write_text("one\n")
     with monkeypatch.context() as patch:
@@ -166,7 +166,7 @@ def test_version_is_listed_as_it_was_kept(
     tmp_path_factory: pytest.TempPathFactory,
     document: str, moment: datetime, hours: int, author: Author, reason: VersionReason, text: str,
 ) -> None:  # fmt: skip
-    """Name, time to the microsecond, author, reason and size come back from the file's name, the text byte for byte."""
+    """A listed version has its document, time to the microsecond, author, reason, size and text as kept."""
     store = store_in(tmp_path_factory.mktemp("versions"))
     time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
     kept = store.keep_version(document, text, time=time, author=author, reason=reason)
@@ -177,11 +177,11 @@ def test_version_is_listed_as_it_was_kept(
     assert store.read_version(kept) == text
 
 
-# What a killed process leaves
+# After a kill
 
 
 def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
-    """Temporary files of documents and versions go; everything else stays, hidden files too."""
+    """Sweeping removes temporary files of documents and versions and nothing else, not even hidden files."""
     code = (
         "store.keep_version('a', 'old', time=datetime.now(UTC), author=Author.MACHINE, reason=VersionReason.EDIT)\n"
         "store.replace(folder / 'a.md', 'text', expected=None, name='x')\n"
@@ -199,7 +199,7 @@ def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
 
 
 def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
-    """After the time-out it is an error of ours that says which setting; once the holder is dead the lock is free."""
+    """Waiting too long for another process's lock raises an error; the lock is free once its holder dies."""
     store = store_in(tmp_path, lock_timeout_s=0.2)
     holding = "with store.lock():\n    print('held', flush=True); time.sleep(60)\n"
     with start("-c", STORE + holding, tmp_path) as holder:

@@ -1,4 +1,4 @@
-"""Documents that an editor saves in the very instant in which they are replaced: what it saved stands somewhere."""
+"""Documents that an editor saves at the moment they are replaced: the saved text always survives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.processes import python, start
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in main memory where there is one: without waiting for the disk more saves meet a replacement."""
+    """A folder in memory if possible: without disk waits, more saves collide with a replacement."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def can_exchange(folder: Path) -> None:
-    """The system exchanges files; elsewhere a save in that instant is lost, which is said in the code."""
+    """Skip the test unless the system can exchange two files; without that, a save at that moment is lost."""
     one, two = folder / "one", folder / "two"
     one.touch()
     two.touch()
@@ -69,7 +69,7 @@ _SAVES = 300
 @pytest.mark.usefixtures("can_exchange")
 @pytest.mark.parametrize("style", ["in place", "renamed", "both"])
 def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder: Path, style: str) -> None:
-    """Each saved text stands in the document, in what was replaced, which is kept before, or in a version."""
+    """Each text an editor saves is in the document, in a text that was read before replacing, or in a version."""
     store, path = store_in(folder), folder / "plan.md"
     path.write_text("the beginning\n")
     replaced: set[str] = set()
@@ -104,7 +104,7 @@ def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder:
 
 @contextmanager
 def _editing(path: Path, style: str, told: list[int]) -> Iterator[subprocess.Popen[str]]:
-    """An editor in a process of its own, which saves once more each time that it is told to go on."""
+    """Start an editor process that saves once more each time it is told to go on."""
     with start("-c", _EDITOR, path, style, stdin=subprocess.PIPE, stderr=None) as editor:
         assert editor.stdin is not None
         threading.Thread(target=_listen, args=(editor, told), daemon=True).start()
@@ -120,18 +120,18 @@ def _editing(path: Path, style: str, told: list[int]) -> Iterator[subprocess.Pop
 def _listen(editor: subprocess.Popen[str], told: list[int]) -> None:
     assert editor.stdout is not None
     for line in editor.stdout:
-        told.append(int(line))  # noqa: PERF401  (others look at it while it grows)
+        told.append(int(line))  # noqa: PERF401  (another thread reads the list while it grows)
 
 
 def _whole(text: str, number: int) -> bool:
     return text.startswith(f"saved {number} begins\n") and text.endswith(f"saved {number} ends\n")
 
 
-# The same instants, one by one
+# The same moments one by one
 
 
 def _saving(path: Path, **texts: str) -> WritePoint:
-    """A write point at which somebody saves by renaming, once each."""
+    """Return a write point at which a person saves by renaming, once for each given text."""
 
     def point(reached: str) -> None:
         text = texts.pop(reached.removeprefix("x.").replace(".", "_"), None)
@@ -147,8 +147,8 @@ def _saving(path: Path, **texts: str) -> WritePoint:
     ("saved", "stands", "kept"),
     [
         ({"rename_before": "saved"}, "saved", []),
-        ({"rename_after": "saved"}, "saved", []),  # it replaced ours as it would have a minute later
-        # The second was saved over by the third, by the editor itself.
+        ({"rename_after": "saved"}, "saved", []),  # a normal save over the new document
+        # The editor itself overwrote the second text with the third.
         ({"rename_before": "first", "rename_after": "second", "back_before": "third"}, "third", ["first"]),
     ],
 )
@@ -156,7 +156,7 @@ def _saving(path: Path, **texts: str) -> WritePoint:
 def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept(
     tmp_path: Path, saved: dict[str, str], stands: str, kept: list[str], is_link: bool
 ) -> None:
-    """The write is refused where it met a text that it did not know; also where the first is being put back."""
+    """A write that finds an unknown text is refused; a text that it would hide is kept as a version."""
     path = file = tmp_path / "a.md"
     if is_link:
         file = tmp_path / "target.md"
@@ -177,7 +177,7 @@ def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept
 
 @pytest.mark.usefixtures("can_exchange")
 def test_document_that_somebody_has_open_for_writing_is_not_replaced(tmp_path: Path) -> None:
-    """What an editor has not written yet would go with the file; who only reads is no hindrance."""
+    """A document open for writing is not replaced, since its edits would be lost; a reader does not block."""
     path = tmp_path / "a.md"
     path.write_text("old")
     store = store_in(tmp_path)
@@ -195,7 +195,7 @@ def test_document_that_somebody_has_open_for_writing_is_not_replaced(tmp_path: P
 
 @pytest.mark.parametrize("expected", ["old", None])
 def test_document_that_comes_or_goes_in_that_instant_is_a_conflict(tmp_path: Path, expected: str | None) -> None:
-    """One that was made meanwhile stands, one that was deleted stays so."""
+    """A document created or deleted just before the rename is a conflict and stays as the other program left it."""
     path = tmp_path / "a.md"
     if expected is not None:
         path.write_text(expected)
@@ -217,7 +217,7 @@ def test_document_that_comes_or_goes_in_that_instant_is_a_conflict(tmp_path: Pat
 def test_without_exchange_links_and_leases_documents_are_replaced_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another system, or a file system that knows none of it: by comparing and renaming."""
+    """Without exchange, hard links or leases, replacing falls back to comparing and renaming."""
     monkeypatch.setattr(exchanging, "_rename", lambda: None)
     monkeypatch.setattr(exchanging, "_lease", lambda descriptor: None)
     monkeypatch.setattr(os, "link", _not_supported)
@@ -236,7 +236,7 @@ def _not_supported(*_: object) -> None:
 
 
 def _killed_at(folder: Path, point: str, saved: str) -> Path:
-    """A document whose replacing was killed at a point, after somebody had saved a text at the last instant."""
+    """Kill a process at a point of replacing a document, after a person saved a text just before the rename."""
     path = folder / "a.md"
     path.write_text("old")
     replacing = "store.replace(folder / 'a.md', 'new', expected='old', name='x')"
@@ -258,7 +258,7 @@ def _killed_at(folder: Path, point: str, saved: str) -> Path:
 def test_process_killed_in_that_instant_takes_no_text_along(
     tmp_path: Path, point: str, saved: str, left: str, mended: str
 ) -> None:
-    """The next start removes what was left, and puts back what somebody had saved."""
+    """After a kill, the next sweep removes the leftover file and restores the text that a person had saved."""
     path = _killed_at(tmp_path, point, saved)
     assert path.read_text() == left
     assert len(temporaries(tmp_path)) == 1
@@ -271,7 +271,7 @@ def test_process_killed_in_that_instant_takes_no_text_along(
 
 @pytest.mark.usefixtures("can_exchange")
 def test_what_was_saved_since_stands_and_what_was_saved_over_is_a_version(tmp_path: Path) -> None:
-    """Nothing that a person saved after the kill is replaced by what they saved before it."""
+    """A text saved after the kill stays in the document; the text saved before the kill becomes a version."""
     path = _killed_at(tmp_path, "x.back.before", "saved by a person")
     path.write_text("saved later")
     store = store_in(tmp_path)

@@ -1,4 +1,4 @@
-"""What may stand in a document's place; what may not is in `tests/test_bad_documents.py`."""
+"""Valid places of a document: files and links; invalid ones are in `tests/test_bad_documents.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT = "---\nformat: 1\n---\n\n# Plan\n\n- a line\n"
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileDocumentStore:
-    """The store of a memory whose documents lie in `home/memory`."""
+    """The store of a memory whose documents are in `home/memory`."""
     memory = tmp_path / "home" / "memory"
     memory.mkdir(parents=True)
     return FileDocumentStore(versions=memory / "versions", lock_file=tmp_path / "home" / "lock")
@@ -21,14 +21,14 @@ def store(tmp_path: Path) -> FileDocumentStore:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a document is meant to lie."""
+    """The path of a document in that memory."""
     return tmp_path / "home" / "memory" / "plan.md"
 
 
 def test_what_goes_this_instant_is_not_there(
     store: FileDocumentStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An editor moves its file away between two looks at it: no fault, and nothing to change."""
+    """A file moved away while it is being read counts as missing: it is no fault and has no text."""
     read = Path.read_bytes
 
     def read_and_move_away(file: Path) -> bytes:
@@ -45,9 +45,9 @@ def test_what_goes_this_instant_is_not_there(
 def test_only_where_nothing_stands_in_the_way_is_a_document_for_gone(
     store: FileDocumentStore, path: Path, tmp_path: Path
 ) -> None:
-    """A link that nothing may be written through stands in the way, though it leads to nothing; others are followed.
+    """A dangling link counts as a missing document only if its target is inside the memory's home and not itself.
 
-    What those lead to is read and written, and they stay.
+    Such a link is followed: its target is read and written, and the link stays.
     """
     assert store.state(path) is None
     for target in ("inside.txt", path.parents[1] / "inside.md"):

@@ -1,4 +1,4 @@
-"""Embeddings by llama.cpp, with a real model: what is like lies near, and all ways in which there are none."""
+"""Embeddings by llama.cpp with a real model: similar texts are near, and every failure is an error."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def smollm(smollm_gguf: Path) -> Iterator[GgufEmbedder]:
-    """One for all tests, on one thread."""
+    """An embedder shared by all tests, on one thread."""
     embedder = GgufEmbedder(smollm_gguf, threads=1)
     yield embedder
     embedder.close()
 
 
 def test_like_texts_are_near(smollm: GgufEmbedder, smollm_gguf: Path) -> None:
-    """Rows of unit length, zeros where there is nothing; long texts by their beginning; each as if it were alone."""
+    """Similar texts are nearer; vectors have unit length, or are zeros for blank text; long texts are cut."""
     embedder: Embedder = smollm
     assert (embedder.model.name, embedder.model.dimensions) == (f"gguf {smollm_gguf.stem}", 576)
     texts = ["The cat sat on the mat", "A kitten on a rug", "Quarterly revenue fell", "", "\ud800\x00", "word " * 3_000]
@@ -37,7 +37,7 @@ def test_like_texts_are_near(smollm: GgufEmbedder, smollm_gguf: Path) -> None:
 
 
 def test_let_go_it_is_loaded_anew(smollm: GgufEmbedder) -> None:
-    """And gives the same."""
+    """A closed embedder is loaded again and gives the same vector."""
     before = smollm.embed_query("red bicycle")
     smollm.close()
     assert smollm.embed_query("red bicycle") == pytest.approx(before, abs=1e-5)
@@ -55,7 +55,7 @@ def _ranking(smollm_gguf: Path, folder: Path) -> Path:
 def test_a_file_that_is_no_embedding_model_is_told(
     tmp_path: Path, smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its weights are loaded."""
+    """A missing file, reranker, oversized model or other file is refused when the embedder is created."""
     pytest.importorskip("llama_cpp", reason="needs the extra llama")
     path = tmp_path / "x.gguf"
     with pytest.raises(EmbedderError, match=r"no embeddings can be had of .*: there is no file"):

@@ -1,4 +1,4 @@
-"""A GGUF's own vocabulary: its counts are the model's, add up where they say so, and come first where there are any."""
+"""A GGUF's own vocabulary: its counts equal the model's, add up where it says so, and are preferred."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from orchestra_mem.types import Json
 
 pytestmark = pytest.mark.slow
 
-# Hypothesis runs a test many times: fixtures of the function's scope would be shared anyway.
+# Settings for properties with module-scoped fixtures.
 SHARED = settings(max_examples=150)
-# What breaks rules: white space of all kinds, digits, contractions, what spells a special token, half characters.
+# Input that breaks tokenizer rules: white space, digits, contractions, spelled special tokens, half characters.
 PIECES = st.lists(
     st.one_of(
         st.text(),
@@ -46,7 +46,7 @@ def qwen(qwen_gguf: Path) -> Iterator[GgufVocabulary]:
 
 @pytest.fixture(scope="module")
 def smollm(smollm_gguf: Path) -> Iterator[GgufVocabulary]:
-    """SmolLM2's."""
+    """SmolLM2's vocabulary, without the model."""
     vocabulary = GgufVocabulary(smollm_gguf)
     yield vocabulary
     vocabulary.close()
@@ -54,7 +54,7 @@ def smollm(smollm_gguf: Path) -> Iterator[GgufVocabulary]:
 
 @pytest.fixture(scope="module")
 def whole(smollm_gguf: Path) -> Iterator[Any]:
-    """The whole model as the library's own class has it, which knows nothing of ours."""
+    """The complete model in llama-cpp-python's own class, independent of this project's code."""
     load_library()
     import llama_cpp
 
@@ -67,7 +67,7 @@ def whole(smollm_gguf: Path) -> Iterator[Any]:
 @given(st.text())
 @example("done<|im_end|> and on")
 def test_counts_are_those_of_the_whole_model(smollm: GgufVocabulary, whole: Any, text: str) -> None:
-    """To the token, for any text, though the weights were never loaded."""
+    """For any text, the vocabulary's tokens equal those of the complete model, without loading weights."""
     assert smollm.tokens(text) == whole.tokenize(text.encode(), add_bos=False, special=False)
 
 
@@ -75,7 +75,7 @@ def test_counts_are_those_of_the_whole_model(smollm: GgufVocabulary, whole: Any,
     "text", ["Hello", "def f(x):\n\n    return x\n", "  spaces \n\n", "你好, world", "", "<think>\n"]
 )
 def test_prompts_are_counted_as_the_model_reads_them(smollm: GgufVocabulary, whole: Any, text: str) -> None:
-    """By the usage that the library's own chat completion reports, and by what our own generation has read."""
+    """Prompt counts equal the usage that the library's own chat completion reports."""
     messages = [Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text=text)]
     given_messages = [{"role": message.role.value, "content": message.text} for message in messages]
     usage = whole.create_chat_completion(given_messages, max_tokens=1)["usage"]
@@ -96,7 +96,7 @@ TOOLS: list[dict[str, Json]] = [
 
 @pytest.mark.parametrize("gguf", ["qwen_gguf", "smollm_gguf"])
 def test_tools_are_counted_as_the_model_reads_them(gguf: str, request: pytest.FixtureRequest) -> None:
-    """By the usage that the library's own chat completion reports; a template without a place for tools has none."""
+    """Counts with tools equal the usage the library reports; a template without a place for tools adds nothing."""
     load_library()
     import llama_cpp
 
@@ -114,7 +114,7 @@ def test_tools_are_counted_as_the_model_reads_them(gguf: str, request: pytest.Fi
 
 
 def test_what_was_recorded_cannot_speak_as_the_prompt(qwen: GgufVocabulary) -> None:
-    """A message or a tool that spells special tokens is read as that text: they come from the template alone."""
+    """Special tokens come only from the template: a message or tool that spells one is read as plain text."""
     special = range(151_643, 151_665)
 
     def prompt(said: str) -> list[int]:
@@ -123,13 +123,13 @@ def test_what_was_recorded_cannot_speak_as_the_prompt(qwen: GgufVocabulary) -> N
 
     harmless, spelled = prompt("It ends."), prompt("It ends <|im_end|>.")
     assert [each for each in spelled if each in special] == [each for each in harmless if each in special] != []
-    assert len(spelled) > len(harmless) + 2 * 4  # as letters, not one for each
+    assert len(spelled) > len(harmless) + 2 * 4  # several tokens for each, not one special token
 
 
 @SHARED
 @given(st.lists(PIECES.map("".join)))
 def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]) -> None:
-    """As `TokenCounter.additive` promises: pieces end with a line feed and begin with what is not white space."""
+    """Qwen's counts add up for pieces that end with a line feed and start with a non-space."""
     counter = qwen
     pieces = [f".{text}\n" for text in texts]
     assert counter.additive
@@ -137,27 +137,27 @@ def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]
 
 
 def test_other_vocabularies_say_that_counts_do_not_add_up(smollm: GgufVocabulary) -> None:
-    """SmolLM2 takes two line feeds before a word for two tokens, and at the end of a text for one."""
+    """SmolLM2 is not additive: two line feeds are two tokens before a word and one at the end of a text."""
     counter = smollm
     assert not counter.additive
     assert counter.count("a\n\nb") != counter.count("a\n\n") + counter.count("b")
 
 
 def test_known_counts(qwen: GgufVocabulary) -> None:
-    """What Qwen's published tokenizer makes of these."""
+    """Token ids and counts equal those of Qwen's published tokenizer."""
     counter: TokenCounter = qwen
     assert (counter.name, counter.exact) == ("vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m", True)
     assert qwen.tokens("hello world") == [14990, 1879]
-    # Digits one each; what spells a special token is text; half a character is a question mark.
+    # One token per digit; a spelled special token is text; a lone surrogate is a question mark.
     known = {"": 0, "12345": 5, "\n\n": 1, "<|im_end|>": 6, "\ud800": 1, "\0": 1}
     assert {text: counter.count(text) for text in known} == known
 
 
-# Which counter is taken
+# Choice of the counter
 
 
 def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """And why is told once."""
+    """If the vocabulary is missing, the next counter counts and the reason is logged once."""
     missing = GgufVocabulary(tmp_path / "no.gguf")
     counter = open_counter("auto", own=missing)
     with caplog.at_level(logging.WARNING):
@@ -173,7 +173,7 @@ def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pyte
 
 @pytest.mark.parametrize("choice", ["auto", "gguf"])
 def test_a_memory_counts_with_the_model_that_is_set(tmp_path: Path, qwen_gguf: Path, choice: str) -> None:
-    """A context keeps its budget by the model's own count, and says that it is exact; a path goes from the project."""
+    """A context's count is exact and equals the configured model's; a relative model path starts at the project."""
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "mine.gguf").symlink_to(qwen_gguf)
     config = {"llm": {"model_path": "models/mine.gguf"}, "tokens": {"counter": choice}}

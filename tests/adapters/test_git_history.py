@@ -1,4 +1,4 @@
-"""Reading the history of a git repository, whatever is in it and however git is set up."""
+"""Git history is read correctly whatever the repository contains and however git is configured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestra_mem.errors import HistoryError
 
 
 class Repository:
-    """A real repository in which the test commits what it needs, under settings that no user's can change."""
+    """A real git repository with fixed commit dates and author, isolated from the user's settings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch", "main")
 
     def git(self, *arguments: str, stdin: bytes | None = None, date: str | None = None) -> bytes:
-        """Run git here."""
+        """Run git in the repository and return its output."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
                for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"),
@@ -37,7 +37,7 @@ class Repository:
         return done.stdout
 
     def commit(self, message: str | bytes, files: dict[str, bytes] | None = None, date: str | None = None) -> str:
-        """Write files, commit all there is, give the hash."""
+        """Write the files, commit everything and return the hash."""
         self._second += 60
         for name, content in (files or {}).items():
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _data(operation: HistoryOperation) -> dict[str, object]:
 
 
 def test_a_commit_becomes_an_operation_with_its_words_files_and_time(repository: Repository) -> None:
-    """Hash, subject, body, author, lines by file, the author's date in UTC, a key made of the hash."""
+    """An operation holds a commit's hash, subject, body, author, lines per file, author date in UTC, and a key."""
     commit = repository.commit("Add rye\n\nIt rises\nslowly.\n", {"rye.txt": b"a\nb\n", "bin.dat": b"\0\1"})
     (operation,) = _read(repository.path)
     assert operation == HistoryOperation(
@@ -82,7 +82,7 @@ def test_a_commit_becomes_an_operation_with_its_words_files_and_time(repository:
 
 
 def test_commits_come_oldest_first_and_a_limit_takes_the_newest(repository: Repository) -> None:
-    """`total` is what will come, also with a limit larger than the history."""
+    """Commits come oldest first; a limit keeps the newest; `total` is the number read, at most the limit."""
     for number in range(5):
         repository.commit(f"number {number}")
     assert [_data(found)["subject"] for found in _read(repository.path)] == [f"number {n}" for n in range(5)]
@@ -103,7 +103,7 @@ def test_commits_come_oldest_first_and_a_limit_takes_the_newest(repository: Repo
     ],
 )
 def test_any_message_is_read_as_it_is(repository: Repository, message: bytes, subject: str, body: str | None) -> None:
-    """No encoding and no content of a message disturbs the reading of what comes after it."""
+    """No encoding or content of a commit message disturbs the reading of its files and of the next commit."""
     repository.commit(message, {"one.txt": b"1\n"})
     repository.commit("after", {"two.txt": b"2\n"})
     first, second = map(_data, _read(repository.path))
@@ -114,7 +114,7 @@ def test_any_message_is_read_as_it_is(repository: Repository, message: bytes, su
 
 
 def test_any_path_is_read_as_it_is(repository: Repository) -> None:
-    """Line feeds, tabs, quotes, arrows and bytes that are no UTF-8; the last come back as the bytes they were."""
+    """Paths with line feeds, tabs, quotes, arrows or invalid UTF-8 are read as the same bytes."""
     names = ["a\nb", "tab\there", '"quoted" => {x}', "ümlaut", os.fsdecode(b"\xff.txt")]
     repository.commit("names", dict.fromkeys(names, b"x\n"))
     (operation,) = _read(repository.path)
@@ -124,7 +124,7 @@ def test_any_path_is_read_as_it_is(repository: Repository) -> None:
 
 
 def test_a_merge_names_its_parents_and_repeats_no_files(repository: Repository) -> None:
-    """What the branch did stands with the branch's own commits."""
+    """A merge lists its parents and no files: the branch's own commits list them."""
     base = repository.commit("base", {"a": b"1\n"})
     repository.git("checkout", "--quiet", "-b", "side")
     side = repository.commit("side", {"b": b"2\n"})
@@ -140,7 +140,7 @@ def test_a_merge_names_its_parents_and_repeats_no_files(repository: Repository) 
 
 
 def test_the_users_own_settings_change_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Colours, signatures, formats, context, prefixes, another repository in the environment: all overridden."""
+    """No setting of the user, and no `GIT_DIR` in the environment, changes the history that is read."""
     repository.commit("one", {"a.txt": b"".join(b"%d\n\n" % number for number in range(30))})
     repository.commit("two", {"a.txt": b"".join(b"%d\n\n" % (number + (number in (5, 9))) for number in range(30))})
     plain = _read(repository.path)
@@ -159,7 +159,7 @@ def test_the_users_own_settings_change_nothing(repository: Repository, monkeypat
 
 
 def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repository, tmp_path: Path) -> None:
-    """What is missing is not silently missing."""
+    """A shallow clone is read, with a note on how many commits it has."""
     for number in range(4):
         repository.commit(f"number {number}", {"a": b"%d\n" % number})
     shallow = tmp_path / "shallow"
@@ -171,7 +171,7 @@ def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repos
 
 
 def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: Path) -> None:
-    """No commits, no repository, no folder, no commits wanted; each says what to do."""
+    """A path without history, and a limit below 1, raise an error that says what to do."""
     nothing = tmp_path / "nothing"
     nothing.mkdir()
     for path, words in (
@@ -187,7 +187,7 @@ def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: P
 
 
 def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: Repository) -> None:
-    """What was read before the damage has been given by then."""
+    """A damaged repository yields the commits before the damage, then an error with git's own message."""
     repository.commit("one", {"a": b"1\n"})
     repository.commit("two", {"a": b"2\n"})
     blob = repository.git("rev-parse", "HEAD:a").decode().strip()
@@ -199,7 +199,7 @@ def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: R
 
 
 def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Repository) -> None:
-    """Broken commits of old tools: the time is then the committer's or left to the recording."""
+    """A commit whose author date is invalid is read, with the committer's date or the epoch as its time."""
     tree = repository.git("write-tree").decode().strip()
     raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1700000000 +0000\n\nodd\n"
     commit = repository.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw.encode()).decode()
@@ -209,7 +209,7 @@ def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Reposi
 
 
 def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of what is missing, not a traceback."""
+    """Without git on the PATH the error says so."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HistoryError, match="git is not installed, or not on the PATH"):
         open_git_history(tmp_path)

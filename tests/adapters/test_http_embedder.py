@@ -1,4 +1,4 @@
-"""Embeddings over HTTP, from a real server on this machine: what is asked, what is tried again, what is told."""
+"""Embeddings over HTTP from a real local server: requests, retries and error messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = WordLlamaEmbedder()
 
 
 class Server(Llama):
-    """An embeddings server. It answers with `failures` first, one for each request; None stands for no answer."""
+    """An embeddings server. Each of `failures` answers one request first; None makes the server stall."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,18 +43,18 @@ class Server(Llama):
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What it was sent."""
+        """The bodies of all requests."""
         return [body for _, body, _ in self.seen]
 
     def fail(self, path: str, body: Any) -> int:
-        """How it refuses, if it does."""
+        """Return the status of a refusal, 0 for none."""
         status = self.failures.pop(0) if self.failures else 400 if self.broken else 0
         if status is None:
             self.go_on.wait(self.silence_s)
         return 503 if status is None else status
 
     def questions(self, path: str, body: Any) -> Any:
-        """What it gives: the bundled table's first dimensions, in no order."""
+        """Return the bundled table's first dimensions, in reverse order."""
         if self.answer_with is not None:
             return self.answer_with
         rows = TABLE.embed(body["input"])[:, : self.dimensions].tolist()
@@ -63,7 +63,7 @@ class Server(Llama):
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """Run one."""
+    """Run an embeddings server."""
     told = Server()
     with serve(told) as address:
         told.url = f"{address}/v1"
@@ -72,7 +72,7 @@ def serving() -> Iterator[Server]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """One that is there."""
+    """A running embeddings server."""
     with serving() as told:
         yield told
 
@@ -82,7 +82,7 @@ def _embedder(server: Server, **options: Any) -> HttpEmbedder:
 
 
 def test_it_gives_what_the_server_gives(server: Server) -> None:
-    """In the order of the texts, of unit length; what says nothing is zeros and is not sent."""
+    """Vectors come in the order of the texts, with unit length; blank texts are zeros and are not sent."""
     embedder: Embedder = _embedder(server, api_key="k-1")
     assert (embedder.model.name, embedder.model.dimensions) == ("http small", 64)
     texts = ["red bicycle", "", "quarterly revenue", " \n", "\ud800 half"]
@@ -103,13 +103,13 @@ def test_it_gives_what_the_server_gives(server: Server) -> None:
     [("", "/v1/embeddings"), ("/", "/v1/embeddings"), ("/x/v1/", "/x/v1/embeddings"), ("/v4", "/v4/embeddings")],
 )
 def test_an_address_without_a_path_means_v1(server: Server, address: str, path: str) -> None:
-    """As in `llm.base_url`; a provider with another path is asked there."""
+    """An address without a path means `/v1`, as in `llm.base_url`; any other path is kept."""
     server.served = {path}
     assert HttpEmbedder(server.url.removesuffix("/v1") + address, "small").embed(["red bicycle"]).any()
 
 
 def test_what_may_pass_is_tried_again(server: Server) -> None:
-    """An overloaded server, one that answers too late."""
+    """A request that the server refuses with 429, or does not answer in time, is retried."""
     embedder = _embedder(server, dimensions=64, timeout_s=1.0)
     server.failures, server.silence_s = [429, None], 60.0
     assert embedder.embed(["red bicycle"]).any()
@@ -117,7 +117,7 @@ def test_what_may_pass_is_tried_again(server: Server) -> None:
 
 
 def test_a_query_gives_up_sooner_than_passages_do(server: Server) -> None:
-    """Somebody waits for it."""
+    """A query is not retried, since a user waits for it; passages are retried three times."""
     embedder = _embedder(server, dimensions=64)
     server.failures = [503] * 9
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_a_query_gives_up_sooner_than_passages_do(server: Server) -> None:
 
 
 def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Server) -> None:
-    """As when somebody has started the server with another model."""
+    """Vectors of other dimensions, as after a change of model, are an error with both numbers and the command."""
     embedder = _embedder(server)
     embedder.embed(["a"])
     server.dimensions = 32
@@ -152,14 +152,14 @@ def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Ser
     ],
 )  # fmt: skip
 def test_an_answer_that_is_none_is_told(server: Server, answer: Any) -> None:
-    """Whatever a server says."""
+    """An answer without usable embeddings is an error."""
     server.answer_with = answer
     with pytest.raises(EmbedderError, match=r"gives (no embeddings|embeddings of shape)"):
         _embedder(server, dimensions=64).embed(["a"])
 
 
 def test_without_the_extra_the_line_that_installs_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside what words find."""
+    """Without the extra `http`, a search has a note with the line that installs it."""
     for name in [name for name in sys.modules if name.startswith("orchestra_mem.adapters.openai_http")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx2", None)
@@ -169,7 +169,7 @@ def test_without_the_extra_the_line_that_installs_it_is_told(tmp_path: Path, mon
 
 
 def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Not by the settings, not in the log."""
+    """The API key appears neither in the settings' output nor in the log."""
     from orchestra_mem.build import load_settings
 
     caplog.set_level(logging.DEBUG)
@@ -181,7 +181,7 @@ def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pyte
 
 
 def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path: Path) -> None:
-    """It may take a minute to embed what search needs; what was recorded is there."""
+    """Closing a memory does not wait for an embedding request, and everything recorded is stored."""
     server.failures, server.silence_s = [None] * 9, 60.0
     search = {"embedder": "http", "base_url": server.url, "model": "small", "dimensions": 64}
     memory = open_memory(tmp_path, config={"search": search})
@@ -201,7 +201,7 @@ def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path:
 
 
 def test_a_password_in_the_address_is_not_told() -> None:
-    """Whatever words a fault is put in."""
+    """An error message never contains the password of the server's address."""
     with pytest.raises(EmbedderError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
         HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small", tries=1).embed(["a"])
     assert "S3CRET" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""Reading what other programs keep: transcripts, an export of ChatGPT, notes, rule files; whatever is in the files."""
+"""Imports of transcripts, ChatGPT exports, notes and rule files, with any content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SESSION = "7b1f0c52-3d0e-4a6b-9a55-2f6a7f2f9d10"
 
 @dataclass
 class Found:
-    """What was read of a file or folder."""
+    """The result of reading a file or folder."""
 
     operations: list[HistoryOperation]
     left_out: dict[str, int]
@@ -36,7 +36,7 @@ class Found:
 
     @property
     def told(self) -> list[Any]:
-        """The operations' types and data, without where they come from."""
+        """The operations' types and data, without the fields of their origin."""
         origin = ("session_id", "project", "conversation")
         return [
             [each.type, {name: value for name, value in each.data.items() if name not in origin}]
@@ -62,7 +62,7 @@ def _sample(folder: Path, name: str, as_name: str) -> Path:
 
 
 def test_a_session_of_claude_code_is_what_was_said_and_done() -> None:
-    """A call and its output are one; what a subagent is asked is no person's; the program's own lines are counted."""
+    """Claude Code: a call and its output become one operation; the program's own lines are only counted."""
     found = _read(SAMPLES / "claude_code.jsonl")
     assert found.told == cases("told_of_claude_code")
     assert found.left_out == {"file-history-snapshot": 1, "line of the program's own": 1, "thinking": 1, "image": 1}
@@ -76,7 +76,7 @@ def test_a_session_of_claude_code_is_what_was_said_and_done() -> None:
 
 
 def test_a_rollout_of_codex_is_what_was_said_and_done() -> None:
-    """Each thing once, though it stands there twice; outputs find their calls whatever came between."""
+    """Codex: duplicate entries are read once, and an output finds its call across other lines."""
     found = _read(SAMPLES / "codex.jsonl")
     assert found.told == cases("told_of_codex")
     kinds = ("message of role developer", "preamble", "reasoning", "world_state", "compacted")
@@ -87,7 +87,7 @@ def test_a_rollout_of_codex_is_what_was_said_and_done() -> None:
 
 
 def test_an_old_rollout_has_its_items_by_themselves() -> None:
-    """They have no times of their own: that of the session counts."""
+    """Items of an old rollout have no times and take the session's time."""
     found = _read(SAMPLES / "codex_old.jsonl", agent="ana")
     assert found.told == cases("told_of_codex_old")
     assert {(each.timestamp, each.agent) for each in found.operations} == {
@@ -96,7 +96,7 @@ def test_an_old_rollout_has_its_items_by_themselves() -> None:
 
 
 def test_a_message_has_the_same_key_in_every_file(tmp_path: Path) -> None:
-    """A session that was resumed begins with the lines of the one before."""
+    """A message has the same key in a resumed session, whose file repeats the earlier lines."""
     text = (SAMPLES / "claude_code.jsonl").read_text(encoding="utf-8")
     (tmp_path / "resumed.jsonl").write_text(text.replace(SESSION, "another"), encoding="utf-8")
     first, second = _read(SAMPLES / "claude_code.jsonl"), _read(tmp_path / "resumed.jsonl")
@@ -106,7 +106,7 @@ def test_a_message_has_the_same_key_in_every_file(tmp_path: Path) -> None:
 
 
 def test_a_faulty_line_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
-    """Broken JSON, another encoding, what is no object, keys that are missing, and a line longer than memory should."""
+    """Broken, badly encoded or overlong lines are reported by number, and all other lines are read."""
     good = b'{"sessionId": "s", "type": "user", "uuid": "u%d", "message": {"content": "hello"}}'
     lines = [
         good % 1, b"{broken", b'{"a": "\xff"}', b"[1]", b"", b'{"type": "user", "message": 7}', b'{"type": []}',
@@ -140,7 +140,7 @@ KINDS = st.sampled_from("user assistant summary response_item compacted session_
 @given(st.lists(st.dictionaries(st.sampled_from(["message", "payload", "content", "uuid"]), JSON), max_size=6),
        st.lists(KINDS, min_size=6, max_size=6), st.sampled_from(["sessionId", "instructions"]))  # fmt: skip
 def test_any_json_can_be_read(tmp_path: Path, rows: list[dict[str, Any]], kinds: list[str], mark: str) -> None:
-    """Whatever future versions write, reading neither fails nor gives two operations of one key."""
+    """Reading any JSON neither fails nor gives two operations the same key, unless the file repeats a uuid."""
     first = {"id": "s", "timestamp": None, mark: "x"}
     lines = [first, *({"type": kind, **row} for kind, row in zip(kinds, rows, strict=False))]
     file = tmp_path / "s.jsonl"
@@ -154,7 +154,7 @@ def test_any_json_can_be_read(tmp_path: Path, rows: list[dict[str, Any]], kinds:
 
 
 def test_a_conversation_is_the_branch_that_was_open_last() -> None:
-    """Messages of others, thoughts and pictures are counted; what has no `current_node` ends with its newest."""
+    """Only the last open branch is read, or the newest one without `current_node`; left-out parts are counted."""
     found = _read(SAMPLES / "conversations.json")
     assert found.told == cases("told_of_conversations")
     assert found.left_out == {"message of another branch": 1, "thoughts": 1, "image_asset_pointer": 1, "faulty": 1}
@@ -162,7 +162,7 @@ def test_a_conversation_is_the_branch_that_was_open_last() -> None:
     first, tea = found.operations[0], found.operations[5]
     assert isinstance(first.data, dict)
     assert (first.data["conversation"], first.data["session_id"], first.agent) == ("Holiday", "68ab-1", "chatgpt")
-    assert tea.timestamp == datetime.fromtimestamp(1767600100, UTC)  # that of its conversation
+    assert tea.timestamp == datetime.fromtimestamp(1767600100, UTC)  # the conversation's time
 
 
 def _zip(folder: Path, **members: bytes) -> Path:
@@ -173,10 +173,10 @@ def _zip(folder: Path, **members: bytes) -> Path:
 
 
 def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
-    """With the same keys, in one part or several, and the progress grows; other files in it do not matter."""
+    """A zip, in one part or several, gives the file's operations with the same keys; other files are ignored."""
     content = (SAMPLES / "conversations.json").read_bytes().replace(b"68ab-1", b"").replace(b"1767600000.0", b"null")
     (tmp_path / "conversations.json").write_bytes(content)
-    os.utime(tmp_path / "conversations.json", (1, 1))  # nothing names the first conversation but its title
+    os.utime(tmp_path / "conversations.json", (1, 1))  # the first conversation is identified by its title only
     parts = {"user.json": b"{}", "x/conversations-000.json": content, "x/conversations-001.json": content}
     read = _read(_zip(tmp_path, **parts)), _read(tmp_path / "conversations.json")
     keys = [[each.idempotency_key for each in found.operations] for found in read]
@@ -198,7 +198,7 @@ def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
 def test_a_damaged_export_is_read_up_to_the_damage(
     tmp_path: Path, content: Callable[[str], str], whole: int, problem: str
 ) -> None:
-    """Conversations before it are whole."""
+    """A damaged export has one fault that names the damage, and yields at most the messages before it."""
     file = tmp_path / "conversations.json"
     file.write_bytes(content((SAMPLES / "conversations.json").read_text()).encode("latin-1"))
     found = _read(file)
@@ -209,7 +209,7 @@ def test_a_damaged_export_is_read_up_to_the_damage(
 
 
 def test_a_zip_that_unpacks_to_far_more_than_it_should_is_refused(tmp_path: Path) -> None:
-    """Nor is one read that is damaged within."""
+    """A zip that unpacks to over 200 times its size, or is damaged inside, is refused."""
     bomb = _zip(tmp_path, **{"conversations.json": b"[" + b" " * 30_000_000})
     found = _read(bomb)
     assert found.operations == []
@@ -226,7 +226,7 @@ def test_a_zip_that_unpacks_to_far_more_than_it_should_is_refused(tmp_path: Path
 
 
 def test_a_note_is_its_sections_by_their_lines(tmp_path: Path) -> None:
-    """Word for word; what basic-memory calls an observation by its category; the time is that of the front matter."""
+    """A note keeps its sections word for word by line; observations keep their category; front matter dates it."""
     file = _sample(tmp_path, "basic_memory.md", "store.md")
     found = _read(file)
     assert found.told == [
@@ -247,7 +247,7 @@ def test_a_note_is_its_sections_by_their_lines(tmp_path: Path) -> None:
 
 
 def test_a_days_note_is_of_that_day_and_another_of_its_files(tmp_path: Path) -> None:
-    """As memsearch and the daily notes of Obsidian are named."""
+    """A note named by a day has that day's time; any other note has its file's time."""
     (tmp_path / "2026-02-03.md").write_text("Rain.")
     (tmp_path / "sun.md").write_text("Sun.")
     os.utime(tmp_path / "sun.md", (1767600000, 1767600000))
@@ -260,7 +260,7 @@ def test_a_days_note_is_of_that_day_and_another_of_its_files(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md"])
 def test_a_rule_file_is_critical_and_its_sections_keep_their_lines(tmp_path: Path, name: str) -> None:
-    """So that its rules outweigh what is said in passing."""
+    """A rule file is one critical operation, with its sections by line."""
     file = _sample(tmp_path, "rules.md", name)
     found = _read(file)
     assert found.told == [
@@ -274,7 +274,7 @@ def test_a_rule_file_is_critical_and_its_sections_keep_their_lines(tmp_path: Pat
 
 
 def test_what_is_no_text_is_told_by_its_line(tmp_path: Path) -> None:
-    """Another encoding, bytes of a program, more than a person writes; the other notes are read."""
+    """Files that are not text are faults with their line; the other notes are read."""
     (tmp_path / "good.md").write_bytes(b"\xef\xbb\xbfFine\r\nday")
     (tmp_path / "latin.md").write_bytes("eins\nzwei für drei".encode("latin-1"))
     (tmp_path / "binary.md").write_bytes(b"a\nb\nc\0d")
@@ -291,7 +291,7 @@ def test_what_is_no_text_is_told_by_its_line(tmp_path: Path) -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from("-*[]()#` \n\ta[b]:7é"), max_size=80))
 def test_no_word_of_a_note_is_lost(tmp_path: Path, text: str) -> None:
-    """Its lines stand in its fields, in their order, but for the brackets of observations."""
+    """A note's fields hold all of its text in order, except for the brackets of observations."""
     file = tmp_path / "n.md"
     file.write_text(text, encoding="utf-8", newline="")
     ((_, data),) = _read(file).told
@@ -305,7 +305,7 @@ def test_no_word_of_a_note_is_lost(tmp_path: Path, text: str) -> None:
 
 
 def test_in_a_folder_each_file_is_taken_for_what_it_is(tmp_path: Path) -> None:
-    """The oldest first; what is nothing of all this is left alone, and links are not followed."""
+    """Files of a folder are read by their kind, oldest first; links are skipped, unreadable paths are faults."""
     names = {"claude_code.jsonl": "projects/p/a.jsonl", "codex.jsonl": "sessions/2026/r.jsonl",
              "conversations.json": "chat/conversations.json", "basic_memory.md": "vault/store.md",
              "rules.md": "vault/CLAUDE.md"}  # fmt: skip

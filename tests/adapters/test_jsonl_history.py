@@ -1,4 +1,4 @@
-"""Reading JSON lines as operations: nothing that a line says is lost, and a fault is named by its line."""
+"""JSON lines become operations: no data is lost, and an error names its line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _read(file: Path, **options: Any) -> list[HistoryOperation]:
 
 
 def test_each_key_is_taken_under_both_of_its_names(tmp_path: Path) -> None:
-    """`type` and `operation_type`, `data` and `operation_data`, `tokens` and `tokens_used`."""
+    """`operation_type`, `operation_data` and `tokens_used` mean `type`, `data` and `tokens`."""
     rest = {"agent": "bob", "critical": True, "timestamp": "2025-01-15T10:00:00+02:00", "idempotency_key": "k1"}
     file = _write(
         tmp_path,
@@ -46,7 +46,7 @@ def test_each_key_is_taken_under_both_of_its_names(tmp_path: Path) -> None:
 
 
 def test_an_object_of_another_shape_is_the_data_itself(tmp_path: Path) -> None:
-    """What names an operation's own fields is taken out, all else stays, also a `data` among others."""
+    """Fields of an operation are taken out of another object; the rest, also a `data` among others, is its data."""
     file = _write(
         tmp_path, '{"speaker": "Ann", "text": "hi"}', '{"type": "talk", "text": "hi", "tokens": 3}',
         '{"data": 1, "level": "info"}', '{"id": 7, "session": "s", "type": "talk", "data": 1}', "{}",
@@ -59,7 +59,7 @@ def test_an_object_of_another_shape_is_the_data_itself(tmp_path: Path) -> None:
 
 
 def test_a_path_that_the_system_refuses_is_an_error_in_words() -> None:
-    """As for any file that cannot be opened."""
+    """A file that cannot be opened is an error with the system's reason."""
     with pytest.raises(HistoryError, match=r"^n+ cannot be read: File name too long$"):
         _read(Path("n" * 300))
 
@@ -67,7 +67,7 @@ def test_a_path_that_the_system_refuses_is_an_error_in_words() -> None:
 def test_keys_tell_lines_and_files_apart_and_stay_as_a_file_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two equal lines are two operations, and those of another file are others: by the file, not by how it is named."""
+    """Equal lines have different keys; a key depends on the file, not its name, and stays as the file grows."""
     lines = ['{"text": "yes"}'] * 2
     file, other, link = _write(tmp_path, *lines), tmp_path / "other.jsonl", tmp_path / "link.jsonl"
     other.write_bytes(file.read_bytes())
@@ -83,7 +83,7 @@ def test_keys_tell_lines_and_files_apart_and_stay_as_a_file_grows(
 
 
 def test_each_reading_of_a_pipe_has_keys_of_its_own(tmp_path: Path) -> None:
-    """What came through it before cannot be told from what comes now."""
+    """Each reading of a pipe has new keys, since earlier input cannot be told from later input."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     keys = []
@@ -104,7 +104,7 @@ _JSON = st.recursive(
 
 @given(values=st.lists(_JSON, max_size=8))
 def test_any_json_value_comes_back_equal(values: list[object], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """As the data of a line, lone surrogates and NULs included."""
+    """Any JSON value round-trips as the data of a line, including lone surrogates and NULs."""
     folder = tmp_path_factory.mktemp("any")
     file = _write(folder, *[json.dumps({"type": "x", "data": value}) for value in values])
     assert [found.data for found in _read(file)] == values

@@ -1,4 +1,4 @@
-"""A real model in this process: what it answers, when it stops, what it keeps, and all ways in which there is none."""
+"""A real model in this process: its answers, early ends, prompt cache, loading, and every failure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def qwen(qwen_gguf: Path) -> Iterator[LlamaModel]:
-    """One model for all tests, on one thread."""
+    """A model shared by all tests, on one thread."""
     model = LlamaModel(GgufVocabulary(qwen_gguf), context_tokens=2_048, threads=1)
     yield model
     model.close()
@@ -48,7 +48,7 @@ def qwen(qwen_gguf: Path) -> Iterator[LlamaModel]:
 
 @pytest.fixture
 def small(smollm_gguf: Path) -> Iterator[LlamaModel]:
-    """A smaller one, new for each test."""
+    """A smaller model, new for each test."""
     model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_024, threads=1)
     yield model
     model.close()
@@ -56,7 +56,7 @@ def small(smollm_gguf: Path) -> Iterator[LlamaModel]:
 
 @pytest.fixture
 def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file was tried before."""
+    """An empty cache of trials, so that no file counts as tried before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -64,7 +64,7 @@ def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_answers_as_the_port_says(qwen: LlamaModel) -> None:
-    """Its name is its file's; what it counts is what it reads; the likeliest answer is the same each time."""
+    """A model is named after its file, counts prompts as it reads them, and repeats its likeliest answer."""
     model: LanguageModel = qwen
     assert model.name == "qwen2.5-coder-0.5b-instruct-q4_k_m"
     assert model.context_tokens == 2_048
@@ -80,7 +80,7 @@ def test_it_answers_as_the_port_says(qwen: LlamaModel) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_child_process_is_refused_at_once(small: LlamaModel) -> None:
-    """The thread that reads for the model is not there; its parent goes on."""
+    """A forked child is refused at once, since it lacks the model's thread; the parent goes on."""
     said = small.generate(COLOURS, max_tokens=2).text
     if (child := os.fork()) == 0:
         try:
@@ -94,7 +94,7 @@ def test_a_child_process_is_refused_at_once(small: LlamaModel) -> None:
 
 
 def test_an_answer_ends_where_its_room_does(qwen: LlamaModel, smollm_gguf: Path) -> None:
-    """At `max_tokens`, and at the end of the window."""
+    """An answer ends at `max_tokens` and at the end of the context window."""
     said = qwen.generate(COLOURS, max_tokens=3)
     assert (said.finish, said.answer_tokens) == (Finish.LENGTH, 3)
     with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)) as small:
@@ -107,7 +107,7 @@ def test_an_answer_ends_where_its_room_does(qwen: LlamaModel, smollm_gguf: Path)
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
 def test_an_answer_obeys_a_schema(qwen: LlamaModel, temperature: float) -> None:
-    """By grammar, whatever chance says."""
+    """A grammar makes the answer obey its schema at any temperature."""
     ask = [Message(role=Role.USER, text="Describe the sea as JSON with title, count and tags.")]
     said = qwen.generate(ask, max_tokens=120, schema=SCHEMA, temperature=temperature, seed=7)
     assert said.finish is Finish.STOP
@@ -119,13 +119,13 @@ def test_an_answer_obeys_a_schema(qwen: LlamaModel, temperature: float) -> None:
 
 
 def test_a_schema_that_no_grammar_can_be_made_of_is_told(qwen: LlamaModel) -> None:
-    """Before anything is generated."""
+    """A schema that cannot become a grammar is an error."""
     with pytest.raises(ModelError, match=r"^no grammar can be made of the JSON schema: "):
         qwen.generate(COLOURS, max_tokens=3, schema={"type": "colour"})
 
 
 def test_what_was_read_is_not_read_again(qwen: LlamaModel) -> None:
-    """A prompt that begins as the one before costs only what is new; its answer counts as read."""
+    """A prompt reprocesses only what follows the prefix it shares with the previous prompt and answer."""
     system = Message(role=Role.SYSTEM, text=SENTENCE * 5)
     asked = Message(role=Role.USER, text="When does it leave?")
     first = qwen.generate([system, asked], max_tokens=8)
@@ -140,7 +140,7 @@ def test_what_was_read_is_not_read_again(qwen: LlamaModel) -> None:
 
 
 def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
-    """The background leaves the program's talk in the cache; a third one takes the place of the older."""
+    """Two conversations stay in the prompt cache; a third evicts the one that was used longest ago."""
 
     def talk(about: str, question: str) -> list[Message]:
         return [Message(role=Role.SYSTEM, text=about * 4), Message(role=Role.USER, text=question)]
@@ -159,19 +159,19 @@ def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
 
 
 def test_a_cancelled_call_leaves_the_cache_as_it_is(small: LlamaModel) -> None:
-    """Also if it is cancelled while it waits for its turn."""
+    """A call cancelled while it waits for its turn leaves the prompt cache unchanged."""
     kept, ahead, waiting = ([Message(role=Role.SYSTEM, text=f"{text} " * 9)] for text in ("Rain.", "Sun.", "Snow."))
     small.generate(kept, max_tokens=1)
     with ThreadPoolExecutor(1) as threads:
         answering = threads.submit(small.generate, ahead, max_tokens=30, schema={"type": "string", "minLength": 200})
-        time.sleep(0.2)  # if the next call comes first instead, it is cancelled all the same
+        time.sleep(0.2)  # if the next call comes first, it is cancelled as well
         assert small.generate(waiting, max_tokens=1, cancelled=lambda: True).finish is Finish.CANCELLED
         assert answering.result().answer_tokens == 30
     assert small.generate(kept, max_tokens=1).evaluated_tokens == 1
 
 
 def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
-    """Where both together are too long for the cache, the one that was left goes and nothing fails."""
+    """Each conversation may use the full window: the older one is evicted if both are too long together."""
     small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=256, threads=1)
     long = SENTENCE * 12
     try:
@@ -187,7 +187,7 @@ def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
 
 
 def test_it_stops_between_tokens(qwen: LlamaModel) -> None:
-    """What there is of the answer is given."""
+    """A cancelled answer stops between tokens and returns what was generated."""
     asked = 0
 
     def enough() -> bool:
@@ -203,7 +203,7 @@ def test_it_stops_between_tokens(qwen: LlamaModel) -> None:
 
 
 def test_it_stops_within_a_prompt(qwen: LlamaModel) -> None:
-    """Soon, though reading it all takes far longer; what was read until then is not read again."""
+    """Cancelling stops the reading of a prompt soon, and the part already read is not read again."""
     first = qwen.generate([Message(role=Role.USER, text="Wind. " * 60)], max_tokens=1)
     a_while_s = 200 * first.prompt_s / first.evaluated_tokens
     begun = time.monotonic()
@@ -218,13 +218,13 @@ def test_it_stops_within_a_prompt(qwen: LlamaModel) -> None:
     assert time.monotonic() - stopped[0] < 1.5
     assert (said.finish, said.text) == (Finish.CANCELLED, "")
     assert 0 < said.evaluated_tokens < said.prompt_tokens == qwen.count_prompt(LONG)
-    # The template's beginning had been read with the prompt before.
+    # The template's beginning was already read with the previous prompt.
     kept = qwen.generate(LONG, max_tokens=1)
     assert 0 <= kept.prompt_tokens - said.evaluated_tokens - kept.evaluated_tokens < 40
 
 
 def test_it_gives_up_when_time_is_up(qwen: LlamaModel) -> None:
-    """In words, and works on."""
+    """A generation that exceeds its time raises an error, and the model keeps working."""
     with pytest.raises(ModelError) as told:
         qwen.generate([Message(role=Role.USER, text="Other " + SENTENCE * 90)], max_tokens=5, timeout_s=0.25)
     assert str(told.value) == f"{qwen.name} was given up after 0.25 s, 0 tokens into its answer"
@@ -232,7 +232,7 @@ def test_it_gives_up_when_time_is_up(qwen: LlamaModel) -> None:
 
 
 def test_an_error_of_the_callers_is_the_callers(qwen: LlamaModel) -> None:
-    """Raised while a prompt is read it comes through, and nothing reads on behind the next one's back."""
+    """An exception of the caller's `cancelled` is passed on, and the next call is answered completely."""
     calls = 0
 
     def broken() -> bool:
@@ -248,7 +248,7 @@ def test_an_error_of_the_callers_is_the_callers(qwen: LlamaModel) -> None:
 
 
 def test_a_prompt_longer_than_the_window_is_refused(small: LlamaModel) -> None:
-    """Never cut; both lengths are told."""
+    """A prompt longer than the window is refused, with both lengths."""
     tokens = small.count_prompt([Message(role=Role.USER, text=SENTENCE * 200)])
     with pytest.raises(ModelError) as told:
         small.generate([Message(role=Role.USER, text=SENTENCE * 200)], max_tokens=5)
@@ -257,11 +257,11 @@ def test_a_prompt_longer_than_the_window_is_refused(small: LlamaModel) -> None:
     )
 
 
-# Loading, sharing, letting go
+# Loading, sharing, unloading
 
 
 def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None:
-    """Nor does the window, which is no wider than the model was trained for."""
+    """Counting, and the window (at most the trained one), need no loaded weights."""
     assert small.count_prompt(COLOURS) > 20
     assert small.where == "on 1 thread, trained for 8,192 tokens"
     with closing(LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_000_000)) as wide:
@@ -271,7 +271,7 @@ def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None
 
 
 def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path, tmp_path: Path) -> None:
-    """Counts go on as if nothing were, also where the file is gone: that is told by who generates."""
+    """An idle or closed model is unloaded and still counts; generating loads it again, or fails if the file is gone."""
     path = tmp_path / "model.gguf"
     path.symlink_to(smollm_gguf)
     model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1, idle_unload_s=0.3)
@@ -288,7 +288,7 @@ def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path, tmp_path: Pa
 
 
 def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
-    """As cancelled, and soon."""
+    """Closing a model cancels the answer in progress."""
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(small.generate, [Message(role=Role.USER, text=SENTENCE * 40)], max_tokens=500)
         until(lambda: small.loaded)
@@ -299,7 +299,7 @@ def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
 
 
 def test_threads_share_it(small: LlamaModel) -> None:
-    """One at a time; each gets its own answer. Who no longer wants one while it waits gets none."""
+    """Threads share a model one at a time, and each gets its own answer; a cancelled waiter gets none."""
     texts = ["red", "blue", "green"]
     asks = [[Message(role=Role.USER, text=f"Say {text}.")] for text in texts]
     alone = [small.generate(ask, max_tokens=8).text for ask in asks]
@@ -311,7 +311,7 @@ def test_threads_share_it(small: LlamaModel) -> None:
 
 
 def test_it_is_quiet(smollm_gguf: Path) -> None:
-    """What llama.cpp says is for the log, at the level for those who look for it; stdout and stderr are the host's."""
+    """A model prints nothing to stdout or stderr."""
     code = (
         "import sys, logging\n"
         "from pathlib import Path\n"
@@ -330,7 +330,7 @@ def test_it_is_quiet(smollm_gguf: Path) -> None:
 
 
 def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless who starts the program has decided otherwise: then it is told what that means and what to do."""
+    """llama.cpp's threads sleep while they wait; a user's `OMP_WAIT_POLICY=active` is kept, with a warning."""
     code = "import os, sys; from orchestra_mem.adapters.llama.library import load_library; load_library(); "
     code += "print(os.environ['OMP_WAIT_POLICY'])"
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
@@ -344,7 +344,7 @@ def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.Mo
     assert model.doubts == []
 
 
-# What cannot be had
+# Failures
 
 
 def _refusal(path: Path, **options: Any) -> str:
@@ -355,11 +355,11 @@ def _refusal(path: Path, **options: Any) -> str:
 
 @pytest.mark.usefixtures("nothing_known")
 def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) -> None:
-    """None there, what is no file, another kind of file, a damaged head, a part only: each with its reason."""
+    """A path that is missing, no regular file, no GGUF, damaged or incomplete is refused with its reason."""
     missing = tmp_path / "missing.gguf"
     assert _refusal(missing) == f"there is no file {missing}; set llm.model_path or search.model_path to a model's GGUF"
     assert _refusal(tmp_path) == f"{tmp_path} cannot be read: Is a directory"
-    if hasattr(os, "mkfifo"):  # opened it would be waited for
+    if hasattr(os, "mkfifo"):  # opening a pipe would block
         pipe = tmp_path / "pipe.gguf"
         os.mkfifo(pipe)
         assert _refusal(pipe) == f"{pipe} is no regular file; set llm.model_path or search.model_path to a model's GGUF"
@@ -376,7 +376,7 @@ def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) ->
 
 
 def test_a_model_too_large_for_memory_is_not_loaded(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading it would have the system end this process, or another one."""
+    """A model that needs more memory than is free is not loaded."""
     monkeypatch.setattr(trial, "available_bytes", lambda: 300_000_000)
     assert _refusal(smollm_gguf, context_tokens=8_192) == (
         "smollm2-135m-instruct-q4_1.gguf needs about 0.5 GB of memory (0.1 for the model, 0.2 for a context of 8,192 "
@@ -385,7 +385,7 @@ def test_a_model_too_large_for_memory_is_not_loaded(smollm_gguf: Path, monkeypat
 
 
 def test_without_the_library_its_install_line_is_told(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the first use, not before."""
+    """Without the library, generating fails with the line that installs it."""
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     assert _refusal(smollm_gguf) == (
         "a GGUF needs llama-cpp-python, which is not installed; pip install 'orchestra-mem[llama]'"
@@ -394,7 +394,7 @@ def test_without_the_library_its_install_line_is_told(smollm_gguf: Path, monkeyp
 
 @pytest.fixture
 def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A library that dies when it is loaded, of the signal in its file `signal`, and counts how often that was."""
+    """A library that dies on loading, of the signal in its file `signal`; its file `deaths` counts the attempts."""
     package = tmp_path / "site" / "llama_cpp"
     (package / "lib").mkdir(parents=True)
     (package / "lib" / "libllama.so").touch()
@@ -414,7 +414,7 @@ def fatal_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_illegal_instruction_kills_a_child_and_not_the_host(
     fatal_library: Path, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told with the command that builds the library anew, and known from then on without another try."""
+    """An illegal instruction kills only the trial; the error has the rebuild command and is remembered per build."""
     (fatal_library / "signal").write_text(str(int(signal.SIGILL)))
     expected = (
         f"the compiled llama.cpp in {fatal_library / 'lib'} does not fit this processor: an illegal instruction while "
@@ -422,11 +422,11 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(
     )
     assert _refusal(smollm_gguf) == _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "x"
-    # Another build is another try.
+    # A rebuilt library is tried again.
     (fatal_library / "lib" / "libllama.so").write_text("rebuilt")
     assert _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "xx"
-    # Another folder of the library is another try, even if it does not exist.
+    # A library in another folder is tried again, even if the folder does not exist.
     monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path / "other"))
     assert _refusal(smollm_gguf) == expected.replace(str(fatal_library / "lib"), str(tmp_path / "other"))
     assert (fatal_library / "deaths").read_text() == "xxx"
@@ -437,7 +437,7 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(
 def test_only_a_crash_rules_a_model_out(
     fatal_library: Path, smollm_gguf: Path, sent: signal.Signals, tries: int
 ) -> None:
-    """A signal that ends the trial from outside does not, and Ctrl-C does not reach the trial."""
+    """A crash rules a model out; a signal from outside does not, and Ctrl-C does not reach the trial."""
     (fatal_library / "signal").write_text(str(int(sent)))
     assert _refusal(smollm_gguf) == _refusal(smollm_gguf)
     assert (fatal_library / "deaths").read_text() == "x" * tries

@@ -1,4 +1,4 @@
-"""A model that is closed, or left to the interpreter's end, while it is loaded: nothing waits for it, nothing stays."""
+"""Closing a model, or ending the interpreter, during loading: nothing waits and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.slow
 
 COLOURS = [Message(role=Role.USER, text="Name the three colours of a traffic light.")]
 STAGES = ["trial of the vocabulary", "trial of the weights", "reading the file"]
-# Each stage would take a minute.
+# Every delayed stage takes far longer than this.
 SOON_S = 5.0
 
 
 def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
-    """Have a stage of the loading take a minute; the file `mark` tells that it has begun, and in which process."""
+    """Delay a stage of loading; the file `mark` shows that the stage has begun, and in which process."""
     if stage.startswith("trial"):
-        # In the place of the interpreter that tries; of its arguments the last is empty for a vocabulary.
+        # Replaces the interpreter of the trial; its last argument is empty for a vocabulary.
         slow = f'echo -n $$ > "{mark}.new" && mv "{mark}.new" "{mark}" && exec sleep 60'
         test = '[ -z "$5" ]' if stage.endswith("vocabulary") else '[ -n "$5" ]'
         script = mark.with_suffix(".sh")
@@ -57,7 +57,7 @@ def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
 
 
 def gone(mark: Path) -> bool:
-    """Whether the process that has marked its beginning has ended, and was waited for."""
+    """Check whether the process that wrote `mark` has ended and been reaped."""
     process = int(mark.read_text())
     if process == os.getpid():
         return True
@@ -72,10 +72,10 @@ def gone(mark: Path) -> bool:
 def test_closing_does_not_wait_for_the_loading(
     stage: str, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends wherever it is, who waits for an answer gets none, no process or thread stays, and later it is loaded."""
+    """Closing aborts any stage of loading: waiters are cancelled, no process or thread stays, a new call loads."""
     mark, before = tmp_path / "mark", set(threading.enumerate())
 
-    def looks_away() -> bool:  # the loading is over before its end is seen
+    def looks_away() -> bool:  # loading ends while this still sleeps
         time.sleep(0.5)
         return False
 
@@ -97,7 +97,7 @@ def test_closing_does_not_wait_for_the_loading(
 
 @pytest.mark.parametrize("stage", [*STAGES, "beginning to answer", "answering"])
 def test_the_interpreters_end_does_not_wait_for_it(stage: str, smollm_gguf: Path, tmp_path: Path) -> None:
-    """Without `close`: at once, without a word, without a crash, and with no process left behind."""
+    """The interpreter ends soon without `close`, prints no error and leaves no process behind."""
     mark = tmp_path / "mark"
     code = (
         "import sys, threading, time\n"
@@ -122,7 +122,7 @@ def test_the_interpreters_end_does_not_wait_for_it(stage: str, smollm_gguf: Path
 
 
 def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) -> None:
-    """A program that asks while the interpreter ends does not hang; it may count, and close, as a memory does then."""
+    """While the interpreter ends, generating is refused instead of hanging; counting and closing still work."""
     code = (
         "import atexit, sys\n"
         "from pathlib import Path\n"
@@ -148,7 +148,7 @@ def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) 
 
 
 def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf: Path) -> None:
-    """However late it looks: no model and no thread is left of it."""
+    """A call that waits for a model being closed is cancelled and does not load it again."""
     before = set(threading.enumerate())
     model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
     long = [Message(role=Role.USER, text="The ferry leaves the old harbour at seven. " * 40)]
@@ -172,7 +172,7 @@ def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf
 
 
 def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
-    """Nobody hangs, every answer is one or none, and the last closing leaves nothing."""
+    """Two threads may close a model while others use it: no call hangs, and the last close unloads it."""
     before = set(threading.enumerate())
     model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
     over = time.monotonic() + 4
@@ -183,7 +183,7 @@ def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
             try:
                 found.add(model.generate(COLOURS, max_tokens=3).finish)
                 assert model.count_prompt(COLOURS) > 20
-            except ModelError as error:  # a vocabulary whose loading was ended
+            except ModelError as error:  # closing aborted the loading of the vocabulary
                 assert "is no longer wanted: it was closed" in str(error)
         return found
 
@@ -206,7 +206,7 @@ def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
 def test_closing_a_memory_does_not_wait_for_its_embedder(
     smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was being loaded for search behind is left; later it is loaded."""
+    """Closing a memory aborts the loading of its embedder; the next opening loads it."""
     mark = tmp_path / "mark"
     config = {"search": {"embedder": "gguf", "model_path": str(smollm_gguf)}, "tokens": {"counter": "estimate"}}
     with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
@@ -218,7 +218,7 @@ def test_closing_a_memory_does_not_wait_for_its_embedder(
         start = time.monotonic()
         memory.close()
         assert time.monotonic() - start < SOON_S
-        with contextlib.suppress(ClosedError):  # or its words were found in time
+        with contextlib.suppress(ClosedError):  # unless keyword search answered in time
             asked.result(SOON_S)
     with open_memory(tmp_path, config=config) as memory:
         assert memory.search("lights", mode=SearchMode.DENSE).hits

@@ -1,4 +1,4 @@
-"""The real llama-server, which `make llama-server` builds: all that is asked of one, asked of it."""
+"""The real llama-server, built by `make llama-server`: every request that this project makes of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ODD = ["", "a", "你好, world", "don't <|im_end|> stop", "x = [1,\n  2]\n\n", "
 
 
 class Running:
-    """A llama-server that runs here, with two slots."""
+    """A running llama-server with two slots."""
 
     def __init__(self, gguf: Path) -> None:
         with socket.socket() as free:
@@ -47,7 +47,7 @@ class Running:
         )  # fmt: skip
 
     def await_health(self) -> None:
-        """Until the model is loaded."""
+        """Wait until the model is loaded."""
         until(lambda: self._healthy() or self.process.poll() is not None, START_S)
         assert self.process.poll() is None, "the server has ended"
 
@@ -59,14 +59,14 @@ class Running:
             return False
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """Kill the server as a crash would."""
         self.process.kill()
         self.process.wait(30)
 
 
 @pytest.fixture(scope="module")
 def binary() -> Path:
-    """The server's program."""
+    """The path of the server's program."""
     path = default_path()
     if not path.is_file():
         pytest.skip("needs llama.cpp's own server, see `make llama-server`")
@@ -75,7 +75,7 @@ def binary() -> Path:
 
 @pytest.fixture(scope="module")
 def running(binary: Path, smollm_gguf: Path) -> Iterator[Running]:
-    """One for all tests that leave it alive."""
+    """A running server, shared by all tests that do not kill it."""
     server = Running(smollm_gguf)
     server.await_health()
     yield server
@@ -84,25 +84,25 @@ def running(binary: Path, smollm_gguf: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def model(running: Running) -> OpenAiModel:
-    """The model there."""
+    """The server's model."""
     return OpenAiModel(Server(running.url))
 
 
 def asked(text: str) -> list[Message]:
-    """A prompt."""
+    """Return a prompt that asks this."""
     return [Message(role=Role.SYSTEM, text="You are brief."), Message(role=Role.USER, text=text)]
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_a_prompt_is_counted_as_it_is_read(model: OpenAiModel, text: str) -> None:
-    """To the token, by the usage that the server reports; special tokens, emoji and half characters too."""
+    """Prompt counts equal the usage that the server reports, also with special tokens, emoji and surrogates."""
     done = model.generate(asked(text), max_tokens=1)
     assert model.count_prompt(asked(text)) == done.prompt_tokens
     assert not model.doubts
 
 
 def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
-    """JSON of the shape asked for, and the second time nearly all of the prompt comes from the server's cache."""
+    """An answer follows its schema unless cut off, and a repeated prompt comes almost entirely from the cache."""
     prompt = asked("Tell what was done: the parser in src/rows.py was mended. " * 12)
     first = model.generate(prompt, max_tokens=400, schema=notes_schema())
     again = model.generate(prompt, max_tokens=400, schema=notes_schema())
@@ -116,7 +116,7 @@ def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
 
 
 def test_a_cancelled_answer_frees_its_slot(running: Running, model: OpenAiModel) -> None:
-    """At once: the server stops where the connection ends, and does not write to the end for nobody."""
+    """A cancelled answer frees its slot within seconds, since the server stops when the connection closes."""
     stop = threading.Event()
     with ThreadPoolExecutor(1) as threads:
         answer = threads.submit(model.generate, asked(LONG), max_tokens=1_500, cancelled=stop.is_set)
@@ -127,13 +127,13 @@ def test_a_cancelled_answer_frees_its_slot(running: Running, model: OpenAiModel)
 
 
 def busy_slots(server: Running) -> int:
-    """How many are at work, as the server tells."""
+    """Return the number of slots that the server reports as busy."""
     slots = Server(server.url).ask("GET", "/slots")
     return sum(bool(slot["is_processing"]) for slot in slots)
 
 
 def test_a_memory_counts_by_it_and_never_exceeds(running: Running, smollm_gguf: Path, tmp_path: Path) -> None:
-    """Contexts are exact by the server's count, which is the GGUF's own vocabulary's."""
+    """A context becomes exact and stays within budget; the GGUF's vocabulary counts no more tokens than it states."""
     vocabulary = GgufVocabulary(smollm_gguf)
     config = {
         "llm": {"base_url": running.url},
@@ -153,7 +153,7 @@ def test_a_memory_counts_by_it_and_never_exceeds(running: Running, smollm_gguf: 
 
 
 def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:
-    """In mid-answer with how far it was; after it that it cannot be reached."""
+    """A server that dies is an error: in mid-answer that it broke off, afterwards that it cannot be reached."""
     server = Running(smollm_gguf)
     server.await_health()
     model = OpenAiModel(Server(server.url, tries=1))

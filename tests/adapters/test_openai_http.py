@@ -1,4 +1,4 @@
-"""The model over HTTP, against a real server on this machine: one that behaves as llama-server does, and badly too."""
+"""The model over HTTP, against a real local server that imitates llama-server and its faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, 
 
 
 class Llama:
-    """What the server does: the shapes are those of llama-server's documentation (tools/server/README.md)."""
+    """Behaviour of the fake server: the shapes follow llama-server's documentation (tools/server/README.md)."""
 
     def __init__(self) -> None:
         self.pieces = ["The ", "answer ", "is ", "42."]
@@ -50,7 +50,7 @@ class Llama:
         self.broken_off = threading.Event()
 
     def questions(self, path: str, body: Any) -> Any:
-        """Answer what is asked of the server itself."""
+        """Answer a request about the server itself."""
         if path == "/props":
             return {
                 "default_generation_settings": {"n_ctx": self.window, "params": {}},
@@ -68,7 +68,7 @@ class Llama:
         return {"tokens": list(range(len(body["content"].split())))}
 
     def events(self) -> Iterator[bytes]:
-        """An answer as server-sent events."""
+        """Yield an answer as server-sent events."""
         for piece in self.pieces[: {"well": None, "reading": 0}.get(self.ends, 2)]:
             yield _event(choices=[{"index": 0, "delta": {"content": piece}, "finish_reason": None}])
         while self.ends == "reading":
@@ -95,18 +95,18 @@ def _event(**data: Any) -> bytes:
 
 def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True  # as llama-server has it; else each answer waits 40 ms for an acknowledgement
+        disable_nagle_algorithm = True  # as in llama-server; else each answer waits 40 ms for an acknowledgement
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
         def do_GET(self) -> None:
-            """Answer a question."""
+            """Answer a request about the server."""
             self._answer(None)
 
         def do_POST(self) -> None:
-            """Answer a question or a prompt."""
+            """Answer a request about the server, or a prompt."""
             self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def _answer(self, body: Any) -> None:
@@ -166,7 +166,7 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
 
 
 class Quiet(ThreadingHTTPServer):
-    """A server that prints nothing where a client breaks off."""
+    """A server that prints nothing when a client disconnects."""
 
     daemon_threads = True
 
@@ -176,13 +176,13 @@ class Quiet(ThreadingHTTPServer):
 
 @pytest.fixture
 def llama() -> Llama:
-    """What the server does."""
+    """The behaviour of the fake server."""
     return Llama()
 
 
 @contextmanager
 def serving(llama: Llama, tls: ssl.SSLContext | None = None, *, port: int = 0) -> Iterator[str]:
-    """Serve, and give the address."""
+    """Run the fake server and yield its address."""
     server = Quiet(("127.0.0.1", port), _handler(llama))
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -199,26 +199,26 @@ def serving(llama: Llama, tls: ssl.SSLContext | None = None, *, port: int = 0) -
 
 @pytest.fixture
 def url(llama: Llama) -> Iterator[str]:
-    """Its address."""
+    """The address of a running fake server."""
     with serving(llama) as address:
         yield address
 
 
 @pytest.fixture
 def model(url: str) -> OpenAiModel:
-    """A model there that is tried twice, and left alone after three failures for a second."""
+    """A model with two attempts per call, suspended for one second after three failures."""
     return OpenAiModel(Server(url, tries=2, failures=3, reset_s=1), model="qwen", context_tokens=2048)
 
 
 def fault(model: OpenAiModel, **options: Any) -> str:
-    """What an answer failed of."""
+    """Return the message of the error that a generation raises."""
     with pytest.raises(ModelError) as error:
         model.generate(ASKED, max_tokens=9, **options)
     return str(error.value)
 
 
 def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> None:
-    """Token by token, obeying a schema; what was read anew and what was cached is told apart."""
+    """An answer has its text, finish and token figures, and its request has the schema and all options."""
     done = model.generate(ASKED, max_tokens=9, schema=notes_schema(), temperature=0.5, seed=7, timeout_s=10)
     assert (done.text, done.finish) == ("The answer is 42.", Finish.STOP)
     assert (done.prompt_tokens, done.answer_tokens, done.evaluated_tokens) == (9, 4, 4)
@@ -233,7 +233,7 @@ def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> N
 
 
 def test_an_answer_cut_by_its_length_says_so(model: OpenAiModel, llama: Llama) -> None:
-    """So does one of a server that does not stream; that one tells no figures."""
+    """An answer cut by its length says so; a server that does not stream reports no token counts."""
     llama.finish = "length"
     assert model.generate(ASKED, max_tokens=4).finish is Finish.LENGTH
     llama.whole = True
@@ -243,7 +243,7 @@ def test_an_answer_cut_by_its_length_says_so(model: OpenAiModel, llama: Llama) -
 
 
 def test_window_and_counts_are_those_of_llama_server(model: OpenAiModel, llama: Llama) -> None:
-    """The window from `/props`; a prompt as its template lays it out, counted by its vocabulary."""
+    """The window comes from `/props`, prompt counts from template and vocabulary, and "busy" from the slots."""
     assert model.context_tokens == 4096
     assert model.count_prompt(ASKED) == len(
         "<|im_start|>system You answer.<|im_end|> <|im_start|>user What? ?<|im_end|>".split()
@@ -258,11 +258,11 @@ TOOL: dict[str, Json] = {"type": "function", "function": {"name": "look_up", "de
 
 
 def test_tools_are_counted_by_whatever_counts_the_messages(url: str, llama: Llama) -> None:
-    """By llama-server's template, by vLLM's count, and where nobody counts by their bytes."""
+    """Tools are counted by llama-server's template or vLLM's count, and estimated otherwise."""
     model = OpenAiModel(Server(url))
     without = model.count_prompt(ASKED)
     assert model.count_prompt(ASKED, tools=[TOOL]) == without + len(json.dumps(TOOL).split())
-    # One that lays out messages, and no tools: these are estimated, and messages counted as before.
+    # A server whose template takes no tools: tools are estimated, and messages counted as before.
     llama.refuse = lambda path, body: 400 if "tools" in body else 0
     model = OpenAiModel(Server(url))
     assert model.count_prompt(ASKED, tools=[TOOL]) == 11 // 3 + 7 // 3 + 16 + len(json.dumps(TOOL)) // 3 + 8
@@ -273,7 +273,7 @@ def test_tools_are_counted_by_whatever_counts_the_messages(url: str, llama: Llam
 
 
 def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Llama) -> None:
-    """What it does not know is asked once; its window is the one that was set."""
+    """Counts are estimated for a server without endpoints for them; each is tried once, and the set window is used."""
     llama.served = set()
     assert [model.context_tokens for _ in range(2)] == [2048, 2048]
     assert model.count_prompt(ASKED) == model.count_prompt(ASKED) == 11 // 3 + 7 // 3 + 16
@@ -284,7 +284,7 @@ def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Lla
 
 
 def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama: Llama) -> None:
-    """As other programs want the address; without a name the model goes by it."""
+    """A key is sent; `/v1` in the address is optional; without a set name, the address names the model."""
     made = OpenAiModel(Server(f"{url}/v1/", api_key="secret"))
     assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
     assert llama.seen[0][0::2] == ("/v1/chat/completions", "Bearer secret")
@@ -293,7 +293,7 @@ def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama
 
 
 def test_a_password_in_the_address_is_sent_and_never_shown(url: str, llama: Llama) -> None:
-    """In place of a key; neither the model's name, which is stored with summaries, nor a fault holds it."""
+    """A password in the address replaces the key and appears in neither the model's name nor an error."""
     made = OpenAiModel(Server(f"{url.replace('//', '//alice:S3%2FCRET@')}/v1", api_key="secret"))
     assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
     assert llama.seen[0][0::2] == ("/v1/chat/completions", f"Basic {b64encode(b'alice:S3/CRET').decode()}")
@@ -307,7 +307,7 @@ def test_a_password_in_the_address_is_sent_and_never_shown(url: str, llama: Llam
     ["http://[::1", "http://[zz]:1", "http://", "http://h:abc", "http://h:99999", "http://h:0", "ftp://h", "h"],
 )
 def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
-    """Whatever Python makes of it; what stands before an @ is not quoted."""
+    """An invalid address is an error that explains the form and hides everything before an `@`."""
     words = "is no address of a server: give one as http://127.0.0.1:8080 or http://[::1]:8080, its port up to 65535"
     with pytest.raises(ModelError) as error:
         Server(address)
@@ -318,14 +318,14 @@ def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
 
 
 def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel, llama: Llama) -> None:
-    """While tokens come, and while none does."""
+    """Cancelling ends an answer and its connection soon, whether the server is sending, silent or hanging."""
     llama.pieces = ["word "] * 1_000
     llama.pause_s = 0.02
     start = time.monotonic()
     done = model.generate(ASKED, max_tokens=999, cancelled=lambda: time.monotonic() > start + 0.3)
     assert done.finish is Finish.CANCELLED
     assert 0 < done.answer_tokens < 60
-    assert time.monotonic() - start < 5  # of the 20 s that all would take
+    assert time.monotonic() - start < 5  # the complete answer would take 20 s
     assert llama.broken_off.wait(5)
     for llama.ends in ("silence", "hang"):
         llama.pause_s = 0
@@ -336,7 +336,7 @@ def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel
 
 
 def test_a_prompt_that_is_being_read_is_read_no_further(model: OpenAiModel, llama: Llama, url: str) -> None:
-    """llama-server is asked to tell how far it is: as it writes it sees that nobody listens. No other is asked."""
+    """llama-server is asked to report progress, so that it notices a cancelled prompt; other servers are not."""
     assert model.context_tokens == 4096
     llama.ends = "reading"
     assert _cancelled_after(model, 0.3) < 1.5
@@ -352,7 +352,7 @@ def test_a_prompt_that_is_being_read_is_read_no_further(model: OpenAiModel, llam
 
 
 def _cancelled_after(model: OpenAiModel, seconds: float) -> float:
-    """How long an answer took that was cancelled so late."""
+    """Return the duration of an answer that is cancelled after so many seconds."""
     start = time.monotonic()
     done = model.generate(ASKED, max_tokens=9, cancelled=lambda: time.monotonic() > start + seconds)
     assert done.finish is Finish.CANCELLED
@@ -361,7 +361,7 @@ def _cancelled_after(model: OpenAiModel, seconds: float) -> float:
 
 @pytest.mark.parametrize("ends", ["hang", "silence"])
 def test_a_server_that_hangs_is_given_up(model: OpenAiModel, llama: Llama, ends: str) -> None:
-    """In the time that was set, before its first word and after it."""
+    """A hanging server is given up after the set time, before its first word or after it."""
     llama.ends = ends
     start = time.monotonic()
     tokens = 2 if ends == "silence" else 0
@@ -380,7 +380,7 @@ def test_a_server_that_hangs_is_given_up(model: OpenAiModel, llama: Llama, ends:
 def test_a_server_that_dies_in_mid_answer_is_told(
     model: OpenAiModel, llama: Llama, url: str, ends: str, words: str
 ) -> None:
-    """Nothing of the answer is taken, and it is not asked again behind the caller's back."""
+    """A server that fails in mid-answer is an error, and the request is not repeated."""
     llama.ends = ends
     assert fault(model) == f"{url} {words}"
     assert len(llama.seen) == 1
@@ -390,7 +390,7 @@ def test_a_server_that_dies_in_mid_answer_is_told(
 def test_an_answer_of_more_characters_than_its_tokens_can_have_is_cut(
     model: OpenAiModel, llama: Llama, whole: bool
 ) -> None:
-    """One event of a server that heeds no limit may hold anything; ten characters a token are taken, and 2,000."""
+    """An answer is cut at 2,000 characters plus ten per token, even if one event holds more."""
     llama.whole = whole
     llama.pieces = ["x" * 2_090]
     assert model.generate(ASKED, max_tokens=9).finish is Finish.STOP
@@ -400,7 +400,7 @@ def test_an_answer_of_more_characters_than_its_tokens_can_have_is_cut(
 
 
 def test_an_answer_that_does_not_end_is_ended(model: OpenAiModel, llama: Llama) -> None:
-    """By a server that does not heed how long it may be, or sends no line feed; memory holds no more than agreed."""
+    """An endless answer is cut at its token limit, and an endless line or body is an error."""
     llama.pieces = ["word "] * 100_000
     start = time.monotonic()
     done = model.generate(ASKED, max_tokens=9)
@@ -415,7 +415,7 @@ def test_an_answer_that_does_not_end_is_ended(model: OpenAiModel, llama: Llama) 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_may_pass_is_tried_again(model: OpenAiModel, llama: Llama, url: str, status: int) -> None:
-    """Once more, after a pause; then it is an error."""
+    """A 429, 500 or 503 is retried once; a second one is an error."""
     refusal = (status, dict[str, str](), b'{"error": {"message": "busy"}}')
     llama.statuses = [refusal]
     assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
@@ -424,7 +424,7 @@ def test_what_may_pass_is_tried_again(model: OpenAiModel, llama: Llama, url: str
 
 
 def test_what_will_not_pass_is_not_tried_again(model: OpenAiModel, llama: Llama, url: str) -> None:
-    """A refused key, a page of HTML, JSON of another kind."""
+    """A refused key, a redirect, HTML or foreign JSON is an error without a retry."""
     llama.statuses = [(401, {}, b'{"error": {"message": "Invalid API Key"}}')]
     assert fault(model) == f"{url} answered with 401: Invalid API Key"
     llama.statuses = [(302, {"Location": "http://elsewhere"}, b"")]
@@ -438,7 +438,7 @@ def test_what_will_not_pass_is_not_tried_again(model: OpenAiModel, llama: Llama,
 
 
 def test_a_server_that_takes_no_schema_is_asked_without(model: OpenAiModel, llama: Llama) -> None:
-    """From then on at once; who asks checks the answer's shape in any case."""
+    """A server that refuses a schema is asked without one, from then on at once."""
     llama.takes_schema = False
     for _ in range(2):
         assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
@@ -446,7 +446,7 @@ def test_a_server_that_takes_no_schema_is_asked_without(model: OpenAiModel, llam
 
 
 def test_a_server_that_wants_the_schema_another_way_gets_it(model: OpenAiModel, llama: Llama) -> None:
-    """That of llama-cpp-python, as it was seen: a fault of its own for the one, an answer for the other."""
+    """A server that rejects `json_schema` as llama-cpp-python does gets `json_object`, from then on at once."""
     said = "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}"
     llama.statuses = [(500, {}, json.dumps({"error": {"message": said, "code": None}}).encode())]
     for _ in range(2):
@@ -458,7 +458,7 @@ def test_a_server_that_wants_the_schema_another_way_gets_it(model: OpenAiModel, 
 
 
 def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiModel, llama: Llama, url: str) -> None:
-    """After three failures; then one call decides, and one that succeeds ends it."""
+    """A server is left alone after three failures; then one call decides, and a success ends the pause."""
     llama.statuses = [(500, {}, b"{}")] * 4
     assert fault(model) == f"{url} answered with 500"
     assert model.generate(ASKED, max_tokens=9, cancelled=lambda: True).finish is Finish.CANCELLED
@@ -474,7 +474,7 @@ def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiMode
 
 
 def test_no_server_at_all() -> None:
-    """Each call says so, with what to do; a key that no header can hold is told before any."""
+    """An unreachable server is an error with a remedy; a key that no header can hold is refused at once."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -489,7 +489,7 @@ def test_no_server_at_all() -> None:
 
 
 def test_a_wrong_certificate_is_refused(llama: Llama, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of an authority that nobody knows; a known one is taken, also one named in the environment."""
+    """A certificate of an unknown authority is refused; the authority may be given in code or environment."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
@@ -504,12 +504,12 @@ def test_a_wrong_certificate_is_refused(llama: Llama, monkeypatch: pytest.Monkey
         assert made.generate(ASKED, max_tokens=9).text == "The answer is 42."
         with authority.cert_pem.tempfile() as file:
             monkeypatch.setenv("SSL_CERT_FILE", file)
-            monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")  # is no concern of servers on this machine
+            monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")  # not used for servers on this machine
             assert OpenAiModel(Server(url)).generate(ASKED, max_tokens=9).text == "The answer is 42."
 
 
 def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel, llama: Llama) -> None:
-    """No longer than they were told to."""
+    """Only one answer runs at a time, and a waiting call ends at its timeout or when cancelled."""
     llama.pieces, llama.pause_s = ["word "] * 40, 0.02
     first = threading.Thread(target=model.generate, args=(ASKED,), kwargs={"max_tokens": 99})
     first.start()

@@ -1,4 +1,4 @@
-"""What may only be read: it is read as it stands, and every change is refused in words.
+"""Memories without the right to write: they are read as they are, and every change is refused with a message.
 
 Disks that really are read-only are in `tests/test_storage_failures.py`.
 """
@@ -23,7 +23,7 @@ from tests.memories import closed_to_writing, problems_of
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project in which something was recorded, decided, and kept as a version."""
+    """A project with a recorded decision, a note and a kept version."""
     with open_memory(tmp_path) as memory:
         memory.record_operation("decision", {"text": "We decided to bake rye bread on Tuesdays."})
         memory.refresh()
@@ -33,19 +33,19 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def closed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, closed to writing."""
+    """The same project without the right to write."""
     closed_to_writing(project / ".obra", monkeypatch)
     return project
 
 
 def _files(folder: Path) -> dict[Path, bytes]:
-    """What the files hold, but for those that SQLite keeps beside a database that is open: here it may make them."""
+    """Return all files' bytes except `-shm` and `-wal`, which SQLite may create on this file system."""
     beside = ("-shm", "-wal")
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.name.endswith(beside)}
 
 
 def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Contexts, lists, documents and figures are there; what would write is refused; nothing on disk changes."""
+    """A read-only memory answers every read, refuses every write, reports one problem and changes no file."""
     before = _files(closed)
     with open_memory(closed) as memory:
         assert memory.get_orchestrator_context("x").render().count("rye bread") >= 1
@@ -67,7 +67,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
 
 
 def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Operations that working memory cannot hold stay there where the next tier cannot be written, and that is all."""
+    """Operations that cannot be spilled stay in working memory, with one problem reported and no file changed."""
     config = {"orchestrator": {"working_memory": {"max_operations": 2}}}
     with sqlite3.connect(closed / ".obra" / "obra.db") as database:
         database.execute(
@@ -85,7 +85,7 @@ def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, cap
 
 
 def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
-    """And looks at everything else all the same."""
+    """The doctor reports that a memory is read-only and checks everything else."""
     findings = {finding.part: finding for finding in diagnose(closed)}
     assert findings["folder"].health is Health.FAULT
     assert findings["folder"].words.endswith(".obra cannot be written to: the memory can be read, and nothing can be "
@@ -98,7 +98,7 @@ def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
 def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """It is gone with the opened memory, and the folder stays as it was; a kill may leave one without tables."""
+    """A missing, empty or table-less database is read as an empty memory, from a temporary database that is removed."""
     elsewhere, path = tmp_path_factory.mktemp("elsewhere"), tmp_path / "obra.db"
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
     if kind == "empty":
@@ -118,7 +118,7 @@ def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
 def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was recorded last stands only there."""
+    """A write-ahead log that SQLite cannot read in place is read from a copy, including the last operation."""
     path = tmp_path / "obra.db"
     with open_memory(tmp_path) as memory:
         memory.record_operation("note", 1)
@@ -133,7 +133,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
 
 
 def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would have to be changed to be read."""
+    """A database with an older schema is refused, since reading would require a migration."""
     path = project / ".obra" / "obra.db"
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 0")

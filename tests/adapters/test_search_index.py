@@ -1,4 +1,4 @@
-"""The search index answers as if it looked at every chunk, whatever was added, removed and reopened before."""
+"""The search index answers like a full scan, after any additions, removals and reopenings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _found(index: SearchIndex, *words: str, where: SearchFilter = EVERYTHING) ->
 @settings(max_examples=8)
 @given(st.integers(0, 2**32))
 def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
-    """After any sequence of adding, replacing, removing, embedding, upkeep and reopening."""
+    """The index equals the reference after any sequence of adding, removing, embedding, upkeep and reopening."""
     rng, oracle = random.Random(seed), Oracle()
     with TemporaryDirectory() as folder:
         index = DiskSearchIndex(Path(folder), analyse)
@@ -60,7 +60,7 @@ def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
                 vectors = unit_vectors(len(ids), seed=rng.randrange(1000))
                 vectors[1:4] = vectors[:1]
                 vectors[:1] *= rng.choice([0, 1])
-                # Some that are gone by now come along.
+                # Ids that no longer exist are passed too.
                 index.add_vectors(MODEL, np.append(ids, [10**6, 0]), np.concatenate([vectors, unit_vectors(2)]))
                 oracle.vectors.update(zip(ids.tolist(), vectors, strict=True))
             elif step == "maintain":
@@ -77,7 +77,7 @@ def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
 
 
 def test_ids_are_never_given_again(tmp_path: Path) -> None:
-    """Not to the same key either, and not after reopening."""
+    """An id is never reused, neither for the same key nor after reopening."""
     with closing(DiskSearchIndex(tmp_path, analyse)) as index:
         assert index.add([_chunk("a"), _chunk("b")]).tolist() == [1, 2]
         assert index.remove(["b", "b", "unheard of"]) == 1
@@ -87,7 +87,7 @@ def test_ids_are_never_given_again(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(min_size=1), max_size=8))
 def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> None:
-    """Quotes, operators, NULs, lone surrogates and emoji are characters like others."""
+    """Any term, with quotes, operators, NULs or lone surrogates, finds the chunks that contain it."""
     words = list(dict.fromkeys(word.replace(" ", "_") for word in words))
     with TemporaryDirectory() as folder, closing(DiskSearchIndex(Path(folder), analyse)) as index:
         longer = "x" * (1 + max(map(len, words), default=1))
@@ -96,7 +96,7 @@ def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> N
 
 
 def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:
-    """The last value of each name, over reopening."""
+    """Marks keep their last value across reopening until the index is rebuilt."""
     with closing(DiskSearchIndex(tmp_path, analyse)) as index:
         assert index.marks() == {}
         for name, value in (("operations", "1"), ("documents", "ä 2"), ("operations", "12")):
@@ -108,7 +108,7 @@ def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_closed_index_says_so(index: DiskSearchIndex, tmp_path: Path) -> None:
-    """Every call after `close`, which may be made twice."""
+    """A closed index raises `ClosedError` on use, and may be closed twice."""
     index.close()
     index.close()
     with pytest.raises(ClosedError, match="has been closed"):

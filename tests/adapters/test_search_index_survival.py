@@ -1,4 +1,4 @@
-"""The search index when processes are killed, files are damaged, the folder is deleted, and others use it too."""
+"""The search index under kills, damaged files, and use by several processes and threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _chunk(key: str) -> Chunk:
 
 
 def _apply(keys: dict[str, bool], step: str) -> None:
-    """Do a told step to what is expected: keys with whether they are embedded."""
+    """Apply a printed step to the expected state: keys with whether they are embedded."""
     what, *names = step.split(" ")
     if what == "add":
         keys.update((name, keys.get(name, False)) for name in names)
@@ -63,7 +63,7 @@ def _oracle_for(index: DiskSearchIndex, keys: dict[str, bool]) -> Oracle:
 
 
 def _live(folder: Path, first: int, point: str, passes: int, keys: dict[str, bool]) -> tuple[str, int]:
-    """Let a child live and die; what it was at then, and how it ended. What it had acknowledged is in `keys`."""
+    """Run a child until it dies; update `keys` with its finished steps, return the unfinished one and the exit code."""
     child = start("-m", "tests.adapters.search_child", folder, first, point, passes)
     said, _ = child.communicate(timeout=60)
     pending = ""
@@ -77,7 +77,7 @@ def _live(folder: Path, first: int, point: str, passes: int, keys: dict[str, boo
 
 
 def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
-    """What is there is what was acknowledged, with or without all of the step that was not; and it can go on."""
+    """Check that the index has every finished step, and the unfinished one completely or not at all."""
     with closing(DiskSearchIndex(folder, analyse)) as index:
         assert index.problems == ()
         assert inspect(folder, thorough=True).fault is None
@@ -96,7 +96,7 @@ def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
 
 @pytest.mark.parametrize("point", _POINTS)
 def test_a_kill_at_any_step_loses_nothing_acknowledged(tmp_path: Path, point: str) -> None:
-    """The step that was under way is there whole or not at all."""
+    """A kill at any write point loses no finished step; the unfinished one is done completely or not at all."""
     keys: dict[str, bool] = {}
     seldom = any(name in point for name in ("create", "words"))
     pending, code = _live(tmp_path, 1, point, 1 if seldom else 2, keys)
@@ -106,7 +106,7 @@ def test_a_kill_at_any_step_loses_nothing_acknowledged(tmp_path: Path, point: st
 
 @pytest.mark.parametrize("life", range(2))
 def test_a_kill_at_any_moment_loses_nothing_acknowledged(tmp_path: Path, life: int) -> None:
-    """After so many steps of any kind, and again in the same folder."""
+    """A kill at any moment loses no finished step, also a second time in the same folder."""
     keys: dict[str, bool] = {}
     for first in (1, 100_001):
         pending, code = _live(tmp_path, first, "", 20 + 31 * life, keys)
@@ -150,7 +150,7 @@ def _sql(path: Path, statement: str) -> None:
     ],
 )
 def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callable[[Path], None], told: str) -> None:
-    """When it is opened; what is added then is found, and the next opening has nothing to tell."""
+    """A damaged index reports the damage once, on opening, and starts empty; chunks added to it are found."""
     oracle = _filled(tmp_path)
     damage(tmp_path / "search.db")
     (tmp_path / "codes-of-an-older-format.faiss").touch()
@@ -171,7 +171,7 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
 @settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 400))
 def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
-    """Bytes overwritten anywhere in search.db: opening raises nothing, and asking nothing but our own errors."""
+    """After bytes of search.db are overwritten, opening succeeds and queries raise only `StorageError`."""
     rng = random.Random(seed)
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -195,7 +195,7 @@ def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
 
 
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
-    """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
+    """A second opening of the folder sees each committed change with its next query."""
     with closing(DiskSearchIndex(tmp_path, analyse)) as writer:
         reader = DiskSearchIndex(tmp_path, analyse)
         rng, oracle = random.Random(5), Oracle()
@@ -217,7 +217,7 @@ def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -
 
 
 def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
-    """No call fails, and nothing is lost."""
+    """Threads add, remove, embed and search at once: no call fails and no chunk is lost."""
     index = DiskSearchIndex(tmp_path, analyse)
     stop = threading.Event()
 

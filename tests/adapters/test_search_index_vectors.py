@@ -1,4 +1,4 @@
-"""Dense search: FAISS held against NumPy, codes of vectors, several models, and what does not fit."""
+"""Dense search: FAISS compared with NumPy, codes, damaged vectors and wrong dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDE = EmbeddingModel(name="wide", version="1", dimensions=32)
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[DiskSearchIndex]:
-    """An index that makes codes early and uses them."""
+    """An index that uses codes from 2,000 vectors on."""
     opened = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
     yield opened
     opened.close()
@@ -38,7 +38,7 @@ def _chunks(first: int, count: int) -> list[Chunk]:
 
 
 def _clustered(count: int, seed: int = 0) -> Vectors:
-    """Vectors in clusters of different sizes, as texts of different topics have."""
+    """Return unit vectors in clusters of different sizes, as texts of different topics have."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(99).standard_normal((60, 32))
     share = 1 / np.arange(1, 61)
@@ -54,7 +54,7 @@ def _exact(rows: Vectors, vector: Vector, wanted: NDArray[np.bool_], limit: int)
 
 
 def _assert_found(index: DiskSearchIndex, rows: Vectors, least: float, where: SearchFilter = EVERYTHING) -> None:
-    """Nearly all that an exact search finds, with exact scores; `rows` are by id, all zero where there is none."""
+    """Check recall against exact search, and exact scores; `rows` are by id, all zero without a vector."""
     every = index.chunks(np.arange(len(rows)))
     wanted = rows.any(axis=1) & np.array([chunk is not None and passes(where, chunk) for chunk in every])
     hits = total = 0
@@ -75,7 +75,7 @@ def _fill(index: DiskSearchIndex, first: int, count: int) -> Vectors:
 
 
 def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> None:
-    """What is added later is found before and after upkeep and reopening, what is removed is not."""
+    """Codes follow changes: added vectors are found before and after upkeep and reopening, removed ones are not."""
     rows = np.zeros((13_001, 32), np.float32)
     rows[1:5_001] = _fill(index, 1, 5_000)
     _assert_found(index, rows, 1.0)
@@ -98,7 +98,7 @@ def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> Non
 
 
 def test_codes_can_be_made_while_vectors_are_added(tmp_path: Path) -> None:
-    """A commit in between has no effect: codes are made of the vectors that were there before."""
+    """Codes are made only of the vectors committed before, even if more are committed meanwhile."""
 
     class Committing(ModelVectors):
         @property
@@ -116,7 +116,7 @@ def test_codes_can_be_made_while_vectors_are_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])
 def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_path: Path, damage: str) -> None:
-    """Keyword search answers meanwhile."""
+    """Damaged vectors are reported and requested again; keyword search still answers."""
     _fill(index, 1, 100)
     index.close()
     (path,) = (tmp_path / "index").glob("vectors-*")
@@ -139,7 +139,7 @@ def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_p
 
 
 def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSearchIndex) -> None:
-    """And with the command that mends it, when they are kept and when they are asked with."""
+    """Vectors of other dimensions are refused for storing and querying, with both numbers and the command."""
     ids = index.add(_chunks(1, 2))
     message = (
         "small 1 has vectors of 8 dimensions, these have 32; `orchestra-mem index --anew` makes all vectors with the "
@@ -156,7 +156,7 @@ def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSe
 
 
 def test_chunks_with_nothing_to_embed_are_not_asked_for_again(index: DiskSearchIndex) -> None:
-    """Nor found by vectors; a query of zeros finds nothing."""
+    """Chunks with a zero vector are neither requested again nor found; a zero query finds nothing."""
     ids, rows = index.add(_chunks(1, 3)), _clustered(3)
     rows[1] = 0
     index.add_vectors(WIDE, ids, rows)

@@ -1,4 +1,4 @@
-"""The words of texts as tokens: the index keeps what the embedder cuts, and makes up for what could not be cut."""
+"""Words as tokens: the index stores the embedder's tokens, and upkeep adds missing ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _add(index: DiskSearchIndex) -> Ids:
 
 
 def _assert_cut(found: Outlines) -> None:
-    """The tokens are those that the embedder gives for the words one by one; of a long word its beginning is enough."""
+    """Check that stored tokens equal the embedder's for each word; a long word counts by its beginning."""
     assert found.cut.all()
     words = [content_words(text) for text in TEXTS]
     expected = EMBEDDER.cut([word[:256] for each in words for word in each])
@@ -44,7 +44,7 @@ def _assert_cut(found: Outlines) -> None:
 
 
 def test_words_are_cut_when_a_text_is_added(tmp_path: Path) -> None:
-    """Other processes need not cut them, nor have an embedder."""
+    """Words are tokenized when a text is added; another opening reads the tokens without an embedder."""
     with closing(DiskSearchIndex(tmp_path, index_text, words=EMBEDDER)) as index:
         ids = _add(index)
         _assert_cut(index.outlines(ids, EVERYTHING))
@@ -54,7 +54,7 @@ def test_words_are_cut_when_a_text_is_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [None, _Broken()])
 def test_upkeep_makes_up_for_what_could_not_be_cut(tmp_path: Path, words: WordLlamaEmbedder | None) -> None:
-    """Until then it is told that their tokens are not known; upkeep does not fail where they cannot be cut yet."""
+    """Texts without tokens are marked until upkeep with a working embedder adds them; other upkeep succeeds."""
     with closing(DiskSearchIndex(tmp_path, index_text, words=words)) as index:
         ids = _add(index)
         index.maintain()

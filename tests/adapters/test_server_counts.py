@@ -1,4 +1,4 @@
-"""Counts by a real HTTP server as llama-server's: exact for contexts, estimates elsewhere, told in words."""
+"""Token counts by a llama-server over HTTP: exact for contexts, estimates elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = TiktokenCounter()
 
 
 class Counting(Llama):
-    """A llama-server whose vocabulary is cl100k's; it may be slow, gone, or of another kind."""
+    """A llama-server with cl100k's vocabulary, which may be slow, fail or answer otherwise."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Counting(Llama):
         self.count: Callable[[str], int] = OWN.count
 
     def questions(self, path: str, body: Any) -> Any:
-        """Count what is asked for."""
+        """Answer a request, counting tokens for `/tokenize`."""
         if path == "/props":
             return {"default_generation_settings": {"n_ctx": self.window}}
         if path != "/tokenize":
@@ -43,19 +43,19 @@ class Counting(Llama):
 
 @pytest.fixture
 def llama() -> Counting:
-    """What the server does."""
+    """The behaviour of the server."""
     return Counting()
 
 
 @pytest.fixture
 def url(llama: Counting) -> Iterator[str]:
-    """Where it listens."""
+    """The server's address."""
     with serving(llama) as address:
         yield address
 
 
 def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextManager:
-    """A memory of which the server counts."""
+    """Open a memory whose tokens the server counts."""
     config = {
         "llm": {"base_url": url},
         "orchestrator": {"context_window": {"max_tokens": window}, "working_memory": {"max_operations": 8}},
@@ -65,18 +65,18 @@ def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextMa
 
 
 def problems(memory: OrchestratorContextManager) -> list[object]:
-    """What is told of the server, in words."""
+    """Return the texts of the reported problems."""
     return [each["problem"] for each in memory.compression.problems() if isinstance(each, dict)]
 
 
 def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) -> None:
-    """Operations of some size."""
+    """Record long notes."""
     for number in range(first, first + count):
         memory.record_operation("note", {"text": f"Row {number}: {'0x1f, ' * 40} is in module_{number}.py."})
 
 
 def test_only_what_the_server_has_counted_is_exact(tmp_path: Path, url: str, llama: Counting) -> None:
-    """A context is; what is retrieved and the window's figures are estimates, and say so."""
+    """Contexts are exact; retrieved text and the window's figures say that they are estimates."""
     with opened(tmp_path, url) as memory:
         fill(memory, 4)
         assert memory.get_orchestrator_context("x").exact
@@ -88,7 +88,7 @@ def test_only_what_the_server_has_counted_is_exact(tmp_path: Path, url: str, lla
 
 
 def test_a_short_context_is_exact_at_once(tmp_path: Path, url: str, llama: Counting) -> None:
-    """Though it is too short to correct the estimates."""
+    """A context is exact even if it is too short to correct the estimates."""
     with opened(tmp_path, url) as memory:
         memory.record_operation("note", {"text": "Rain."})
         context = memory.get_orchestrator_context("x")
@@ -97,7 +97,7 @@ def test_a_short_context_is_exact_at_once(tmp_path: Path, url: str, llama: Count
 
 
 def test_estimates_are_corrected_by_the_counts_of_contexts(tmp_path: Path, url: str, llama: Counting) -> None:
-    """A vocabulary that takes more tokens than is usual is learned, and fills the budget all the same."""
+    """Counts of contexts correct the estimates, so that a budget is filled also with an unusual vocabulary."""
     llama.count = lambda text: 3 * OWN.count(text)
     with opened(tmp_path, url) as memory:
         fill(memory)
@@ -110,7 +110,7 @@ def test_estimates_are_corrected_by_the_counts_of_contexts(tmp_path: Path, url: 
 def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
     tmp_path: Path, url: str, llama: Counting, kind: str
 ) -> None:
-    """Ollama has no /tokenize; counts are those of tiktoken, and say so."""
+    """If the server does not count, as Ollama does not, tiktoken counts, with a reported problem."""
     if kind == "no such path":
         llama.served -= {"/tokenize"}
     elif kind == "other answer":
@@ -129,7 +129,7 @@ def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
 def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
     tmp_path: Path, url: str, llama: Counting, status: int
 ) -> None:
-    """Estimates with the reason meanwhile, and then its own counts."""
+    """After a refusal, counts are estimates with a reported reason, until the server counts again."""
     with opened(tmp_path, url) as memory:
         fill(memory, 2)
         assert memory.get_orchestrator_context("x").exact
@@ -147,7 +147,7 @@ def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
 def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
     tmp_path: Path, url: str, llama: Counting
 ) -> None:
-    """Also right after a refresh, which waits for no server; the prefix stays within an epoch."""
+    """Contexts are exact and within budget, also after a refresh, and keep their prefix within an epoch."""
     with opened(tmp_path, url) as memory:
         fill(memory)
         memory.refresh()
@@ -165,14 +165,14 @@ def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
 
 
 def note(memory: OrchestratorContextManager, lines: int = 20) -> None:
-    """A person's words in a document, which are told behind the epoch's border, and which nobody has counted yet."""
+    """Add a person's lines to a document; the context shows them after the epoch's border, still uncounted."""
     path = memory.episodic_memory.folder / "project_state.md"
     said = "\n".join(f"Line {n} of what I wrote, 0x{n:04x}." for n in range(lines))
     path.write_text(f"{path.read_text(encoding='utf-8')}\n## Mine\n\n{said}\n", encoding="utf-8")
 
 
 def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, llama: Counting) -> None:
-    """At once where the server answers, else as soon as it does; the bytes stay, and `exact` is never said before."""
+    """Estimated parts of a context are counted again once the server answers; the text stays the same."""
     llama.count = lambda text: OWN.count(text) + 1
     with opened(tmp_path, url) as memory:
         fill(memory)
@@ -195,7 +195,7 @@ def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, ll
 
 
 def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:
-    """Not in refreshes either, while each count takes three seconds; contexts are estimates meanwhile."""
+    """Recording and refreshing do not wait for a slow server; contexts are estimates meanwhile."""
     llama.delay_s = 3.0
     with opened(tmp_path, url) as memory:
         slowest = 0.0
@@ -219,7 +219,7 @@ def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: C
 
 
 def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, url: str, llama: Counting) -> None:
-    """A window smaller than contexts are made for, and that it does not count."""
+    """The status reports a window that is too small, and a server that does not count."""
     llama.served -= {"/tokenize"}
     with opened(tmp_path, url, 16_384) as memory:
         fill(memory, 2)
@@ -237,7 +237,7 @@ def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, 
 
 @pytest.mark.parametrize("reported", [0, 300])
 def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Counting, reported: int) -> None:
-    """Zero tokens of a prompt, or far fewer than it has: it was cut to a window that the server did not tell."""
+    """A model is doubted while its server reports no prompt tokens, or far fewer than the prompt has."""
     llama.reported = reported
     model = OpenAiModel(Server(url))
     assert model.doubts == []
@@ -256,7 +256,7 @@ def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Cou
 
 
 def test_a_server_started_again_with_another_model_is_counted_anew(tmp_path: Path, url: str, llama: Counting) -> None:
-    """What it said of texts before is of no use then; contexts are exact by the new model, and within the budget."""
+    """After the server changes its model, contexts are exact by the new model and within budget."""
     with opened(tmp_path, url) as memory:
         fill(memory, 6)
         assert memory.get_orchestrator_context("x", 3_000).exact

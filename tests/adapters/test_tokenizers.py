@@ -1,4 +1,4 @@
-"""The token counters: the law of addition, bad input, cost, the cache, and which one is opened."""
+"""Token counters: additivity, bad input, cost, the cache, and the choice of a counter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.timing import assert_linear, repeated
 TIKTOKEN = TiktokenCounter()
 ESTIMATE = EstimateCounter()
 
-# Pieces as documents and operations have them, white space at their ends and odd characters included.
+# Pieces as in documents and operations, including trailing white space and odd characters.
 _lines = st.one_of(
     st.text(max_size=40),
     st.text(alphabet="ab '\"<>#*-=!?.,:{}()[]\n\r\t 019é漢🙂\u00a0\u2028\u0301\x1c\x00\ud83d", max_size=40),
@@ -38,7 +38,7 @@ _pieces = st.lists(st.lists(_lines, min_size=1, max_size=4).map("\n".join), min_
 
 
 def as_pieces(texts: list[str]) -> list[str]:
-    """Make texts fit the law: all but the first begin with what is no white space, all but the last end a line."""
+    """Make texts fit the rule: all but the first begin with a non-space, all but the last end with a line feed."""
     first, *others = texts
     pieces = [first, *("." + text if not text or text[0].isspace() else text for text in others)]
     return [*(piece + "\n" for piece in pieces[:-1]), pieces[-1]]
@@ -58,7 +58,7 @@ def test_counts_of_pieces_add_up(counter: TokenCounter, texts: list[str]) -> Non
 
 
 def source_text() -> str:
-    """Some 600 KB of real Python."""
+    """Return about 600 KB of real Python."""
     folder = Path(subprocess.__file__).parent
     return (
         "".join(p.read_text("utf-8") for p in (folder / "subprocess.py", folder / "argparse.py", folder / "typing.py"))
@@ -67,7 +67,7 @@ def source_text() -> str:
 
 
 def test_cutting_long_text_changes_no_count() -> None:
-    """Real text of many blocks counts as tiktoken counts it in one go, on many lines and on one."""
+    """Long text has the same count as if tiktoken counted it at once, on many lines and on one."""
     encode = tiktoken.get_encoding(tokenizers.ENCODING).encode_ordinary
     text = source_text()
     assert len(text) > 300_000
@@ -79,12 +79,12 @@ def test_cutting_long_text_changes_no_count() -> None:
 @pytest.mark.parametrize("unit", ["a", " \n", "漢"])
 @pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
 def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter, unit: str) -> None:
-    """A million characters of anything, a letter behind them."""
+    """A million equal characters and a letter are counted in linear time."""
     counter.count("warm")
     asked = itertools.count()
 
     def count(size: int) -> None:
-        text = f"{repeated(unit, size)}x{next(asked)}"  # none is counted twice: the second time would be a look-up
+        text = f"{repeated(unit, size)}x{next(asked)}"  # unique, or the cache would answer
         assert 0 < counter.count(text) <= 4 * len(text)
 
     assert_linear(count, 1_000_000)
@@ -113,7 +113,7 @@ def test_the_estimate_is_on_the_high_side_for_code() -> None:
 
 
 def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
-    """What was counted once is known without tiktoken; a new text, or a damaged file, is counted as ever."""
+    """A new process uses stored counts without loading tiktoken; new texts and damaged files still work."""
     file = tmp_path / "token_counts.json"
     texts = ["hello world", "long " * 500, "漢字"]
     first = open_counter(file=file)
@@ -132,7 +132,7 @@ def test_kept_counts_spare_the_next_process_the_ranks(tmp_path: Path) -> None:
 
 
 def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where tiktoken is gone since, the first new text turns all counts into estimates, and these are not kept."""
+    """If tiktoken is gone, the first new text turns all counts into estimates, which are not stored."""
     file = tmp_path / "token_counts.json"
     first = open_counter(file=file)
     first.count("hello world")
@@ -148,7 +148,7 @@ def test_kept_counts_are_no_reason_to_mix_counters(tmp_path: Path, monkeypatch: 
 
 
 def test_a_count_made_before_a_correction_is_not_cached_as_a_corrected_one() -> None:
-    """Even if another thread counts with the correction before the first count is finished."""
+    """A count made without a correction is not cached as a corrected one when a thread corrects meanwhile."""
 
     class Corrected(EstimateCounter):
         def count(self, text: str) -> int:
@@ -165,7 +165,7 @@ def test_a_count_made_before_a_correction_is_not_cached_as_a_corrected_one() -> 
 
 
 def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what there is, what to install, and the way out."""
+    """An unavailable counter is an error with the choices, what to install, or the alternative."""
     with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
         open_counter("gpt")
     monkeypatch.setattr(tokenizers, "ENCODING", "no_such_encoding")
@@ -179,7 +179,7 @@ def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_auto_falls_back_to_the_estimate_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without tiktoken, `auto` estimates; the log tells it once, with the reason."""
+    """Without tiktoken, `auto` estimates and logs the reason once."""
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     counter = open_counter("auto")
     with caplog.at_level(logging.WARNING, "orchestra_mem.adapters.tokenizers"):
@@ -190,5 +190,5 @@ def test_auto_falls_back_to_the_estimate_and_says_so_once(
 
 
 def test_many_spaces_before_a_letter_are_counted() -> None:
-    """Two million spaces before a letter, on which tiktoken itself panics, have a count."""
+    """Two million spaces before a letter, on which tiktoken itself panics, are counted."""
     assert 10_000 < TIKTOKEN.count(" " * 2_000_000 + "x") < 20_000

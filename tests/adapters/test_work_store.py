@@ -1,4 +1,4 @@
-"""Work in the database: found by any words, whole after a kill, right between processes, readable where read only."""
+"""Work items in the database: text search, kills, and changes by several processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_si
 @example([("Straße", "ab")], "STRASSE")
 @example([('say "hey"', "")], '"hey"')
 def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[tuple[str, str]], sought: str) -> None:
-    """In any case; also after title and description have changed."""
+    """Text search finds the items a word-by-word scan finds, ignoring case, also after texts have changed."""
     with TemporaryDirectory() as folder, closing(Database(Path(folder) / "obra.db")) as database:
         state = _state(database)
         for title, description in texts:
@@ -77,7 +77,7 @@ with open_memory(folder, write_point=point) as memory:
 
 @pytest.mark.parametrize(("when", "at"), [("before", 2), ("after", 2), ("before", 3), ("before", 4), ("after", 4)])
 def test_a_killed_process_leaves_changes_whole_or_not_made(tmp_path: Path, when: str, at: int) -> None:
-    """With its events, counts, progress and texts."""
+    """A killed process leaves each change complete or not made, with its events, counts, progress and texts."""
     python(CHILD, tmp_path, when, at, status=-signal.SIGKILL)
     made = at if when == "after" else at - 1
     with open_memory(tmp_path) as memory:
@@ -114,7 +114,7 @@ with open_memory(sys.argv[1]) as memory:
 
 
 def test_several_processes_change_one_state(tmp_path: Path) -> None:
-    """No number twice, no change lost, no two that wait for each other."""
+    """Two processes change work at once: no id is used twice, no change is lost, and neither blocks the other."""
     with open_memory(tmp_path) as memory:
         for title in ("Payment", "one", "other"):
             memory.state.create(WorkKind.EPIC, title)

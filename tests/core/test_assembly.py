@@ -1,4 +1,4 @@
-"""The assembly: the budget, the order, the shares, the stable prefix, and the reasons."""
+"""Assembly of the context: budget, order, shares, stable prefix, and reported reasons."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _texts = st.one_of(
 
 @st.composite
 def items(draw: st.DrawFn, parts: Sequence[Part] = EPOCH_PARTS, max_size: int = 14) -> list[Item]:
-    """Items of any parts, with one to three forms."""
+    """Items of any of the parts, each in one to three forms."""
     made = []
     for number in range(draw(st.integers(0, max_size))):
         whole = as_form(draw(_texts)) or ".\n"
@@ -78,12 +78,12 @@ _shares = st.lists(st.floats(0, 1), min_size=len(EPOCH_PARTS), max_size=len(EPOC
 
 
 def shown(epoch: Epoch, part: Part) -> list[str]:
-    """The keys that `part` shows, in order."""
+    """Return the keys that `part` shows, in order."""
     return [p.key for p in epoch.placements if p.part is part and p.form is not None]
 
 
 def placement(epoch: Epoch, key: str) -> Placement:
-    """What became of `key`."""
+    """Return the placement of `key`."""
     (found,) = [p for p in epoch.placements if p.key == key]
     return found
 
@@ -112,7 +112,7 @@ def test_the_budget_holds_with_any_counter_and_bytes_stay(
     fill_at_start: float,
     batches: list[list[Item]],
 ) -> None:
-    """For any budget from 0 up and any counter: never over, `tokens` is the count of the whole, bytes only grow."""
+    """For any budget and counter, the context fits, `tokens` is its true count, and extending it only appends."""
     epoch = begin_epoch(
         begun, number=1, budget_tokens=budget, counter=counter, shares=shares, fill_at_start=fill_at_start
     )
@@ -133,7 +133,7 @@ def test_the_budget_holds_with_any_counter_and_bytes_stay(
 
 @given(items(), st.integers(0, 1_500))
 def test_the_pieces_account_for_every_token(begun: list[Item], budget: int) -> None:
-    """With an additive counter preamble, border lines and placements sum to the whole."""
+    """With an additive counter, preamble, border lines and placements add up to the count of the context."""
     epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS)
     pieces = epoch.preamble_tokens + sum(r.border_tokens for r in epoch.rooms) + sum(p.tokens for p in epoch.placements)
     assert pieces == epoch.tokens == len(epoch.render())
@@ -143,7 +143,7 @@ def test_the_pieces_account_for_every_token(begun: list[Item], budget: int) -> N
 
 
 def test_parts_come_from_the_most_stable_to_the_least() -> None:
-    """Project state, work plan, decisions, session, operations; within a part the order that was given."""
+    """Parts run from project state through plan, decisions and session to operations; items keep the order given."""
     begun = [op(1, "first thing"), of(Part.SESSION, "s", "session"), of(Part.DECISIONS, "d", "decision")]
     begun += [of(Part.WORK_PLAN, "w", "plan"), of(Part.PROJECT_STATE, "b", "beta", priority=1)]
     begun += [of(Part.PROJECT_STATE, "a", "alpha", priority=9), op(2, "second thing", priority=5)]
@@ -159,7 +159,7 @@ def test_parts_come_from_the_most_stable_to_the_least() -> None:
 
 @given(items(), st.integers(200, 3_000))
 def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
-    """Whatever items say, the only border lines are the context's own, each once, and no control token stands there."""
+    """Items cannot forge a border line or a control token: only the context's own borders appear, each once."""
     rendered = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS).render()
     borders = re.findall(r"</?\s*memory\b[^\n]*", rendered, re.IGNORECASE)
     assert len(borders) == len(set(borders))
@@ -169,13 +169,13 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
 
 @pytest.mark.parametrize(("text", "neutral"), cases("neutralising_adds_a_backslash_and_nothing_else"))
 def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str) -> None:
-    """Only what looks like a border or a control token changes, and it can be read off again."""
+    """A backslash goes into border lines and control tokens; other text stays unchanged."""
     assert neutralise(text) == neutral
 
 
 @given(st.lists(st.sampled_from([*"<\\/|>[ \n", "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))
 def test_neutralising_can_be_undone(pieces: list[str]) -> None:
-    """Nothing goes but backslashes that came in, and doing it again adds one more at each place."""
+    """Neutralising only adds backslashes, and doing it again adds one more at each place."""
     text = "".join(pieces)
     once, twice = neutralise(text), neutralise(neutralise(text))
     assert once.replace("\\", "") == text.replace("\\", "")
@@ -186,26 +186,26 @@ def test_neutralising_can_be_undone(pieces: list[str]) -> None:
 
 
 def test_each_part_has_its_share_when_all_are_full() -> None:
-    """With more to show than room everywhere, each stable part uses its share and operations half of theirs."""
+    """If every part has more than fits, each stable part fills its share, and operations fill half of theirs."""
     begun = [of(part, f"{part} {n}", "x" * 19) for part in EPOCH_PARTS for n in range(1_000)]
     epoch = begin_epoch(begun, number=1, budget_tokens=20_000, counter=LETTERS)
     used = {r.part: r.border_tokens + sum(p.tokens for p in epoch.placements if p.part is r.part) for r in epoch.rooms}
     free = 20_000 - len(PREAMBLE)
     for part, share in DEFAULT_SHARES.items():
         limit = free * share * (0.5 if part is Part.OPERATIONS else 1)
-        # What is too little for one more item goes to the first.
+        # A remainder too small for one more item goes to the first part.
         assert limit - 20 < used[part] <= limit + (80 if part is Part.PROJECT_STATE else 0)
 
 
 def test_what_a_stable_part_leaves_goes_to_the_others_in_their_order() -> None:
-    """The session's unused share goes to the project state first, then to the work plan."""
+    """The session's unused share goes first to the project state, then to the work plan."""
     begun = [of(Part.PROJECT_STATE, f"s{n}", "x" * 99) for n in range(6)]
     begun += [of(Part.WORK_PLAN, f"w{n}", "x" * 99) for n in range(6)]
     epoch = begin_epoch(begun, number=1, budget_tokens=1_000, counter=LETTERS)
-    # 645 for the stable parts; within their own shares the state shows 2 and the plan 1.
+    # 645 tokens for the stable parts; within its own share the state would show 2 items, the plan 1.
     assert (len(shown(epoch, Part.PROJECT_STATE)), len(shown(epoch, Part.WORK_PLAN))) == (4, 1)
     epoch = begin_epoch(begun, number=1, budget_tokens=1_400, counter=LETTERS)
-    # 924: all 6 of the state, and 170 to hand on to the plan.
+    # 924 tokens: all 6 items of the state fit and leave 170 tokens to the plan.
     assert (len(shown(epoch, Part.PROJECT_STATE)), len(shown(epoch, Part.WORK_PLAN))) == (6, 2)
 
 
@@ -213,7 +213,7 @@ def test_what_a_stable_part_leaves_goes_to_the_others_in_their_order() -> None:
 def test_stable_parts_leave_the_operations_their_share(
     begun: list[Item], budget: int, shares: dict[Part, float]
 ) -> None:
-    """However much the stable parts have, they never take more than their shares together."""
+    """Stable parts never take more than the sum of their shares, however many items they have."""
     epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, shares=shares)
     preamble = len(PREAMBLE) if 10 * len(PREAMBLE) <= budget else 0
     assert epoch.prefix_tokens - epoch.preamble_tokens <= (budget - preamble) * (1 - shares[Part.OPERATIONS]) + 1e-6
@@ -221,7 +221,7 @@ def test_stable_parts_leave_the_operations_their_share(
 
 @given(items((Part.OPERATIONS,), 30), st.integers(0, 2_000), st.floats(0, 1))
 def test_operations_leave_room_to_grow(begun: list[Item], budget: int, fill_at_start: float) -> None:
-    """At an epoch's start operations take at most the given fraction of their room."""
+    """At the start of an epoch operations fill at most `fill_at_start` of their room."""
     epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, fill_at_start=fill_at_start)
     assert len(epoch.timeline) <= fill_at_start * epoch.rooms[-1].room_tokens
 
@@ -230,7 +230,7 @@ def test_operations_leave_room_to_grow(begun: list[Item], budget: int, fill_at_s
 
 
 def test_breadth_comes_before_depth() -> None:
-    """Every item is shown shortly before the first is shown more fully; then the first goes deepest."""
+    """Every item gets its shortest form before any gets a longer one; then the highest priority is extended first."""
     begun = [of(Part.SESSION, str(n), "x" * 19, "y" * 99, "z" * 299, priority=n) for n in range(4)]
     only = {Part.SESSION: 1.0}
     border = len('<memory part="session_summary">\n')
@@ -238,7 +238,7 @@ def test_breadth_comes_before_depth() -> None:
     for room in (19, 20, 60, 80, 159, 160, 360, 720, 1_200):
         epoch = begin_epoch(begun, number=1, budget_tokens=border + room, counter=LETTERS, shares=only)
         forms.append([placement(epoch, str(n)).form for n in (3, 2, 1, 0)])
-    # Over 780 the preamble asks for its tokens as well.
+    # From 780 tokens on the preamble takes its own tokens as well.
     assert forms[:-1] == [
         [None, None, None, None],
         [0, None, None, None],
@@ -253,7 +253,7 @@ def test_breadth_comes_before_depth() -> None:
 
 @given(items((Part.PROJECT_STATE,), 20), st.integers(0, 1_500))
 def test_nobody_is_deepened_while_a_shortest_form_would_have_fitted(begun: list[Item], budget: int) -> None:
-    """An item that is left out did not fit at its turn, and what is left at the end holds no left-out shortest form."""
+    """The final remainder is too small for any left-out item's shortest form and for any longer form."""
     epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, shares={Part.PROJECT_STATE: 1.0})
     reserved = len(PREAMBLE) if 10 * len(PREAMBLE) <= budget else 0
     border = len('<memory part="project_state">\n')
@@ -269,7 +269,7 @@ def test_nobody_is_deepened_while_a_shortest_form_would_have_fitted(begun: list[
 
 
 def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
-    """When not all fit, older operations shrink, then stay out; those shown stand oldest first."""
+    """Older operations are shortened first, then left out; the operations shown are in order of time."""
     begun = [op(n, f"{n}" + "s" * 18, f"{n}" + "f" * 98) for n in range(1, 8)]
     border = len('<memory part="working_memory">\n')
     only = {Part.OPERATIONS: 1.0}
@@ -283,11 +283,11 @@ def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
     )
 
 
-# Growing
+# Extending an epoch
 
 
 def test_an_operation_too_large_for_any_epoch_shrinks_at_once() -> None:
-    """What a new epoch could not show in full either does not end this one."""
+    """An operation too large for a new epoch too is shortened or left out, and does not end this epoch."""
     epoch = begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS)
     longer = epoch.extended([op(1, "x" * 49, "x" * 1_500), op(2, "y" * 1_500)])
     assert longer is not None
@@ -301,7 +301,7 @@ def test_an_operation_too_large_for_any_epoch_shrinks_at_once() -> None:
 
 @given(st.integers(100, 2_000), items((Part.OPERATIONS,), 12), items(STABLE_PARTS, 8))
 def test_where_an_epoch_ends_a_new_one_helps(budget: int, added: list[Item], stable: list[Item]) -> None:
-    """What an epoch has no room for, a new one that has nothing older shows; so nobody is sent round in circles."""
+    """An operation that ends an epoch always fits into a new one, so that epochs cannot end in an endless loop."""
     epoch = begin_epoch(stable, number=1, budget_tokens=budget, counter=LETTERS)
     for item in added:
         longer = epoch.extended([item])
@@ -314,7 +314,7 @@ def test_where_an_epoch_ends_a_new_one_helps(budget: int, added: list[Item], sta
 
 
 def test_extending_counts_the_new_items_alone() -> None:
-    """With an additive counter one appended operation is one count, however long the context."""
+    """With an additive counter, appending an operation takes one count, however long the context is."""
     counter = Counter("letters", len, additive=True)
     begun = [of(Part.SESSION, str(n), "word " * 30) for n in range(300)] + [op(1, "begun")]
     epoch = begin_epoch(begun, number=1, budget_tokens=100_000, counter=counter)

@@ -1,4 +1,4 @@
-"""Blame: every line has one origin, and keeps it while the line stands, wherever it is moved."""
+"""Blame: every line has one origin, and keeps it when the line moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGENT = Origin(Writer.AGENT, ((7, 7),))
 
 
 def new_blame(text: str, origin: OriginOf) -> Blame:
-    """The blame of a text whose every line is new."""
+    """Return the blame of a text in which every line is new."""
     return carry((), "", text, origin)
 
 
@@ -38,35 +38,35 @@ ORIGINS = st.builds(
 
 
 def machine(line: str, title: str) -> Origin:
-    """Everything is the machine's."""
+    """Attribute every line to the machine."""
     return MACHINE
 
 
 def person(line: str, title: str) -> Origin:
-    """Everything is the person's."""
+    """Attribute every line to the person."""
     return PERSON
 
 
 def by_line(blame: Blame, text: str) -> list[tuple[str, Writer]]:
-    """Lines with their writers."""
+    """Pair each line with its writer."""
     return list(zip(text.split("\n")[:-1], (origin.writer for origin in blame), strict=True))
 
 
 def line_count(text: str) -> int:
-    """Lines, of which the last may have no end."""
+    """Count the lines; the last may lack a line end."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
 @given(TEXTS, TEXTS)
 def test_each_line_has_one_origin(old: str, new: str) -> None:
-    """As many as the text has lines, whatever became of it."""
+    """After any edit the blame has as many origins as the text has lines."""
     blame = carry(new_blame(old, machine), old, new, person)
     assert len(blame) == line_count(new)
 
 
 @given(TEXTS, ORIGINS)
 def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -> None:
-    """Saving without an edit is nobody's work, nor is it one to write other line ends."""
+    """Saving a text unchanged, or with other line ends, changes no origin."""
     blame = new_blame(text, lambda line, title: origin)
     assert carry(blame, text, text, person) == blame
     assert carry(blame, text, text.replace("\r\n", "\n"), person) == blame
@@ -77,7 +77,7 @@ SECTIONS = [f"## {name}\n\n- {name} one\n- {name} two\n\n" for name in "ABCDE"]
 
 @given(st.permutations(range(5)))
 def test_lines_of_a_section_that_moved_keep_their_origin(order: list[int]) -> None:
-    """But for blank ones, of which nobody can tell."""
+    """Lines keep their origin when sections are reordered; blank lines may change theirs."""
     old = "".join(SECTIONS)
     text = "".join(SECTIONS[number] for number in order)
 
@@ -90,14 +90,14 @@ def test_lines_of_a_section_that_moved_keep_their_origin(order: list[int]) -> No
 
 
 def test_a_line_that_moved_to_another_section_keeps_its_origin() -> None:
-    """A line that stands once is the same line wherever it stands."""
+    """A line that occurs once in the document keeps its origin when it moves to another section."""
     old, text = "# A\n- a\n- b\n# B\n- c\n", "# A\n- a\n# B\n- c\n- b\n- d\n"
     blame = carry(new_blame(old, machine), old, text, person)
     assert by_line(blame, text)[-2:] == [("- b", Writer.MACHINE), ("- d", Writer.PERSON)]
 
 
 def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
-    """Where both are left over, the one close by is more likely the same."""
+    """If a moved line matches several old lines, it takes the origin of the nearest."""
     old = "x\n# A\n- one\n# B\n- two\n- x\n# C\n- three\n"
     first = new_blame(old, lambda line, title: AGENT if title == "B" else MACHINE)
     text = "x\n# A\n- one\n# B\n- two\n# C\n- three\n- x\n"
@@ -105,7 +105,7 @@ def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
 
 
 def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
-    """The rest of the document is not; a text does not tell what stood in it before."""
+    """A changed line, and a line that was deleted and restored, belong to the person who edited the text."""
     first, without = "- a\n- b\n- c\n", "- a\n- c\n"
     assert carry(new_blame(first, machine), first, "- a\n- B\n- c\n", person) == (MACHINE, PERSON, MACHINE)
     between = carry(new_blame(first, machine), first, without, person)
@@ -114,7 +114,7 @@ def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
 
 @given(st.sets(st.integers(1, 40)))
 def test_ranges_hold_just_the_operations(operations: set[int]) -> None:
-    """Rising, apart from one another, and none more or less."""
+    """Ranges contain exactly the given operations, ascending and with gaps between them."""
     found = ranges(operations)
     assert {number for first, last in found for number in range(first, last + 1)} == operations
     assert all(one[1] + 1 < other[0] for one, other in pairwise(found))
@@ -122,7 +122,7 @@ def test_ranges_hold_just_the_operations(operations: set[int]) -> None:
 
 @pytest.mark.parametrize("kind", ["edited", "moved", "all equal"])
 def test_a_document_of_the_largest_size_is_carried_in_milliseconds(kind: str) -> None:
-    """About 120 KB."""
+    """The blame of a document of about 120 KB is carried over in less than 50 ms."""
     facts = [f"- fact {i} of what was done that day and why (K{i})\n" for i in range(1_920)]
     parts = [f"## S{i}\n\n" + "".join(facts[i * 12 : i * 12 + 12]) + "\n" for i in range(160)]
     old = (

@@ -1,4 +1,4 @@
-"""What an estimate learns from reported usage: where the truth lies, within bounds, and nothing from what cannot be."""
+"""Calibration of token estimates by reported usage: convergence, bounds, and reports that are ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPORTS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20_000)), ma
 
 
 def learned(ratio: float, reports: int = 20, tokens: int = 1_000) -> Calibration:
-    """After so many reports of a model that has `ratio` times what is estimated, corrected as it goes."""
+    """Return a calibration after `reports` reports from a model whose counts are `ratio` times the estimate."""
     calibration = Calibration()
     for _ in range(reports):
         calibration.report(calibration.apply(tokens), int(tokens * ratio))
@@ -22,7 +22,7 @@ def learned(ratio: float, reports: int = 20, tokens: int = 1_000) -> Calibration
 
 
 def test_it_waits_for_sixteen_reports_and_takes_the_middle() -> None:
-    """One odd model answer corrects nothing, nor do odd reports among many; corrections count."""
+    """The factor is 1 until sixteen reports exist, then follows their median, so that outliers have no effect."""
     assert learned(0.7, reports=15).factor == 1
     for ratio in (0.6, 0.7, 1.0, 1.25):
         assert [learned(ratio, reports=count).factor for count in (16, 200)] == pytest.approx([ratio, ratio])
@@ -34,7 +34,7 @@ def test_it_waits_for_sixteen_reports_and_takes_the_middle() -> None:
 
 @given(REPORTS)
 def test_it_keeps_its_bounds(reports: list[tuple[int, int]]) -> None:
-    """Whatever is reported."""
+    """The factor stays within 0.6 to 1.25, whatever is reported."""
     calibration = Calibration()
     for counted, reported in reports:
         calibration.report(counted, reported)
@@ -45,12 +45,12 @@ def test_it_keeps_its_bounds(reports: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize(("ratio", "tokens"), [(0.0, 1_000), (0.1, 1_000), (9.0, 1_000), (0.7, 20)])
 def test_what_cannot_be_about_the_same_text_is_passed_over(ratio: float, tokens: int) -> None:
-    """No usage at all, far too little, an answer's thinking with it, or a text too short to tell."""
+    """Implausible reports are ignored: zero usage, a far too low or too high ratio, or too short a text."""
     assert learned(ratio, reports=50, tokens=tokens).words() == ""
 
 
 def test_counts_from_before_a_correction_are_forgotten() -> None:
-    """A text that was counted before is counted by what has been learned since."""
+    """A cached count is discarded when the calibration changes, so that the text is counted anew."""
     calibration = Calibration()
     counter = open_counter("estimate", calibration=calibration)
     text = "The estimate errs on the high side. " * 20
@@ -61,11 +61,11 @@ def test_counts_from_before_a_correction_are_forgotten() -> None:
 
 
 def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """And says so in its status; contexts keep the budget by the corrected count."""
+    """A memory calibrates by reported usage, shows the factor in its status, and keeps the corrected budget."""
     folder = tmp_path_factory.mktemp("project")
     text = "The estimate errs on the high side, as it should where nothing else can be had. " * 4
     with open_memory(folder, config={"tokens": {"counter": "estimate"}}) as memory:
-        # Far too many for this text, as where a model has thought; such a report teaches nothing.
+        # Far too many tokens for this text, as if a model's reasoning was included: the report is ignored.
         estimate = memory.record_operation("step", {"text": f"0 {text}"}, tokens_used=9_999).entry_tokens
         for number in range(20):
             memory.record_operation("step", {"text": f"{number} {text}"}, tokens_used=int(estimate * 0.68))
@@ -73,5 +73,5 @@ def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory:
         assert isinstance(window, dict)
         assert window["counter"] == "estimate, times 0.70, by what the model reports"
         context = memory.get_orchestrator_context("next", max_tokens=1_000)
-        # Half is filled at the start, but for what is too little for one more operation in its short form.
+        # Half is filled at the start, minus a remainder too small for the short form of another operation.
         assert 500 - 43 < context.tokens <= 1_000

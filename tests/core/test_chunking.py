@@ -1,4 +1,4 @@
-"""Chunks: what is one piece, and that its key holds while what stands around it changes."""
+"""Chunking: where documents and operations are cut, and keys that survive edits elsewhere in the text."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ x = 1
 
 
 def operation(data: Json, *, number: int = 12, kind: str = "message", critical: bool = False) -> Operation:
-    """Make an operation of a session."""
+    """An operation of a session."""
     return an_operation(number, data, session="s1", type=kind, timestamp=NOW, agent="Ann", critical=critical)
 
 
 def keys(text: str) -> list[str]:
-    """The keys of a document's chunks, in order."""
+    """Return the keys of a document's chunks, in order."""
     return [chunk.key for chunk in chunk_document(text, PLACE)]
 
 
@@ -66,7 +66,7 @@ def keys(text: str) -> list[str]:
 
 
 def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
-    """Front matter is no text; fenced code is one piece; a heading with nothing below it is found by itself."""
+    """Front matter is no chunk, fenced code is one chunk, and so is a heading without text."""
     chunks = chunk_document(DOCUMENT, PLACE)
     assert [(chunk.heading, chunk.text) for chunk in chunks] == [
         ((), "What stands before any heading."),
@@ -85,7 +85,7 @@ def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
 
 
 def test_a_chunk_is_found_again_in_its_document() -> None:
-    """Line and end are those of the file; what stands there twice is told apart; what is gone is not found."""
+    """A chunk is located by its lines in the file, repeated text is told apart, and a missing chunk is not found."""
     long = "".join(f"Line {n} is long. It tells of {n * 7919 % 1000},\n  and of {n % 13}.\n" for n in range(100))
     text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n{long}\n# Twice\n\nNone\n\nNone\n"
     lines = text.split("\n")
@@ -100,7 +100,7 @@ def test_a_chunk_is_found_again_in_its_document() -> None:
 
 
 def test_a_fence_ends_where_it_is_closed_and_code_within_a_line_is_none() -> None:
-    """With CRLF as well."""
+    """A fence is one passage up to its closing line, inline code opens no fence, and CRLF makes no difference."""
     text = "```x``` runs.\n\nNext.\n\n```\na\n\nb\n```\n\nLast."
     for each in (text, text.replace("\n", "\r\n")):
         assert [passage.text for passage in passages_of(each)] == [
@@ -119,8 +119,8 @@ PARAGRAPHS = st.lists(
 
 @given(PARAGRAPHS)
 def test_a_line_at_the_top_of_a_document_changes_no_key_below_it(text: str) -> None:
-    """Whatever the document: its chunks are all there again, with the new line's before them."""
-    assume(not text.startswith("---"))  # else it is front matter no longer
+    """A new paragraph at the top of any document adds one key and leaves the others unchanged."""
+    assume(not text.startswith("---"))  # otherwise the front matter would become text
     before, after = keys(text), keys(f"A line that is new here\n\n{text}")
     assert len(after) == len(before) + 1
     assert set(before) <= set(after)
@@ -128,7 +128,7 @@ def test_a_line_at_the_top_of_a_document_changes_no_key_below_it(text: str) -> N
 
 @given(PARAGRAPHS)
 def test_keys_are_distinct_and_texts_hold_every_word(text: str) -> None:
-    """Nothing of a document is lost to search, and nothing is found twice."""
+    """Every word of a document is in some chunk, and no two chunks share a key."""
     chunks = chunk_document(text, PLACE)
     assert len({chunk.key for chunk in chunks}) == len(chunks)
     found = " ".join(" ".join((*chunk.heading, chunk.text)) for chunk in chunks).split()
@@ -136,7 +136,7 @@ def test_keys_are_distinct_and_texts_hold_every_word(text: str) -> None:
 
 
 def test_an_edit_in_a_long_document_changes_the_chunks_around_it_alone() -> None:
-    """30,000 tokens without a blank line, each line edited in its turn: one or two chunks are new, rarely three."""
+    """Editing one line in 30,000 tokens without a blank line changes at most three chunks, and mostly one or two."""
     lines = [f"Line {n} tells that part {n * 7919 % 1000} of the work was done by hand {n % 13}." for n in range(1_800)]
     before = set(keys("# Log\n\n" + "\n".join(lines)))
     new = []
@@ -150,7 +150,7 @@ def test_an_edit_in_a_long_document_changes_the_chunks_around_it_alone() -> None
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "same line\n" * 5_000, "a. " * 20_000, "\n" * 50_000])
 def test_long_text_without_a_cut_of_its_own_is_cut_all_the_same(text: str) -> None:
-    """No chunk is longer than about twice what is whole."""
+    """Text without natural boundaries is cut into chunks of at most 2.5 times `WHOLE_CHARS`."""
     assert max((len(chunk.text) for chunk in chunk_document(text, PLACE)), default=0) <= 2.5 * WHOLE_CHARS
 
 
@@ -159,7 +159,7 @@ def test_long_text_without_a_cut_of_its_own_is_cut_all_the_same(text: str) -> No
 
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
 def test_any_operation_has_chunks(data: Json) -> None:
-    """Keys are distinct, texts visible."""
+    """Any operation has at least one chunk, with distinct keys and visible text."""
     chunks = chunk_operation(operation(data), Tier.SESSION)
     assert chunks
     assert len({chunk.key for chunk in chunks}) == len(chunks)

@@ -1,4 +1,4 @@
-"""Compaction: what is due, where it is cut, what a summary may be, and how levels grow."""
+"""Compaction: what is due, where segments are cut, checks of summaries, and the growth of levels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = Limits.for_threshold(40_000, ratio=0.7, floor=2_000, segment=2_000, sum
 
 
 def limits(threshold: int) -> Limits:
-    """The default sizes, scaled to a threshold."""
+    """Return the default sizes, scaled to a threshold."""
     return Limits.for_threshold(threshold, ratio=0.7, floor=2_000, segment=2_000, summary_ratio=0.2, fan_in=8)
 
 
@@ -40,12 +40,12 @@ def source(
 
 
 def summarised(sources: Sequence[Source], facts: Sequence[MustKeep], target_tokens: int) -> Draft:
-    """A segment's summary."""
+    """Draft the summary of a segment."""
     return draft_of(Material.of_operations(sources, facts), target_tokens=target_tokens, counter=COUNTER)
 
 
 def material(text: str, tokens: int, facts: Sequence[MustKeep] = ()) -> Material:
-    """What a text says."""
+    """Material that consists of one source text."""
     return Material(passages=(), source_text=text, source_tokens=tokens, facts=tuple(facts))
 
 
@@ -62,7 +62,7 @@ def summary(number: int, first: int, last: int, *, tokens: int = 400, **given: A
     return a_summary(number, first, last, tokens=tokens, source_tokens=tokens * 5, must_keeps=(number,), **given)
 
 
-# What is due
+# Due operations
 
 ENTRIES = st.lists(st.tuples(st.integers(1, 3_000), st.integers(0, 600)), max_size=40).map(
     lambda pairs: [(i + 1, tokens, START + timedelta(minutes=minute)) for i, (tokens, minute) in enumerate(pairs)]
@@ -70,35 +70,35 @@ ENTRIES = st.lists(st.tuples(st.integers(1, 3_000), st.integers(0, 600)), max_si
 
 
 def _minutes(*minutes: int) -> list[tuple[int, int, datetime]]:
-    """Entries of 500 tokens at these minutes."""
+    """Entries of 500 tokens each, at these minutes."""
     return [(n, 500, START + timedelta(minutes=minute)) for n, minute in enumerate(minutes, 1)]
 
 
 @pytest.mark.parametrize(
     ("entries", "document_tokens", "count"),
     [
-        # An hour stays word for word.
+        # The last hour is not compacted.
         (_minutes(*range(1, 60)), 29_500, 0),
         ([], 99_000, 0),
-        # Counted back from the newest time, its border included in the window.
+        # The window is counted back from the newest time, and includes its border.
         (_minutes(*range(10, 201, 10)), 10_000, 13),
-        # Less than a segment is due only where the document is over its threshold.
+        # Less than a segment is due only if the document exceeds its threshold.
         ([(0, 1_900, START), *_minutes(*[180] * 10)], 7_000, 0),
         ([(0, 1_900, START), *_minutes(*[180] * 10)], 40_001, 7),
-        # One operation with a time ahead of the others does not keep what is hours old word for word.
+        # One operation with a time in the future does not keep operations that are hours old.
         (_minutes(540, *range(0, 400, 10)), 20_500, 34),
     ],
 )
 def test_what_is_older_than_the_window_is_due_where_it_is_enough(
     entries: list[tuple[int, int, datetime]], document_tokens: int, count: int
 ) -> None:
-    """The oldest, so many; a clock that jumped back does not hold all up."""
+    """Entries older than the window are due if they fill a segment; a clock that jumped back blocks nothing."""
     assert due(entries, document_tokens=document_tokens, window=HOUR, limits=LIMITS) == count
 
 
 @given(ENTRIES, st.integers(0, 200_000))
 def test_the_floor_holds_and_the_excess_goes(entries: list[tuple[int, int, datetime]], other: int) -> None:
-    """Never into the newest tokens; over the threshold so much that summaries of a fifth reach the target."""
+    """The newest `floor` tokens stay; above the threshold, enough is due to reach the target after summarising."""
     tokens = sum(size for _, size, _ in entries) + other
     count = due(entries, document_tokens=tokens, window=HOUR, limits=LIMITS)
     assert 0 <= count <= len(entries)
@@ -111,7 +111,7 @@ def test_the_floor_holds_and_the_excess_goes(entries: list[tuple[int, int, datet
         assert blocked or tokens - saved <= LIMITS.target
 
 
-# Where it is cut
+# Where segments are cut
 
 RUNS = st.lists(
     st.tuples(st.sampled_from(["", "", "a", "b", "c"]), st.integers(1, 900), st.sampled_from(["x", "request"])),
@@ -120,7 +120,7 @@ RUNS = st.lists(
 
 
 def run_tokens(sources: Sequence[Source], position: int) -> int:
-    """Tokens of the run of neighbours with the same task that the operation at `position` belongs to."""
+    """Count the tokens of the run of same-task neighbours that contains `position`."""
     task = sources[position].task
     first = last = position
     while first > 0 and sources[first - 1].task == task:
@@ -130,14 +130,14 @@ def run_tokens(sources: Sequence[Source], position: int) -> int:
     return sum(s.tokens for s in sources[first : last + 1])
 
 
-# Seven tenths of a segment without a task, then a task of one and two fifths, and another.
+# 0.7 of a segment without a task, then a task of 1.4 segments, and another task.
 BEHIND_OTHER_WORK = [source(n, tokens=100, task="" if n < 8 else "a" if n < 22 else "b") for n in range(1, 40)]
 
 
 @given(RUNS, st.integers(200, 2_000))
 @example(BEHIND_OTHER_WORK, 1_000)
 def test_a_task_is_cut_only_where_it_alone_is_over_twice_the_size(sources: list[Source], size: int) -> None:
-    """The border between two segments lies inside a task only if the task cannot be one segment."""
+    """A border between segments lies inside a task only if the task exceeds twice the segment size."""
     segments = cut_segments(sources, size)
     position = 0
     for segment in segments[:-1]:
@@ -149,9 +149,9 @@ def test_a_task_is_cut_only_where_it_alone_is_over_twice_the_size(sources: list[
 
 @given(RUNS.filter(bool), st.integers(200, 2_000))
 def test_segments_are_about_the_size_asked_for(sources: list[Source], size: int) -> None:
-    """None but the last is under a third of it; none is over thrice it unless a task or one operation forces it.
+    """All segments but the last have at least 0.3 of the size; without tasks, none exceeds about twice the size.
 
-    Every operation is in one of them, in the order given.
+    Every operation is in exactly one segment, in the order given.
     """
     segments = cut_segments(sources, size)
     assert [s for segment in segments for s in segment] == sources
@@ -164,11 +164,11 @@ def test_segments_are_about_the_size_asked_for(sources: list[Source], size: int)
             assert sum(s.tokens for s in segment) <= 2 * size + max(s.tokens for s in segment) + size // 3
 
 
-# What a summary may be
+# Checks of summaries
 
 
 def talk(count: int, *, start: int = 1) -> list[Source]:
-    """Operations that say something different each."""
+    """Operations with a different text each."""
     nouns = ["parser", "cache", "router", "index", "queue", "session", "ledger", "window", "budget", "merge"]
     verbs = ["reads", "writes", "drops", "keeps", "counts", "sorts", "skips", "locks", "splits", "joins"]
     texts = [
@@ -183,7 +183,7 @@ def talk(count: int, *, start: int = 1) -> list[Source]:
 
 
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
-    """Below the summary, in their order, whether or not there is room for anything else."""
+    """All must-keeps are listed below the summary, in order, even if there is no room for anything else."""
     sources = talk(20)
     facts = [
         fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=3),
@@ -204,14 +204,14 @@ def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> Non
 
 
 def test_a_fact_of_a_body_that_is_dropped_counts_as_put_back() -> None:
-    """The body is longer than the source: only the must-keeps below it remain."""
+    """A body longer than its source is dropped, and its must-keeps remain and count as put back."""
     said = Material.of_operations([source(3, text="Use SQLite.")], [fact(3, "Use SQLite.")])
     draft = checked(said, "Use SQLite. " * 99, COUNTER)
     assert (draft.text, draft.put_back) == ("Kept:\n\n- Decision K3: Use SQLite.\n", ("Use SQLite.",))
 
 
 def test_what_is_said_below_is_not_said_above() -> None:
-    """A must-keep leaves the text that is summarised, so that nothing stands twice or unmarked."""
+    """A must-keep is excluded from the summarised body, so that the summary states it only once."""
     sources = talk(20)
     rule = "We never deploy module_3 on Fridays."
     sources[2] = source(3, text=f"{sources[2].text} {rule}", tokens=80)
@@ -221,7 +221,7 @@ def test_what_is_said_below_is_not_said_above() -> None:
 
 
 def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
-    """Identifiers that the source lacks, and must-keeps that the text lacks, white space apart."""
+    """The check reports invented identifiers and missing must-keeps; white space makes no difference."""
     facts = [fact(1, "Use  SQLite\nhere."), fact(2, "Never on Fridays.")]
     text = "Epic #12 uses SQLite. Use SQLite here. See src/a.py and src/b.py."
     verdict = check(material("Epic #11 is in src/a.py", 100, facts), text, COUNTER)
@@ -233,14 +233,14 @@ def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
 
 @pytest.mark.parametrize(("tokens", "passed"), [(5, False), (6, True)])
 def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) -> None:
-    """Equal is not shorter."""
+    """A summary with as many tokens as its source does not pass."""
     text = "one two three four five"
     assert COUNTER.count(text) == 5
     assert check(material(text, tokens), text, COUNTER).passed is passed
 
 
 def test_a_higher_summary_names_its_facts_by_number() -> None:
-    """They stand in full for one level: the line that tells kind, number and state is told no more."""
+    """A higher-level summary lists its facts by number only; their full text stays in the level below."""
     first = summarised(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], 250)
     second = summarised(talk(20, start=21), [fact(21, "Ship it.")], 250)
     children = [
@@ -265,7 +265,7 @@ def test_a_higher_summary_names_its_facts_by_number() -> None:
     ],
 )
 def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str) -> None:
-    """A cut within quotes turns inside out what is quoted, and would join what was said in two places."""
+    """A cut inside quotation marks never makes unquoted text appear quoted, or joins two passages."""
     children = [
         summary(number, number * 20 + 1, number * 20 + 20, text=f"2025-01-15:\n- It was {word}.\n{said}", tokens=90)
         for number, word in enumerate(["rebuilt after the outage in Lisbon", "moved into the cellar of the archive"])
@@ -287,13 +287,13 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
     ],
 )
 def test_facts_are_named_by_ranges(numbers: list[int], names: str) -> None:
-    """Neighbours as a range; of very many only the count and the ends."""
+    """Consecutive numbers become a range; of very many facts only the count and both ends are named."""
     assert name_facts(numbers) == names
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=80))
 def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], body: str) -> None:
-    """Put together they are the summary again."""
+    """A summary is split into the body and the list of must-keeps from which it was built."""
     body = body.replace(KEPT, "").strip("\n")
     kept = kept_lines([fact(n + 1, text) for n, text in enumerate(texts)])
     text = f"{body}\n{kept}" if body else kept.lstrip("\n")
@@ -304,15 +304,15 @@ def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], bo
 
 @given(st.text())
 def test_a_kept_line_is_one_line(text: str) -> None:
-    """Whatever the fact says."""
+    """A must-keep is rendered as one line, whatever its text."""
     assert len(kept_line(fact(1, text)).splitlines()) == 1
 
 
-# How levels grow
+# Growth of levels
 
 
 def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
-    """The summaries that stand after `count` segments, and how many merges it took."""
+    """Return the summaries that remain after `count` segments, and the number of merges."""
     bounds = limits(threshold)
     standing: list[Summary] = []
     number = merged = 0
@@ -335,7 +335,7 @@ def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
 
 @pytest.mark.parametrize("threshold", [800, 2_560, 40_000])
 def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
-    """A hundred times the segments make a few more summaries, not a hundred times as many; all is covered in order."""
+    """Summaries grow logarithmically with the number of segments, and cover all operations in order."""
     sizes = {}
     for count in (20, 200, 2_000):
         standing, _ = grown(count, threshold)
@@ -350,7 +350,7 @@ def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
 
 
 def test_what_stands_between_two_summaries_is_not_swallowed_by_their_merging() -> None:
-    """Operations that stayed word for word belong to no merged range."""
+    """Two summaries with unsummarised operations between them are not merged."""
     standing = [summary(1, 1, 10, tokens=9_000), summary(2, 21, 30, tokens=9_000), summary(3, 31, 40, tokens=9_000)]
     taken = merges(standing, LIMITS)
     assert taken is not None

@@ -1,4 +1,4 @@
-"""Conflicts in a document: both sides' words can be read, taken, and thrown away, and nothing else changes."""
+"""Conflicts in a document: both versions can be read, accepted or rejected, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LINES = st.lists(
 
 @st.composite
 def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
-    """A merge with at least one conflict, of lines that like to break markers."""
+    """A merge with at least one conflict, made of lines that look like markers."""
     top, machine, person, bottom = draw(LINES), draw(LINES), draw(LINES), draw(LINES)
     head, tail = ["# top", *top, "anchor 1"], ["anchor 2", *bottom]
     base = [*head, "old", *tail]
@@ -56,7 +56,7 @@ def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
 
 
 def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
-    """Where it stands, what the machine would write, and how many lines above it are meant; taken, it is gone."""
+    """A conflict block shows the machine's version and how many lines above it belong to it; accepting removes it."""
     assert MARKED == SHOWN
     assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
     assert find_conflicts(SHOWN) == (
@@ -68,7 +68,7 @@ def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
 
 @pytest.mark.parametrize(("machine", "person", "said"), cases("a_block_says_what_each_side_did"))
 def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -> None:
-    """In words that fit one line and several, and lines that are no longer there."""
+    """The opening marker describes both changes, with wordings for one line, several lines and deleted lines."""
     text = mark(merge("a\nb\nc\n", f"a\n{machine}c\n", f"a\n{person}c\n"))
     block = find_conflicts(text)[0]
     assert text.split("\n")[block.line - 1] == (
@@ -78,7 +78,7 @@ def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -
 
 @given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
 def test_a_block_can_be_left_out_taken_or_thrown_away(merged: Merged) -> None:
-    """Byte for byte: without its blocks a document is the merged text; taken, the machine's lines stand there."""
+    """Without its blocks a document is byte for byte the merged text; accepting inserts the machine's lines."""
     text = mark(merged)
     blocks, conflict = find_conflicts(text), merged.conflicts[0]
     assert len(blocks) == len(merged.conflicts)
@@ -97,7 +97,7 @@ def test_a_block_can_be_left_out_taken_or_thrown_away(merged: Merged) -> None:
 
 @given(conflicting())
 def test_the_machines_headings_and_code_do_not_leave_the_block(merged: Merged) -> None:
-    """What is quoted is no section of the document, and opens no fence or comment."""
+    """Headings and fences in a quoted version do not change the structure of the document."""
     shown = [(block.level, block.title) for block in split_blocks(mark(merged)) if block.level]
     own = [(block.level, block.title) for block in split_blocks(merged.text) if block.level]
     if "```" not in merged.text and "<!-- /" not in merged.text:
@@ -105,13 +105,13 @@ def test_the_machines_headings_and_code_do_not_leave_the_block(merged: Merged) -
 
 
 def test_the_same_conflict_again_is_the_same_block() -> None:
-    """Merging once more, with or without the block in the person's file, changes no byte."""
+    """Merging the same texts again yields the same document, byte for byte."""
     again = mark(merge(BASE, MACHINE, without_conflicts(MARKED)), MARKED)
     assert again == MARKED
 
 
 def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere() -> None:
-    """The machine's text is the base by then, so that the merge itself knows of no conflict."""
+    """An undecided block stays though the next merge, based on the machine's text, reports no conflict."""
     machine = MACHINE.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
     merged = merge(MACHINE, machine, without_conflicts(MARKED))
     assert not merged.conflicts
@@ -120,7 +120,7 @@ def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere(
 
 @pytest.mark.parametrize("person", [PERSON, BASE.replace("- b\n", "")])
 def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old(person: str) -> None:
-    """There is one block, with what the machine would write now, also where nothing of the person's stands above it."""
+    """A new conflict replaces the old block about the same lines, also if the person has deleted those lines."""
     old = mark(merge(BASE, MACHINE, person))
     machine = MACHINE.replace("by the machine", "by the machine at last")
     text = mark(merge(MACHINE, machine, without_conflicts(old)), old)
@@ -129,14 +129,14 @@ def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old(person: 
 
 
 def test_a_rejected_conflict_does_not_come_back() -> None:
-    """While the machine leaves those lines as they are."""
+    """A rejected conflict does not reappear while the machine leaves those lines unchanged."""
     left = reject(MARKED, ID).text
     machine = MACHINE.replace("- x\n", "- x\n- y\n")
     assert mark(merge(MACHINE, machine, without_conflicts(left)), left) == left.replace("- x\n", "- x\n- y\n")
 
 
 def test_equal_conflicts_have_ids_of_their_own() -> None:
-    """Each can be decided alone."""
+    """Two identical conflicts have different ids, so that each can be decided separately."""
     base, ours, mine = "1\nb\n2\nb\n3\n", "1\nm\n2\nm\n3\n", "1\np\n2\np\n3\n"
     text = mark(merge(base, ours, mine))
     first, second = (block.id for block in find_conflicts(text))
@@ -145,7 +145,7 @@ def test_equal_conflicts_have_ids_of_their_own() -> None:
 
 
 def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accepted() -> None:
-    """Nobody knows any more which of them were meant; the machine's follow them, and that is told."""
+    """Accepting keeps lines edited since the conflict, adds the machine's lines after them, and says so."""
     edited = MARKED.replace("- more\n", "- more and more\n")
     assert not find_conflicts(edited)[0].unchanged
     assert accept(edited, ID) == Resolved(
@@ -157,7 +157,7 @@ def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accept
 
 
 def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> None:
-    """Nor is another line end."""
+    """Stripped trailing blanks and changed line ends do not count as an edit of the conflict."""
     merged = merge("a\nb\nc\n", "a\nm  \n\nn\nc\n", "a\np \nc\n")
     stripped = "\n".join(line.rstrip() for line in mark(merged).split("\n"))
     assert [block.unchanged for block in find_conflicts(stripped)] == [True]
@@ -185,14 +185,14 @@ OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
     ],
 )
 def test_damaged_markers_are_text_and_are_told_with_their_line(text: str, whole: list[str], found: list[int]) -> None:
-    """Halves, nested ones, edited and pasted ones; a text about conflicts is none. A whole block beside them is one."""
+    """Damaged markers are reported with their line and treated as text; an intact block next to them still works."""
     assert [block.id for block in find_conflicts(text)] == whole
     assert faults(text) == tuple((line, NOT_WHOLE) for line in found)
     assert whole or without_conflicts(text) == text
 
 
 def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_trace() -> None:
-    """Neither marked nor rejected."""
+    """A conflict at the end of a text can be stripped, rejected or accepted without adding a final line feed."""
     merged = merge("a\nb", "a\nm", "a\np")
     text = mark(merged)
     assert merged.text == without_conflicts(text) == reject(text, find_conflicts(text)[0].id).text == "a\np"
@@ -201,6 +201,6 @@ def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_tra
 
 @given(st.text(), st.text())
 def test_any_text_goes_through_unchanged_where_there_is_no_conflict(text: str, before: str) -> None:
-    """Marking nothing, and looking for what is not there."""
+    """A text without conflict blocks passes through `mark` and `without_conflicts` unchanged."""
     assert mark(Merged(text=text), before) == text
     assert without_conflicts(text) == text

@@ -1,4 +1,4 @@
-"""The context as callers get it: its renderings, its explanation, and how many turns stand in full."""
+"""The context that callers receive: its renderings, its explanation, and the number of turns shown in full."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def context(counter: Counter | None = None, budget_tokens: int = 2_000) -> Orche
 
 @given(st.integers(0, 2_000), st.integers(0, 3))
 def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: int) -> None:
-    """For any budget no message is empty, and joined they are the text."""
+    """For any budget no message is empty, and the joined messages equal the rendered text."""
     whole = context(letters(surplus), budget_tokens)
     messages = whole.as_messages()
     assert all(message["content"] for message in messages)
@@ -60,7 +60,7 @@ def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: 
 
 
 def test_what_was_left_out_is_told() -> None:
-    """`left_out` holds the items that did not enter, with their reasons."""
+    """`left_out` lists the items that are not shown, with their sizes; with a budget of 0 all are left out."""
     assert [(p.key, p.tokens, p.full_tokens) for p in context().left_out] == [("project_state/Ideas", 0, 1_501)]
     nothing = context(budget_tokens=0)
     assert len(nothing.left_out) == len(ITEMS) + 1
@@ -68,7 +68,7 @@ def test_what_was_left_out_is_told() -> None:
 
 
 def test_it_explains_itself() -> None:
-    """One line an item, by part, with tokens, shares and the reason."""
+    """`explain` reports one line per item, grouped by part, with tokens, shares and the reason."""
     assert context().explain() == (
         "Context for nl_command, epoch 4: 252 of 2,000 tokens (13%), counted by letters (the model's own)\n"
         "preamble: 78 tokens\n"
@@ -91,34 +91,34 @@ def test_it_explains_itself() -> None:
 
 
 def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
-    """Where counts do not add up, both figures are told."""
+    """If the counts of the pieces do not add up to the total, the explanation reports both figures."""
     lines = context(letters(3)).explain().splitlines()
     whole = context(letters(3))
     assert lines[-1].startswith("The pieces count ")
     assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")
 
 
-# How many turns stand in full
+# Number of turns shown in full
 
 EAST = np.array([1.0, 0.0], dtype=np.float32)
 NORTH = np.array([0.0, 1.0], dtype=np.float32)
 
 
 def at_cosine(cosine: float) -> NDArray[np.float32]:
-    """Give a vector with this cosine to EAST."""
+    """Return a vector with this cosine to EAST."""
     return np.array([cosine, np.sqrt(1 - cosine**2)], dtype=np.float32)
 
 
 @pytest.mark.parametrize(("cosine", "turns", "reason"), cases("turns_follow_continuity"))
 def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None:
-    """Under 0.3 four, over 0.7 eight, else six; with the measure as the reason."""
+    """Four turns for a continuity below 0.3, eight above 0.7, otherwise six; the reason names the value."""
     window = turn_window(at_cosine(cosine), [EAST, EAST, EAST])
     assert (window.turns, window.reason) == (turns, reason)
     assert window.continuity == pytest.approx(cosine, abs=1e-6)
 
 
 def test_only_the_last_three_messages_count() -> None:
-    """Where there are fewer, or no embedder, the usual number stands, and it is told why."""
+    """Continuity uses the last three messages; with fewer, or without vectors, the default of six turns applies."""
     assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
     assert few_messages(2) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
     assert TurnWindow(turns=6, reason="there is no embedder to compare messages with") == NO_EMBEDDER
@@ -133,7 +133,7 @@ vectors = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=4, max_s
 
 @given(vectors, st.lists(vectors, min_size=3, max_size=5), st.floats(0.5, 1e3))
 def test_continuity_is_a_cosine(message: NDArray[np.float32], earlier: list[NDArray[np.float32]], scale: float) -> None:
-    """It lies within -1 to 1, and the length of the new message does not matter."""
+    """Continuity lies within -1 to 1 and does not depend on the length of the new message's vector."""
     measured = continuity(message, earlier)
     assert measured is None or -1 <= measured <= 1
     scaled = continuity((message.astype(np.float64) * scale / 1e3).astype(np.float32), earlier)

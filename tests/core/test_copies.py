@@ -1,4 +1,4 @@
-"""Copies of one document on several machines: the number of a revision, and what comes of two people's changes."""
+"""Copies of one document on several machines: revision numbers, and the merge of two people's changes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ lines = st.lists(st.sampled_from(ROWS), max_size=8, unique=True)
 
 
 def text(rows: list[str]) -> str:
-    """A document with some notes."""
+    """Return a document with these notes."""
     return HEAD + "".join(f"\n{row}\n\n" if row.startswith("###") else f"{row}\n" for row in rows)
 
 
 def together(opened: str, theirs: str, mine: str) -> str:
-    """What comes of both changes of one text."""
+    """Merge two changes of one opened text."""
     return brought_together([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES)
 
 
 @given(body=st.text(), number=st.integers(0, 10**9), ends=st.sampled_from(["\n", "\r\n"]), own=st.booleans())
 def test_the_number_of_a_revision_leaves_no_trace(body: str, number: int, ends: str, own: bool) -> None:
-    """It is found again, and the text without it is the text, byte for byte, with a line of a person's own like it."""
+    """Removing the stamped revision restores the document byte for byte, even if it has its own `revision` line."""
     head = HEAD.replace("format: 1\n", "format: 1\nrevision: 5\n") if own else HEAD
     document = head.replace("\n", ends) + body
     assert unstamped(stamped(document, number)) == (document, number)
@@ -36,7 +36,7 @@ def test_the_number_of_a_revision_leaves_no_trace(body: str, number: int, ends: 
 
 @given(body=st.text())
 def test_a_text_without_front_matter_bears_no_number(body: str) -> None:
-    """It stays as it is, and so does what only looks like a number further down."""
+    """A text without front matter is not stamped, and a `revision:` line in the body stays in the text."""
     for document in (f"# Log\n\n{body}", f"{HEAD}revision: 5\n{body}"):
         bare = unstamped(stamped(document, 4))
         assert bare[0] == document
@@ -45,11 +45,11 @@ def test_a_text_without_front_matter_bears_no_number(body: str) -> None:
 
 @given(opened=lines, theirs=lines, mine=lines)
 def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs: list[str], mine: list[str]) -> None:
-    """What one of them added stands, what one took out and the other left alone is gone, and nothing else comes.
+    """Lines that either side added are in the result, and lines that either side deleted are not; nothing else is.
 
-    So it is with an entry's heading, whatever the other wrote below it.
+    The same holds for the heading of an entry, whatever the other side wrote below it.
     """
-    # In the order of the opened text: who moves a line as well says more than this looks at.
+    # Both sides keep the order of the opened text: moved lines are not tested here.
     order = {row: place for place, row in enumerate(dict.fromkeys([*opened, *theirs, *mine]))}
     theirs, mine = (sorted(rows, key=order.__getitem__) for rows in (theirs, mine))
     found = together(text(opened), text(theirs), text(mine))
@@ -59,7 +59,7 @@ def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs
 
 
 def test_what_one_wrote_below_an_entry_that_the_other_took_out_stands_without_the_machines_words() -> None:
-    """A person's bullet of any kind; what the machine explains an entry with goes with it."""
+    """A person's bullet outlives a deleted entry; the machine's explanation of the entry does not."""
     opened = text(["### Entry 1 (K1)"])
     theirs = text(["### Entry 1 (K1)", "*Superseded by K2.*", "> Entry 1, in full", "* no longer, says Ada"])
     found = together(opened, theirs, text([]))
@@ -67,7 +67,7 @@ def test_what_one_wrote_below_an_entry_that_the_other_took_out_stands_without_th
 
 
 def test_a_side_that_did_nothing_takes_the_others_text() -> None:
-    """Byte for byte."""
+    """If only one side changed the text, the result is that side's text, byte for byte."""
     opened, changed = text(["- flour"]), text(["- flour", "- salt"])
     assert together(opened, changed, opened) == changed
     assert together(opened, opened, changed) == changed
@@ -83,7 +83,7 @@ def test_a_side_that_did_nothing_takes_the_others_text() -> None:
     ],
 )
 def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, stands: str | None) -> None:
-    """Of two wordings the one saved here stands, the other is shown; reworded outlives taken out."""
+    """Of two wordings the local one stays and the other is shown as a conflict; a rewording wins over a deletion."""
     found = together(text([FACT]), text([theirs] if theirs else []), text([mine] if mine else []))
     assert [row for row in found.split("\n") if row.startswith("- ")] == ([stands] if stands else [])
     conflicts = [block.machine.strip() for block in find_conflicts(found)]
@@ -92,14 +92,14 @@ def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, sta
 
 
 def test_a_fact_that_one_brought_back_while_the_other_reworded_it_is_shown_with_both_wordings() -> None:
-    """Nobody's words are lost where the text that both came from has no such line."""
+    """Two wordings of a fact that the common base lacks are both shown."""
     found = together(text([]), text(["- Never touch the stove (K12)"]), text([FACT]))
     assert [block.machine.strip() for block in find_conflicts(found)] == ["- Never touch the stove (K12)"]
     assert FACT in found
 
 
 def test_a_conflict_that_one_has_decided_does_not_come_back() -> None:
-    """Who deletes its block has decided it; who did not see that brings no second one."""
+    """A conflict whose block one person has deleted stays decided, though the other's copy still holds it."""
     opened = together(text([FACT]), text(["- Never touch the stove (K12)"]), text(["- Never touch the hob (K12)"]))
     assert find_conflicts(opened)
     decided = text(["- Never touch the hob (K12)"])
@@ -110,7 +110,7 @@ def test_a_conflict_that_one_has_decided_does_not_come_back() -> None:
 
 
 def test_of_a_text_that_is_older_than_all_that_is_known_nothing_is_taken_out() -> None:
-    """Its own lines stand beside those that came since."""
+    """A copy older than every known base deletes nothing; its lines are added to the current ones."""
     found = brought_together(
         [Copy(7, text(["- a"]))], text(["- a", "- b"]), Copy(2, text(["- old"])), machines=MACHINES
     )
@@ -118,6 +118,6 @@ def test_of_a_text_that_is_older_than_all_that_is_known_nothing_is_taken_out() -
 
 
 def test_lines_that_got_a_number_meanwhile_are_the_same_lines() -> None:
-    """Who takes one out that bears none in their text has taken it out."""
+    """Deleting a line deletes the same line in the other copy, where it has meanwhile been given a number."""
     opened, numbered = text(["- Never touch the oven", "- flour"]), text([FACT, "- flour"])
     assert "oven" not in together(opened, numbered, text(["- flour"]))

@@ -1,4 +1,4 @@
-"""Any bytes may stand in a document: what is wrong is told with its line, and what can be shown of it is."""
+"""Damaged documents: faults are reported with their line, and readable text is shown, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BYTES = st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES)).map
 @example(b"")
 @example(b"\xff\xfe\0")
 def test_any_bytes_are_looked_through_and_shown(data: bytes) -> None:
-    """Faults are in the order of their lines, which are there; what is shown has no NUL."""
+    """Faults lie within the file, in line order; shown text has no NUL; only NULs and UTF-16 are unchangeable."""
     faults = text_faults(data)
     assert faults == sorted(faults)
     assert all(0 <= line <= data.count(b"\n") + 1 and problem and meanwhile for line, problem, meanwhile in faults)
@@ -29,7 +29,7 @@ def test_any_bytes_are_looked_through_and_shown(data: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: str) -> None:
-    """Up to the end of a line, where there is one."""
+    """An oversized document is shown up to the end of a line, with a note of its full size."""
     data = (TEXT + "A line that somebody has pasted.\n" * 200_000).encode(encoding)
     assert len(data) > MOST_BYTES
     text = shown(data[:SHOWN_BYTES], len(data))
@@ -42,7 +42,7 @@ def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: 
 
 
 def test_what_the_machine_writes_has_no_fault() -> None:
-    """In no document, whatever a project is called."""
+    """A rendered document has no faults, whatever the project is called."""
     for project in ("orchestra", "", 'a "b": [c]', "\u2028", "2025-01-01"):
         view = ProjectView(project=project, updated=None, session="", size_tokens=900, operations=0, sessions=0)
         for name in DocumentName:
@@ -51,7 +51,7 @@ def test_what_the_machine_writes_has_no_fault() -> None:
 
 @pytest.mark.parametrize("number", ["K1", "M1"])
 def test_a_copied_line_that_says_something_else_is_told(number: str) -> None:
-    """It bears the number of another and is not heard; a plain copy, or another priority, is no fault."""
+    """A line that reuses another line's number with different text is a fault; an exact copy is none."""
     text = f"{TEXT}\n## Decisions\n\n- Use oak. ({number})\n- Use oak. (priority: 9) ({number})\n"
     assert text_faults(text.encode()) == []
     ((line, problem, meanwhile),) = text_faults(f"{text}- Use elm. ({number})\n".encode())

@@ -1,4 +1,4 @@
-"""The machine's own text of the episodic documents: what is known stands in it, bounded, and cannot break its shape."""
+"""The machine's text of the episodic documents: it shows the known facts, is bounded, and keeps its structure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fact(
     status: MustKeepStatus = MustKeepStatus.STANDING,
     by: int = 0,
 ) -> MustKeep:
-    """A must-keep, a minute younger than the one numbered before it."""
+    """A must-keep found `number` minutes after `WHEN`."""
     when = WHEN + timedelta(minutes=number)
     return MustKeep(id=number, kind=kind, text=text, operation=number, timestamp=when, status=status, superseded_by=by)
 
@@ -50,7 +50,7 @@ def view(
     size: int = 30_000,
     counts: Mapping[MustKeepKind, int] | None = None,
 ) -> ProjectView:
-    """What is known of a project in which these facts were found."""
+    """A view of a project that has these facts."""
     return ProjectView(
         project="demo", updated=WHEN, session="s1", size_tokens=size, operations=1_234, sessions=3, facts=facts,
         counts=counts if counts is not None else {kind: len(found) for kind, found in facts.items()},
@@ -58,13 +58,13 @@ def view(
 
 
 def outline(text: str) -> list[tuple[int, str]]:
-    """The document's headings of the first two levels."""
+    """List the document's headings of the first two levels."""
     return [(block.level, block.title) for block in split_blocks(text) if block.level in (1, 2)]
 
 
 @pytest.mark.parametrize("name", list(DocumentName))
 def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name: DocumentName) -> None:
-    """The shape is there from the start, so that people know where to write."""
+    """A document of an empty project has all its sections, so that people see where to write."""
     blank = ProjectView(project="demo", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
     text = render_document(name, blank)
     assert text.startswith(
@@ -76,7 +76,7 @@ def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name
 
 
 def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_backlog() -> None:
-    """In the order of their finding, each with its number; what was put off stands apart."""
+    """Items are in order of discovery, with their numbers; done items are left out, deferred ones listed separately."""
     items = [fact(n, f"Write chapter {n}.", MustKeepKind.OPEN_ITEM) for n in range(1, 13)]
     items[4] = fact(5, "Done long ago.", MustKeepKind.OPEN_ITEM, status=MustKeepStatus.DONE)
     put_off = [fact(20, "We defer the web face.")]
@@ -92,7 +92,7 @@ def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_bac
 
 
 def test_the_decision_log_marks_what_was_taken_back() -> None:
-    """The decision stays, with the number of the one that took its place."""
+    """A superseded decision stays in the log, marked with the number of its successor."""
     facts = [fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=2), fact(2, "Use\n  SQLite.")]
     text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}))
     assert text.endswith(
@@ -102,7 +102,7 @@ def test_the_decision_log_marks_what_was_taken_back() -> None:
 
 
 def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
-    """In an entry, in a line, among the rules; read back, the mark is no part of what the fact says."""
+    """A perhaps superseded fact is marked in entries, lines and rules; reading it back drops the mark from its text."""
     log = view({MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=61), *(fact(n, f"No. {n}.") for n in range(11, 60))]})
     assert "Use MySQL. (K1)\n\n*Perhaps superseded by K61.*\n\n" in render_document(DocumentName.DECISION_LOG, log)
     brief = view(
@@ -118,7 +118,7 @@ def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
 
 
 def test_older_decisions_become_lines_and_then_a_count() -> None:
-    """Fifty in full, two hundred in brief, the rest told as a number with the way to them."""
+    """The log has 50 decisions in full, 200 as lines, and the number of the rest with the command that lists them."""
     facts = [fact(n, f"Decision number {n}.") for n in range(101, 401)]
     text = render_document(
         DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}, counts={MustKeepKind.DECISION: 400})
@@ -130,7 +130,7 @@ def test_older_decisions_become_lines_and_then_a_count() -> None:
 
 
 def test_the_project_state_tells_rules_roles_progress_blockers_and_figures() -> None:
-    """Each kind of fact in its section; superseded and done ones no longer; what blocks among the blockers."""
+    """Each kind of fact has its section; superseded facts are left out, blocked open items are listed as blockers."""
     kinds = MustKeepKind
     facts = {
         kinds.CONSTRAINT: [
@@ -151,7 +151,7 @@ def test_the_project_state_tells_rules_roles_progress_blockers_and_figures() -> 
 
 
 def test_what_was_learnt_has_a_section_where_there_is_something() -> None:
-    """Insights stand behind the roles; a project without any has no empty section."""
+    """The project state has a section of insights, after the roles, only if there are any."""
     learnt = {MustKeepKind.INSIGHT: [fact(1, "The cache never expires.", MustKeepKind.INSIGHT)]}
     text = render_document(DocumentName.PROJECT_STATE, view(learnt))
     assert "## Insights\n\n- The cache never expires. (K1)\n\n## Active Work\n" in text
@@ -169,7 +169,7 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=[f"case{number}" for number in range(len(HOSTILE))])
 @pytest.mark.parametrize("name", list(DocumentName))
 def test_a_fact_cannot_break_the_shape_of_a_document(name: DocumentName, text: str) -> None:
-    """Whatever it says: the same sections, the same number of entries."""
+    """Sections and number of entries stay the same, whatever the text of a fact."""
     facts = {kind: [fact(1, text, kind), fact(2, "Another.", kind)] for kind in MustKeepKind}
     blocks = split_blocks(render_document(name, view(facts)))
     learnt = [(2, "Insights")] if name is DocumentName.PROJECT_STATE else []
@@ -180,7 +180,7 @@ def test_a_fact_cannot_break_the_shape_of_a_document(name: DocumentName, text: s
 
 @given(st.integers(0, 500), st.integers(1, 2_000), st.integers(500, 20_000))
 def test_a_document_is_bounded_however_many_facts_there_are(count: int, length: int, size: int) -> None:
-    """At three characters a token it holds no more than its size, a frame, and one line a section."""
+    """A document has at most three characters per token of its size, plus a frame and one line per section."""
     facts = {
         kind: [fact(n, f"{n} " + "word " * (length // 5), kind) for n in range(1, count + 1)] for kind in MustKeepKind
     }
@@ -190,7 +190,7 @@ def test_a_document_is_bounded_however_many_facts_there_are(count: int, length: 
 
 
 def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
-    """What the share of a section does not hold is counted."""
+    """A section that cannot show all its facts states how many are left out and the command that lists them."""
     facts = [fact(n, f"Rule {n}: " + "words " * 20, MustKeepKind.CONSTRAINT) for n in range(1, 101)]
     text = render_document(DocumentName.PROJECT_STATE, view({MustKeepKind.CONSTRAINT: facts}, size=1_000))
     section = next(block.text for block in split_blocks(text) if block.title == "Rules")
@@ -212,7 +212,7 @@ def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
     ],
 )
 def test_a_persons_words_make_room_for_other_persons_words_alone(kind: MustKeepKind, name: DocumentName) -> None:
-    """However many facts the machine finds later, and however critical these are."""
+    """A person's fact is dropped only for facts of persons, however many or critical the machine's facts are."""
     own = replace(fact(1, "In my own words.", kind), author=Author.PERSON, weight=3.0)
     later = [replace(fact(n, f"Found {n}: " + "words " * 20, kind), weight=9.0) for n in range(2, 202)]
     assert "In my own words. (K1)" in render_document(name, view({kind: [own, *later]}, size=1_000))

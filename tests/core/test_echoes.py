@@ -1,4 +1,4 @@
-"""Sentences that were given to a model and come back: known by their words, for a while, and only afterwards."""
+"""Echoes: sentences given to a model are recognised when they come back, for a limited time."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ SENTENCE = "We decided to hash passwords with bcrypt."
 
 
 def noted(*passages: str, after: int = 5) -> Echoes:
-    """Passages that were given away when an operation was the last."""
+    """Echoes of passages that were given to a model after operation `after`."""
     echoes = Echoes()
     echoes.note(passages, after=after)
     return echoes
 
 
 def test_names_and_short_sentences_stay() -> None:
-    """A title finds what is done to a thing; five words are said again by chance."""
+    """Values under `title` or `task` are kept, and so are sentences too short to be a certain echo."""
     echoes = noted(SENTENCE, "The build is green again.")
     value: Json = {"task": SENTENCE, "title": [SENTENCE], "said": "The build is green again.", "n": 3, "none": None}
     assert echoes.without(value, 6) == value
 
 
 def test_the_oldest_are_forgotten() -> None:
-    """Of more than so many."""
+    """Beyond `max_sentences` the oldest sentences are no longer recognised."""
     echoes = Echoes(max_sentences=3)
     said = [f"This is the sentence with number {number} in it." for number in range(5)]
     echoes.note(said, after=1)
@@ -35,7 +35,7 @@ def test_the_oldest_are_forgotten() -> None:
 
 @given(st.lists(st.text(max_size=80), max_size=6), st.integers(0, 10**9))
 def test_what_one_process_dumps_another_loads(passages: list[str], after: int) -> None:
-    """It knows the same; loading twice changes nothing, and what is no dump does no harm."""
+    """Loading a dump, even twice, reproduces the known sentences; loading garbage changes nothing."""
     echoes = noted(*passages, SENTENCE, after=after)
     text = echoes.dump()
     assert not echoes.changed

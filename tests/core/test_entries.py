@@ -1,4 +1,4 @@
-"""How an operation reads: any JSON has an entry of bounded size with one heading, quickly."""
+"""Entries of operations: any JSON becomes an entry of bounded size with one heading, in milliseconds."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def operation(data: Json, *, kind: str = "nl_command", number: int = 12, tokens:
 
 
 def text_of(data: Json, *, max_chars: int = 4_000, kind: str = "nl_command") -> str:
-    """The entry of an operation on the session's first day."""
+    """Return the entry of an operation on the session's first day."""
     return make_entry(operation(data, kind=kind), started=date(2025, 1, 15), max_chars=max_chars).text
 
 
 def test_an_entry_reads_as_the_source_design_shows_it() -> None:
-    """Time, type and subject with the number in the heading, then a field a line, then tokens if reported."""
+    """The heading has time, type, subject and number; then comes a line per field, and the tokens if reported."""
     data: Json = {"user_input": "Create epic for auth", "intent": "CREATE", "result": "Created Epic #5", "ok": True}
     entry = make_entry(operation(data, tokens=512), started=date(2025, 1, 15), max_chars=4_000)
     assert entry.text == (
@@ -48,7 +48,7 @@ def test_an_entry_reads_as_the_source_design_shows_it() -> None:
 
 
 def test_an_entry_of_another_day_has_its_date() -> None:
-    """Times alone would be ambiguous in a session over midnight; so too where a clock jumped back."""
+    """An entry from another day than the session's first, even an earlier one, shows its date."""
     entry = make_entry(operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)
     assert entry.text.startswith("### [2025-01-15 14:30:15] NL Command (op 12)\n")
     early = Operation(id=1, session="s", type="x", data=1, timestamp=WHEN - timedelta(days=9), tokens=1, entry_tokens=1)
@@ -57,7 +57,7 @@ def test_an_entry_of_another_day_has_its_date() -> None:
 
 
 def test_lines_of_a_text_are_quoted() -> None:
-    """So that none of them can begin anything of its own."""
+    """The lines of a multi-line text are quoted, so that none can start a heading or a fence."""
     assert text_of({"output": "one\n## two\r\n\n```\rfour"}) == (
         "### [14:30:15] NL Command (op 12)\n**Output**:\n> one\n> ## two\n>\n> ```\n> four\n\n"
     )
@@ -72,7 +72,7 @@ def test_lines_of_a_text_are_quoted() -> None:
 @example({"k" * 9_999: 1}, 100)
 @example({str(i): "" for i in range(5_000)}, 4_000)
 def test_any_json_has_an_entry_of_bounded_size_with_one_heading(data: Json, max_chars: int) -> None:
-    """One heading line, every line visible, about as long as asked for, and UTF-8 can hold it."""
+    """Any JSON has an entry and a short form of bounded size, with one heading, that can be encoded as UTF-8."""
     entry = make_entry(operation(data), started=date(2025, 1, 15), max_chars=max_chars)
     lines = entry.text.splitlines()
     assert [line for line in lines if line.lstrip(" ").startswith("#")] == lines[:1]
@@ -87,7 +87,7 @@ def test_any_json_has_an_entry_of_bounded_size_with_one_heading(data: Json, max_
 
 @given(ANY_JSON)
 def test_any_json_has_a_plain_text_that_can_be_stored(data: Json) -> None:
-    """What summarisers read holds nothing that a file or the database cannot hold."""
+    """The plain text for summarisers is bounded, has no NUL, and can be encoded as UTF-8."""
     text = plain_text(operation(data), max_chars=2_000)
     text.encode("utf-8")
     assert "\x00" not in text
@@ -95,13 +95,13 @@ def test_any_json_has_a_plain_text_that_can_be_stored(data: Json) -> None:
 
 
 def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> None:
-    """A summariser reads what was said, not how it was recorded."""
+    """The plain text of a message is what was said, without speaker, ids or field names."""
     data: Json = {"speaker": "Ann", "text": "We never deploy on Fridays.", "task_id": 7, "gone": None}
     assert plain_text(operation(data)) == "We never deploy on Fridays."
 
 
 def test_both_ends_of_a_long_text_are_kept_without_spaces_too() -> None:
-    """Chinese has none to cut at."""
+    """A long text without spaces, such as Chinese, is clipped in the middle and keeps both ends."""
     text = plain_text(operation({"text": "開" * 5_000 + "終" * 5_000}), max_chars=8_000)
     assert (text.count("開"), text.count("終")) == (5_000, 2_999)
 
@@ -117,7 +117,7 @@ LARGE: list[Json] = [
 
 @pytest.mark.parametrize("data", LARGE, ids=[f"case{number}" for number in range(len(LARGE))])
 def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
-    """Only what is shown is read: entry, short form, plain text and the judgement of importance."""
+    """Rendering and judging an operation of ten megabytes takes less than 50 ms."""
     value = operation(data)
 
     def render() -> None:
@@ -129,7 +129,7 @@ def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
 
 
 def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
-    """An operation reads as it does without it, in a document and to a summariser, and no fact is looked for in it."""
+    """The `as_given` data of an operation appear neither in its entry nor in its plain text, nor among its fields."""
     said: dict[str, Json] = {"role": "user", "text": "We decided to bake."}
     kept: dict[str, Json] = {**said, "as_given": {"status": "completed", "message": "Never bake."}}
     assert plain_text(operation(kept)) == "We decided to bake."
@@ -138,7 +138,7 @@ def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
 
 
 def test_what_is_left_out_is_told() -> None:
-    """Clipped values and fields that did not fit name the way to the whole."""
+    """Clipped values and left-out fields name the command that shows them."""
     long = text_of({"output": "x" * 10_000}, max_chars=400)
     assert "characters left out: expand op 12] … " in long
     many = text_of({f"f{number}": "y" * 50 for number in range(100)}, max_chars=400)
@@ -148,19 +148,19 @@ def test_what_is_left_out_is_told() -> None:
 
 @pytest.mark.parametrize(("kind", "data", "critical"), cases("what_matters_by_its_kind_is_critical"))
 def test_what_matters_by_its_kind_is_critical(kind: str, data: Json, critical: bool) -> None:
-    """The source design's rule: decisions, failures, and large work that is completed."""
+    """Decisions, failures and completed large work are critical, as in the source design."""
     assert is_critical(kind, data) is critical
 
 
 @pytest.mark.parametrize(("name", "read"), cases("names_are_read_as_people_write_them"))
 def test_names_are_read_as_people_write_them(name: str, read: str) -> None:
-    """Underscores are blanks, words begin large, acronyms are known."""
+    """Field names become labels: underscores turn into spaces, words are capitalised, and acronyms are known."""
     assert label(name).strip() == read.strip()
 
 
 @given(st.text(max_size=300), st.integers(10, 100))
 def test_clipping_keeps_head_and_tail_and_says_how_much_is_gone(text: str, most: int) -> None:
-    """Short texts stay; of long ones the begin and the end stand, with the number of characters between."""
+    """Long text keeps two thirds of the limit at its start and one third at its end, with a count between."""
     shown = clip(text, most)
     if len(text) <= most:
         assert shown == text
@@ -172,5 +172,5 @@ def test_clipping_keeps_head_and_tail_and_says_how_much_is_gone(text: str, most:
 
 @pytest.mark.parametrize(("value", "text"), cases("json_reads_as_text_of_few_symbols"))
 def test_json_reads_as_text_of_few_symbols(value: Json, text: str) -> None:
-    """Words for truth values, commas in lists, names before values."""
+    """JSON reads as text: words for truth values, commas in lists, names before values."""
     assert flat(value, 1_000) == text

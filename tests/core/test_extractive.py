@@ -1,4 +1,4 @@
-"""The summariser that needs no model."""
+"""The extractive summariser, which needs no model."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def _is_subsequence(part: list[str], whole: list[str]) -> bool:
 
 @given(PASSAGES, st.integers(0, 400), st.sampled_from(["", "we never deploy"]))
 def test_the_rendering_stays_within_any_budget(source: list[Passage], budget: int, said: str) -> None:
-    """`budget`: how many characters `render(result)` may have, 0 and up."""
+    """A rendered extract has at most `budget` characters, for any budget from 0 up."""
     assert len(render(extract(source, budget=budget, said=said))) <= budget
 
 
 @given(PASSAGES, st.integers(0, 400))
 def test_nothing_is_invented(source: list[Passage], budget: int) -> None:
-    """Chooses sentences and fields of a text, adding no word; in the order of the source."""
+    """Every extract is a subsequence of the words of a passage, in the order of the source."""
     found = extract(source, budget=budget)
     place = 0
     for one in found:
-        while True:  # keys may repeat: find the passage, at or behind the one before
+        while True:  # keys may repeat: find the passage, at or after the previous match
             passage = source[place]
             if (
                 passage.key == one.key
@@ -72,7 +72,7 @@ def test_nothing_is_invented(source: list[Passage], budget: int) -> None:
 
 
 def test_facts_are_chosen_before_talk() -> None:
-    """A summary says what happened; greetings and reactions go."""
+    """A summary keeps the events and drops greetings and reactions."""
     text = render(extract(_passages(), budget=200))
     assert text == (
         "8 May:\n"
@@ -82,14 +82,14 @@ def test_facts_are_chosen_before_talk() -> None:
 
 
 def test_what_is_said_already_is_not_said_again() -> None:
-    """`said`: what already stands elsewhere; its words count as covered."""
+    """A sentence whose words `said` covers is not chosen."""
     said = "Ben moved to Lisbon in March because he got a job at a ceramics studio there."
     assert "Lisbon" in _said_by(extract(_passages(), budget=200))
     assert "Lisbon" not in _said_by(extract(_passages(), budget=200, said=said))
 
 
 def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -> None:
-    """1 is usual, 0 leaves it out."""
+    """A passage of weight 0 is never chosen, and one of weight 5 is chosen first."""
     low = [
         Passage(key=1, text="The blue door leads to the garden."),
         Passage(key=2, text="The red door leads to a cellar."),
@@ -101,7 +101,7 @@ def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -
 
 
 def test_rarity_does_not_win_over_language() -> None:
-    """Hashes, encoded data, code and traces are the rarest of all words, and they say nothing."""
+    """Prose is chosen over hashes, encoded data, code and traces, though their words are the rarest."""
     data = base64.b64encode(hashlib.sha512(b"1").digest() * 3).decode()
     listing = "\n".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(20))
     code = "```py\nfor i in range(10): x[i] = fn(i) + qz\nreturn {k: v for k, v in zip(a, b)}\n```"
@@ -120,7 +120,7 @@ def test_rarity_does_not_win_over_language() -> None:
 
 
 def test_a_part_of_an_over_long_word_is_not_taken() -> None:
-    """No identifier that the source lacks: a word cut by the length of a sentence is left out."""
+    """A word cut by the maximum sentence length is left out, so that no identifier is invented."""
     long_path = "/".join(["folder"] * 200)
     found = extract([Passage(key=1, text=f"{long_path} holds the recordings of the orchestra")], budget=500)
     assert _is_subsequence(words(_said_by(found)), words(f"{long_path} holds the recordings of the orchestra"))
@@ -137,14 +137,14 @@ QUOTING = st.lists(
 @example(['fmt.Println("\U0001f4ca Session summary:")', '%s processed\\n",'])
 @example(["the `first", "and second` part"])
 def test_nothing_is_quoted_that_was_not_said_in_one_piece(texts: list[str]) -> None:
-    """What would be quoted from one extract into the next stands on lines of its own."""
+    """The rendering quotes nothing across two extracts: every quoted name comes from one passage."""
     found = [Passage(key=1, text=text, speaker="", when="") for text in texts]
     said = [" ".join(text.split()) for text in texts]
     assert all(any(name in text for text in said) for name in quoted_names(render(found)))
 
 
 def test_the_budget_is_used_and_nothing_fits_into_nothing() -> None:
-    """What is estimated is corrected by the true size until nothing more fits; the same source gives the same."""
+    """Extracts fill at least three quarters of the budget, and are deterministic; an empty source yields none."""
     assert extract(_passages(), budget=0) == ()
     assert extract([], budget=100) == ()
     assert extract([Passage(key=1, text="... --- \n\n???")], budget=100) == ()
@@ -155,7 +155,7 @@ def test_the_budget_is_used_and_nothing_fits_into_nothing() -> None:
 
 
 def test_no_sentence_is_chosen_twice() -> None:
-    """Nor where one that did not fit at first is tried again, with a neighbour chosen meanwhile."""
+    """No sentence is chosen twice, even if it is retried after a neighbour was chosen."""
     first = "check redirect session token header guide upload router|cache window|" \
         "server proxy cookie socket timeout window cache session upload client check redirect|reader retry"  # fmt: skip
     second = "router window cache cookie proxy parser client retry|" \
@@ -177,7 +177,7 @@ def test_no_sentence_is_chosen_twice() -> None:
     ids=["prose", "base64", "minified", "no stops"],
 )
 def test_a_megabyte_is_summarised_in_linear_time(text: str) -> None:
-    """A passage of a megabyte is a passage like another."""
+    """Summarising a passage takes time linear in its length, up to a megabyte."""
     found: list[Passage] = []
 
     def summarise(size: int) -> None:

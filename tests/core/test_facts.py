@@ -1,6 +1,6 @@
-"""What a summary may not lose is found: in plain sentences of six languages, in records and in tool output.
+"""Must-keeps are found in prose of six languages, in records and in tool output, and settled among each other.
 
-How well on what nobody trained on is measured over the test split of `benchmarks/data/facts.jsonl`.
+Accuracy on unseen writers is measured on the test split of `benchmarks/data/facts.jsonl`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _fact(text: str, operation: int, kind: MustKeepKind = MustKeepKind.DECISION)
 
 
 def test_facts_of_unread_writers_are_found() -> None:
-    """Records of writers that nothing was trained on: enough is found, of the right kind, and little else."""
+    """On records of unseen writers, recall, precision and accuracy of kinds reach their thresholds."""
     tally = tally_records(load_records(DATA / "facts.jsonl", "test"))
     assert tally.marked >= 500
     assert tally.found / tally.marked >= 0.7
@@ -57,7 +57,7 @@ def test_facts_of_unread_writers_are_found() -> None:
 
 
 def test_two_decisions_of_one_form_stand_side_by_side() -> None:
-    """Where they say of two things what each is done with. The pairs were written apart from what was learnt from."""
+    """A later decision supersedes a contradicted one, and rarely an unrelated one of the same form."""
     gone: dict[bool, list[bool]] = {True: [], False: []}
     marked: dict[bool, list[bool]] = {True: [], False: []}
     against: dict[bool, list[bool]] = {True: [], False: []}
@@ -70,13 +70,13 @@ def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     assert [len(each) for each in gone.values()] == [30, 30]
     assert sum(gone[False]) <= 3
     assert sum(against[False]) <= 3
-    assert sum(gone[True]) >= 25  # the others bear the number of what has perhaps taken their place
+    assert sum(gone[True]) >= 25  # the others are marked as perhaps superseded
     assert sum(marked[True]) >= 29
     assert sum(against[True]) >= 25
 
 
 def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
-    """Of two that it is sure to take back the likelier one goes, and the other is marked."""
+    """Of two facts that a later one contradicts, the likelier is superseded and the other only marked."""
     said = (
         "Never deploy the web shop on Fridays.",
         "Deploy the web shop on Fridays never, not even small things.",
@@ -89,7 +89,7 @@ def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
 
 
 def test_short_decisions_about_different_things_stand() -> None:
-    """What both begin with takes neither back, whichever came first; one of them with another value does."""
+    """Decisions that share only their opening phrase do not supersede each other; a changed value is marked."""
     done = (
         "bake in May|use PostgreSQL for orders|write all times in UTC|sign releases with minisign|hire a baker|"
         "close on Mondays|keep logs for a year|ship by train|use Rust for the parser|drop Windows support"
@@ -109,37 +109,37 @@ def test_short_decisions_about_different_things_stand() -> None:
 
 
 def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
-    """Of contradicting decisions the later one stands."""
+    """In unseen dialogues at least half of the contradicted decisions are superseded or marked."""
     right, count, _ = reversals("test")
     assert right / count >= 0.5
 
 
 @pytest.mark.parametrize(("kind", "text"), cases("plain_facts_are_found"))
 def test_plain_facts_are_found(kind: str, text: str) -> None:
-    """What is said in plain words is found, and as what it is."""
+    """A fact in plain words is found, with its kind."""
     assert [(fact.kind.value, fact.text) for fact in _found(text)] == [(kind, text)]
 
 
 def test_tick_boxes_tell_what_is_done() -> None:
-    """An empty box is open, a ticked one done."""
+    """An empty check box is an open item, a ticked one a completion."""
     kinds = [fact.kind.value for fact in _found("- [ ] order the flour\n- [x] call the baker\n")]
     assert kinds == ["open item", "completion"]
 
 
 def test_a_role_in_the_first_person_carries_its_speaker() -> None:
-    """Only where `I` needs a name does the speaker stand in front."""
+    """A role stated with `I` is prefixed with its speaker; other roles are not."""
     assert [fact.text for fact in _found("I'm the new DBA.", speaker="Zoe")] == ["Zoe: I'm the new DBA."]
     assert [fact.text for fact in _found("Priya owns billing.", speaker="Zoe")] == ["Priya owns billing."]
 
 
 def test_a_sentence_that_points_back_brings_the_one_before() -> None:
-    """`Never do that.` says nothing without its neighbour."""
+    """A sentence such as `Never do that.` is kept together with the previous sentence."""
     text = "Yesterday somebody pushed to main at night. Never do that."
     assert text in [fact.text for fact in _found(text)]
 
 
 def test_code_is_not_prose() -> None:
-    """Fenced code, code lines, logs and markup hold no rules, wherever they stand."""
+    """Fenced code, code lines, JSON, logs and quotations contain no facts."""
     text = (
         "Look:\n```python\n# you must never call this\nassert only_one\n```\n"
         '    if (x) { return must_never(); } // never do this\n{"rule": "you must never"}\n'
@@ -149,7 +149,7 @@ def test_code_is_not_prose() -> None:
 
 
 def test_failures_in_tool_output_are_found_but_few() -> None:
-    """A failing command gives its exit status and at most two clear lines of its output."""
+    """A failing command yields its exit status and at most two lines of its output."""
     lines = "".join(f"ERROR: part {number} is missing\n" for number in range(50))
     assert _facts("shell", {"command": "make", "stderr": lines, "exit_code": 2}) == [
         ("failure", "ERROR: part 0 is missing"),
@@ -159,7 +159,7 @@ def test_failures_in_tool_output_are_found_but_few() -> None:
 
 
 def test_the_telling_line_of_a_failing_command_is_kept() -> None:
-    """Of what a failing command printed the line that says what is wrong is kept, not its first line."""
+    """The line that names the error of a failing command is kept, not the first line."""
     output = (
         "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
         "--- FAIL: TestPaths (0.00s)\n"
@@ -169,7 +169,7 @@ def test_the_telling_line_of_a_failing_command_is_kept() -> None:
 
 
 def test_state_fields_are_read() -> None:
-    """Outcome, error and next steps are facts by their names, at any depth and in any case."""
+    """Outcomes, errors, rules and next steps are recognised by field name, at any depth and in any case."""
     data: Json = {
         "task_id": 15, "task_title": "Password hashing", "Decision": "bcrypt",
         "review": {"result": "completed", "error": None, "next_steps": ["Write the migration for old users"]},
@@ -188,7 +188,7 @@ def test_state_fields_are_read() -> None:
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
 def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
-    """What a loop decides of its next turn is over with that turn."""
+    """A `decision` that only controls a loop's next turn, such as `retry`, is no decision to keep."""
     data: Json = {"task_id": 3, "task_title": "Login", "decision": outcome, "status": "completed"}
     assert _facts("task_execution", data) == [("completion", "status: completed (Login)")]
     assert _facts("message", {"speaker": "loop", "text": f"Decision: {outcome}"}) == []
@@ -197,19 +197,19 @@ def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
 
 @pytest.mark.parametrize(("heading", "items", "kind"), cases("what_is_listed_below_a_heading_is_of_its_kind"))
 def test_what_is_listed_below_a_heading_is_of_its_kind(heading: str, items: tuple[str, ...], kind: str) -> None:
-    """However little an item says by itself, in any language."""
+    """The kind of a list item follows from the heading above, in any language."""
     text = "\n".join(("# Minutes", "", heading, *(f"- {item}" for item in items)))
     assert _facts("note", {"text": text}) == [(kind, item) for item in items]
 
 
 @pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "-", "{}"])
 def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
-    """`no`, `none so far` and the like as an error, a rule or a next step say that there is none."""
+    """A field whose value means "none", such as `n/a`, is no fact."""
     assert _facts("step", {"error": value, "constraints": [value], "next_steps": value}) == []
 
 
 def test_a_long_text_keeps_its_likeliest_facts() -> None:
-    """What is kept of a long text stays under an eighth of it."""
+    """Facts of a long text make up at most an eighth of it."""
     text = " ".join(f"Room {number} must be locked by the porter at night." for number in range(1_000))
     assert 0 < sum(len(fact.text) for fact in _found(text)) <= len(text) / 8
 
@@ -227,7 +227,7 @@ _TEXTS = st.lists(_WORDS | st.text(max_size=6), max_size=60).map(" ".join)
 @settings(deadline=None)
 @given(text=_TEXTS, speaker=st.sampled_from(["", "Zoe"]))
 def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
-    """The text of a fact stands in its source word for word, white space and the speaker's name apart."""
+    """The text of a fact is a verbatim passage of its source, except for white space and the speaker's name."""
     source = " ".join(text.split())
     for fact in _found(text, speaker=speaker):
         passage = " ".join(fact.text.split())
@@ -239,16 +239,16 @@ def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a ", "never ", "\n- no x in y", "Tom ", "`", '"', "1. ", "<a-log>", "@@ -1 +1 @@\n"])
 def test_time_is_linear(unit: str) -> None:
-    """Whatever is repeated."""
+    """Finding facts takes time linear in the length of a repetitive text."""
     assert_linear(lambda size: find_in_text(repeated(unit, size), operation=1, timestamp=START), 100_000)
 
 
-# What supersedes what
+# Superseding
 
 
 @pytest.mark.parametrize(("older", "newer"), cases("a_later_decision_takes_the_place_of_an_earlier_one"))
 def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: str) -> None:
-    """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
+    """The earlier decision is superseded and names the later, whatever their order in the list."""
     first, second = _fact(older, 3), _fact(newer, 8)
     assert settle([second, first]) == (second, replace(first, status=SUPERSEDED, superseded_by=8))
 
@@ -256,14 +256,14 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: s
 @pytest.mark.parametrize("others", [0, 20, 400])
 @pytest.mark.parametrize("said", cases("a_plain_fact_is_found_among_any_number_of_other_sentences"))
 def test_a_plain_fact_is_found_among_any_number_of_other_sentences(said: str, others: int) -> None:
-    """However few of a text are facts."""
+    """A fact in plain words is found in a message of any length that states nothing else of importance."""
     sentences = [f"I opened file {number} and looked at the code for a while." for number in range(others)]
     sentences.insert(others // 2, said)
     assert said in [text for _, text in _facts("message", {"text": " ".join(sentences)})]
 
 
 def test_what_is_done_is_open_no_more() -> None:
-    """A completion closes the open item that it speaks of, and no other."""
+    """A completion closes the open item that it is about, and no other."""
     wanted = _fact("TODO: add rate limiting to the login endpoint.", 1, MustKeepKind.OPEN_ITEM)
     other = _fact("TODO: write the safety briefing.", 2, MustKeepKind.OPEN_ITEM)
     done = _fact("Rate limiting on the login endpoint is done.", 3, MustKeepKind.COMPLETION)
@@ -271,7 +271,7 @@ def test_what_is_done_is_open_no_more() -> None:
 
 
 def test_what_is_about_a_failure_does_not_close_it() -> None:
-    """Of pairs by unread people in six languages: what mends a failure closes it, what only speaks of it does not."""
+    """On unseen pairs a fix closes at least 40% of failures, another completion on the topic at most 15%."""
     rightly, wrongly = mended("test")
     assert rightly >= 0.4
     assert wrongly <= 0.15
@@ -289,7 +289,7 @@ _KINDS = st.sampled_from(list(MustKeepKind))
 @settings(deadline=None, max_examples=80)
 @given(picked=st.lists(st.tuples(_POOL, _KINDS), max_size=20), seed=st.integers(0, 1_000))
 def test_settling_is_stable(picked: list[tuple[str, MustKeepKind]], seed: int) -> None:
-    """Settling keeps number, order and text, and never strikes out the latest fact; the order given changes nothing."""
+    """Settling keeps texts and order, ignores the order given, and never supersedes the latest fact."""
     facts = [_fact(text, number, kind) for number, (text, kind) in enumerate(picked, 1)]
     settled = settle(facts)
     assert [replace(fact, status=STANDING, superseded_by=0) for fact in settled] == facts
@@ -300,7 +300,7 @@ def test_settling_is_stable(picked: list[tuple[str, MustKeepKind]], seed: int) -
 
 
 def test_settling_thousands_is_quick() -> None:
-    """Two thousand facts are settled in a second or two."""
+    """Two thousand facts are settled in less than 1.2 seconds."""
     texts = [f"The gate {n % 700} must be open in zone {n % 97} and hall {n % 31}." for n in range(2_000)]
     facts = [_fact(text, number, MustKeepKind.CONSTRAINT) for number, text in enumerate(texts, 1)]
     assert_quick(1.2, lambda: settle(facts))

@@ -1,4 +1,4 @@
-"""`orchestra_mem.core.identifiers`: what counts as an identifier, and when a text has it."""
+"""Tests of `orchestra_mem.core.identifiers`: what counts as an identifier, and when a text contains it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.timing import assert_linear, repeated
 
 @pytest.mark.parametrize(("text", "identifiers"), cases("find_identifiers"))
 def test_find_identifiers(text: str, identifiers: list[str]) -> None:
-    """They come out distinct and in the order of first appearance; plain words, apostrophes and slashes are none."""
+    """Identifiers are distinct and in order of appearance; plain words, apostrophes and slashes are none."""
     assert [*find_identifiers(text)] == identifiers
 
 
 @pytest.mark.parametrize(("of", "in_", "missing"), cases("missing_identifiers"))
 def test_missing_identifiers(of: str, in_: str, missing: list[str]) -> None:
-    """An identifier must stand whole in the other text; spacing, quotes and thousands' commas make no difference."""
+    """An identifier must be complete in the other text; spacing, quotes and thousands separators do not matter."""
     assert [*missing_identifiers(of, in_)] == missing
 
 
@@ -43,7 +43,7 @@ _SOURCES = st.lists(_PIECES | st.text(max_size=12), max_size=60).map(" ".join)
     bullet=st.sampled_from(["", "- ", "* ", "• "]),
 )
 def test_passages_invent_nothing(source: str, cuts: list[tuple[int, int]], bullet: str) -> None:
-    """A text made of passages of the source, cut at white space and set on lines of their own, lacks none."""
+    """Passages cut from a source at white space contain no identifier that the source lacks."""
     words = source.split()
     passages = [" ".join(words[at : at + size]) for at, size in cuts]
     assert missing_identifiers("\n".join(bullet + passage for passage in passages), source) == ()
@@ -52,7 +52,7 @@ def test_passages_invent_nothing(source: str, cuts: list[tuple[int, int]], bulle
 @settings(deadline=None)
 @given(text=_SOURCES)
 def test_a_text_lacks_nothing_of_its_own(text: str) -> None:
-    """Identifiers are distinct, not empty, and present in their own text."""
+    """The identifiers of a text are distinct, not empty, and present in that text."""
     found = find_identifiers(text)
     assert len(set(found)) == len(found)
     assert all(found)
@@ -67,5 +67,5 @@ HOSTILE = [
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear(unit: str) -> None:
-    """Whatever is repeated."""
+    """Finding identifiers takes time linear in the length of a repetitive text."""
     assert_linear(lambda size: find_identifiers(repeated(unit, size)), 100_000)

@@ -1,4 +1,4 @@
-"""A document as blocks: what is cut joins to the same text again, and headings are what a reader sees as headings."""
+"""Markdown blocks: joining them restores the document, and headings are those that CommonMark recognises."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DOCUMENTS = st.one_of(
 
 
 def outline(text: str) -> list[tuple[int, str, int]]:
-    """Level, title and line of each block that is no front matter."""
+    """Return level, title and line of each block except front matter."""
     return [(block.level, block.title, block.line) for block in split_blocks(text) if not block.front]
 
 
@@ -46,7 +46,7 @@ def outline(text: str) -> list[tuple[int, str, int]]:
 @example("# Head")
 @example("```\n# code\n")
 def test_any_text_is_the_same_after_cutting_and_joining(text: str) -> None:
-    """Cutting and joining gives back every byte; each block knows its line, and the first alone is front matter."""
+    """Joining the blocks restores every byte; each block knows its line, and only the first can be front matter."""
     blocks = split_blocks(text)
     assert join_blocks(blocks) == text
     before = ""
@@ -58,7 +58,7 @@ def test_any_text_is_the_same_after_cutting_and_joining(text: str) -> None:
 
 
 def test_a_block_is_a_heading_with_what_follows_it() -> None:
-    """Front matter, the text before the first heading, and each heading are blocks of their own."""
+    """Front matter, the text before the first heading, and each heading with its text are separate blocks."""
     text = "---\nformat: 1\n---\nBefore.\n# Title #\n\nText.\n## Part\n### Sub\nEnd"
     assert split_blocks(text) == (
         Block(text="---\nformat: 1\n---\n", line=1, front=True),
@@ -71,23 +71,23 @@ def test_a_block_is_a_heading_with_what_follows_it() -> None:
 
 @pytest.mark.parametrize(("line", "found"), cases("a_heading_is_read_as_commonmark_reads_it"))
 def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: list[int | str]) -> None:
-    """Up to three blanks, one to six marks, a blank; closing marks do not belong to the title."""
+    """A heading has up to three spaces, one to six marks and a space; closing marks are not part of its title."""
     assert [[*block[:2]] for block in outline(f"{line}\n")] == [found]
 
 
 def test_what_is_never_closed_hides_nothing() -> None:
-    """A forgotten fence or half a comment does not take the rest of the document into one block."""
+    """An unclosed fence or comment does not hide the headings after it."""
     assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
     assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
 
 
 COMMONMARK = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
-# What ours leaves open on purpose is closed behind each text, so that both see the same.
+# `split_blocks` ignores unclosed blocks, so each text closes all of them, and both parsers see the same.
 CLOSED = "\n\n-->?>]]>\n</script>\n\n" + "`" * 9 + "\n\n" + "~" * 9 + "\n"
 
 
 def commonmark_headings(text: str) -> list[tuple[int, int]]:
-    """Level and line of the headings that markdown-it-py finds in the document itself."""
+    """Return level and line of the top-level headings that markdown-it-py finds."""
     return [
         (int(token.tag[1]), token.map[0] + 1)
         for token in COMMONMARK.parse(text)
@@ -96,7 +96,7 @@ def commonmark_headings(text: str) -> list[tuple[int, int]]:
 
 
 def headings(text: str) -> list[tuple[int, int]]:
-    """Level and line of the headings that ours finds."""
+    """Return level and line of the headings that `split_blocks` finds."""
     return [(block.level, block.line) for block in split_blocks(text) if block.level]
 
 
@@ -119,13 +119,13 @@ STRUCTURED = st.lists(st.tuples(PREFIXES, CORES).map("".join), max_size=9)
 @example(["a", "b", "---", "> c", "---"], "\n")
 @example(["  ####### x", "    ---", "==="], "\n")
 def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> None:
-    """In any tangle of lists, quotations, fences, HTML, rules and underlines."""
+    """Headings agree with CommonMark in any mix of lists, quotations, fences, HTML, rules and underlines."""
     text = "text\n\n" + end.join(lines) + CLOSED
     assert headings(text) == commonmark_headings(text)
 
 
 def test_a_pin_holds_for_its_block_alone() -> None:
-    """The mark pins the block that it stands in, behind a line or on its own."""
+    """A pin mark pins only the block that contains it, at the end of a line or on its own line."""
     text = f"# A\n\n{PIN}\n## B\nline {PIN}\n## C\n"
     assert [block.pinned for block in split_blocks(text)] == [True, True, False]
 
@@ -133,7 +133,7 @@ def test_a_pin_holds_for_its_block_alone() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, mark: str) -> None:
-    """What editors on Windows make of it is front matter still, and no text for people."""
+    """Front matter is recognised and removed with CRLF and with a byte order mark."""
     text = mark + end.join(["---", "format: 1", "updated: never", "---", "", "# Title", ""])
     assert split_blocks(text)[0].front
     assert front_matter_fault(text) is None
@@ -142,7 +142,7 @@ def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, m
 
 @pytest.mark.parametrize(("text", "fault"), cases("a_damaged_front_matter_is_told_with_its_line"))
 def test_a_damaged_front_matter_is_told_with_its_line(text: str, fault: list[int | str]) -> None:
-    """The first line that is wrong, counted from 1, and what is wrong with it."""
+    """A fault of the front matter is reported with the number of its first wrong line, counted from 1."""
     assert front_matter_fault(text) == tuple(fault)
     assert join_blocks(split_blocks(text)) == text
 
@@ -157,7 +157,7 @@ PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) |
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), PLAIN, min_size=1, max_size=4))
 def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> None:
-    """A text that YAML would take for something else is quoted; numbers and times may stay such."""
+    """A YAML parser reads back every field as written, even text that looks like other YAML."""
     text = front_matter(fields)
     assert front_matter_fault(text) is None
     read = yaml.load(text.removeprefix("---\n").removesuffix("---\n"), Loader=yaml.BaseLoader)
@@ -166,7 +166,7 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
 
 @pytest.mark.parametrize("line", cases("lines_to_repeat"))
 def test_a_long_text_is_cut_in_linear_time(line: str) -> None:
-    """Twice the text takes about twice as long."""
+    """Splitting a document takes time linear in its length."""
 
     def cut(size: int) -> None:
         text = "---\n" + line * (size // len(line))

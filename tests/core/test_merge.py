@@ -1,4 +1,4 @@
-"""Three-way merge: nobody's words get lost, and a person's stand."""
+"""Three-way merge: no line is lost, and the person's version wins."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TEXT = st.lists(LINE, max_size=12).map("".join) | st.text(st.characters(exclude_
 
 @given(TEXT, TEXT)
 def test_a_side_that_did_not_change_takes_the_other_whole(base: str, other: str) -> None:
-    """With one side as the base, the other's text is the result, byte for byte; so it is where both made it."""
+    """If only one side changed, or both alike, the result is the changed text, byte for byte."""
     assert merge(base, base, other) == Merged(text=other)
     assert merge(base, other, other) == Merged(text=other)
     assert merge(base, other, base) == Merged(text=other)
 
 
 def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_are_told() -> None:
-    """A conflict carries all three texts and the line at which the person's stand in the result."""
+    """A conflict has all three versions and the line at which the person's version starts in the result."""
     merged = merge("a\nb\nc\n", "a\nmachine\nc\nd\n", "x\na\nperson\nc\n")
     assert merged == Merged(
         text="x\na\nperson\nc\nd\n", conflicts=(Conflict(line=3, base="b\n", machine="machine\n", person="person\n"),)
@@ -34,18 +34,18 @@ def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_ar
 
 @pytest.mark.parametrize(("base", "machine", "person", "merged"), promised("what_both_wrote_stands"))
 def test_what_both_wrote_stands(base: str, machine: str, person: str, merged: str) -> None:
-    """Each in its place, without a conflict, byte for byte as the one who wrote it saved it."""
+    """Changes of both sides at different places are merged without a conflict, byte for byte."""
     assert merge(base, machine, person) == Merged(text=merged)
 
 
-# Documents with sections, and what two sides make of them: lines and whole stretches added, deleted, changed, moved.
+# Documents with sections, of which two sides add, delete, change and move single lines and ranges of lines.
 
 POOL = ["# T", "## A", "## B", "### x", "- one", "- two", "- None", "", "text", "```", "A", "---"]
 
 
 @st.composite
 def edits(draw: st.DrawFn, base: list[str], own: str) -> list[str]:
-    """A side's text of a base, with lines of its own and of the pool."""
+    """Return a side's edit of a base, with lines of its own and of the pool."""
     lines = list(base)
     for number in range(draw(st.integers(0, 4))):
         kind = draw(st.sampled_from(["insert", "delete", "change", "move"]))
@@ -67,23 +67,23 @@ def edits(draw: st.DrawFn, base: list[str], own: str) -> list[str]:
 
 @st.composite
 def three(draw: st.DrawFn) -> tuple[list[str], list[str], list[str]]:
-    """Base, machine, person."""
+    """Base, machine's text and person's text."""
     base = draw(st.lists(st.sampled_from(POOL), max_size=12))
     return base, draw(edits(base, "machine")), draw(edits(base, "person"))
 
 
 def text_of(lines: list[str]) -> str:
-    """Lines as a text."""
+    """Join lines to a text."""
     return "".join(f"{line}\n" for line in lines)
 
 
 def said(lines: list[str]) -> Counter[str]:
-    """How often each line stands that is not blank."""
+    """Count the occurrences of each line that is not blank."""
     return Counter(line for line in lines if line.strip())
 
 
 def merged_lines(sides: tuple[list[str], list[str], list[str]]) -> tuple[Merged, list[str]]:
-    """The merge of three texts, and its lines."""
+    """Merge three texts; return the result and its lines."""
     base, machine, person = map(text_of, sides)
     found = merge(base, machine, person)
     return found, found.text.split("\n")
@@ -94,9 +94,9 @@ def merged_lines(sides: tuple[list[str], list[str], list[str]]) -> tuple[Merged,
 @example((["- 13", "- 1", "- 11", "### x"], ["- 1", "- 13", "### x"], ["- 11", "- 13", "- 1", "### x"]))
 @example((["# T", "# T"], ["- both"], ["- both", "# T"]))
 def test_no_line_is_lost_brought_back_or_made_up(sides: tuple[list[str], list[str], list[str]]) -> None:
-    """A person's are there unless the machine took them out, and what they deleted stays so; the machine's are told.
+    """The person's lines stay unless the machine deleted them; lines that the person deleted do not come back.
 
-    What the machine wrote more often than before is in the result, or in a conflict, which stands at its line.
+    Lines that the machine added are in the result or in a conflict, which is at its stated line.
     """
     base, machine, person = map(said, sides)
     found, lines = merged_lines(sides)
@@ -116,7 +116,7 @@ SECTIONS = [[f"## {name}", "", *(f"- {name} {number}" for number in range(4)), "
 
 @st.composite
 def rewritten(draw: st.DrawFn, own: str, moving: bool) -> list[list[str]]:
-    """The sections with changed, deleted, and added items, in another order if `moving`, and with new ones."""
+    """Sections with changed, deleted, added and new items, and in another order if `moving`."""
     found = [list(section) for section in (draw(st.permutations(SECTIONS)) if moving else SECTIONS)]
     for section in found:
         for number in range(draw(st.integers(0, 2))):
@@ -131,7 +131,7 @@ def rewritten(draw: st.DrawFn, own: str, moving: bool) -> list[list[str]]:
 @settings(max_examples=200)
 @given(rewritten("machine", False), rewritten("person", True))
 def test_merging_twice_changes_nothing(machine: list[list[str]], person: list[list[str]]) -> None:
-    """With the same base, as after a crash between writing and remembering, and with the machine's text as the base."""
+    """Merging the result again changes nothing, with the old base (as after a crash) or the machine's text as base."""
     base, new, own = (text_of([line for section in side for line in section]) for side in (SECTIONS, machine, person))
     once = merge(base, new, own).text
     assert merge(base, new, once).text == once
@@ -147,7 +147,7 @@ def test_merging_twice_changes_nothing(machine: list[list[str]], person: list[li
 def test_sections_stay_where_the_person_put_them_with_the_machines_changes_inside(
     machine: list[list[str]], person: list[list[str]]
 ) -> None:
-    """The person's order of headings; each of the machine's lines under the heading that it gave it."""
+    """Sections keep the person's order, and each line of the machine is under its heading or in a conflict."""
     base, new, own = (text_of([line for section in side for line in section]) for side in (SECTIONS, machine, person))
     found = merge(base, new, own)
     headings = [line for line in found.text.split("\n") if line.startswith("## ")]
@@ -165,7 +165,7 @@ def test_sections_stay_where_the_person_put_them_with_the_machines_changes_insid
 
 
 def test_sections_stay_in_the_persons_order_though_the_machine_moved_them() -> None:
-    """What both wrote stands in its section."""
+    """If only the machine reorders the sections, the person's order stays, and each addition is in its section."""
     base, machine = "## A\n\n- a\n\n## B\n\n- b\n\n", "## B\n\n- b\n- c\n\n## A\n\n- a\n\n"
     person = base.replace("- a\n", "- a\n- mine\n")
     found = merge(base, machine, person)
@@ -174,7 +174,7 @@ def test_sections_stay_in_the_persons_order_though_the_machine_moved_them() -> N
 
 
 def test_a_section_that_a_person_deleted_stays_deleted_and_what_the_machine_adds_to_it_is_told() -> None:
-    """No line of it comes back under another heading."""
+    """A machine's addition to a deleted section becomes a conflict, and no line of that section comes back."""
     base = "## A\n\n- a\n\n## B\n\n- b\n\n## C\n\n- c\n"
     person = "## A\n\n- a\n\n## C\n\n- c\n"
     assert merge(base, base.replace("- c\n", "- c\n- d\n"), person) == Merged(text=f"{person}- d\n")
@@ -185,7 +185,7 @@ def test_a_section_that_a_person_deleted_stays_deleted_and_what_the_machine_adds
 
 
 def _shuffled(parts: list[str], step: int) -> str:
-    """The parts in another order."""
+    """Return the parts in another order."""
     return "".join(parts[(number * step) % len(parts)] for number in range(len(parts)))
 
 
@@ -210,5 +210,5 @@ EQUAL = "the same line all over again, of sixty characters or more, ok\n"
     ids=["edited", "moved", "moved by both", "all equal", "all different", "lines shuffled", "spaced", "blank"],
 )
 def test_two_documents_of_the_largest_size_merge_in_milliseconds(base: str, machine: str, person: str) -> None:
-    """About 120 KB each, also such as defeat line matching."""
+    """Texts of about 120 KB, including worst cases of line matching, merge in less than 100 ms."""
     assert_quick(0.1, lambda: merge(base, machine, person))

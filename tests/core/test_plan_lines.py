@@ -1,4 +1,4 @@
-"""Work items as lines of the plan: written, read back as people leave them, compared, and laid out again."""
+"""Work items as lines of the plan: written, parsed as people edit them, compared, and merged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TITLES = st.one_of(
 
 @st.composite
 def items(draw: st.DrawFn) -> WorkItem:
-    """An item as the tracker gives it."""
+    """A work item with any fields."""
     return WorkItem(
         id=draw(st.integers(1, 10**9)), kind=draw(st.sampled_from(WorkKind)), title=draw(TITLES), created=NOW,
         changed=NOW, status=draw(st.sampled_from(WorkStatus)), priority=draw(st.integers(1, 5)),
@@ -71,7 +71,7 @@ def items(draw: st.DrawFn) -> WorkItem:
 
 @given(items(), st.lists(st.integers(1, 999), unique=True, max_size=3), st.sampled_from(["", "2 of 3 done"]))
 def test_a_line_says_what_was_written_into_it(item: WorkItem, waits: list[int], progress: str) -> None:
-    """Whatever the title holds; so nobody is taken to have said what the machine wrote."""
+    """A rendered line parses to the same item, whatever its title, so that it is not taken for a person's edit."""
     line = item_line(item, waits_for=tuple(waits), progress=progress)
     row = render_line(line)
     read = parse_row(row)
@@ -87,21 +87,21 @@ def test_a_line_says_what_was_written_into_it(item: WorkItem, waits: list[int], 
 
 @given(TITLES)
 def test_a_shown_title_is_the_same_title(title: str) -> None:
-    """As far as a document can hold it: what it cannot was made visible."""
+    """A printable title without backslashes is the same after being shown and read back."""
     if "\\" not in title and title.isprintable():
         assert said_title(shown_title(title)) == title
 
 
 @pytest.mark.parametrize(("row", "number", "title", "ticked", "struck"), cases("what_people_write"))
 def test_what_people_write(row: str, number: int, title: str, ticked: bool, struck: bool) -> None:
-    """Other bullets, boxes and strikes say the same; brackets that are no words of ours belong to the title."""
+    """Other bullets, boxes and strikes are understood; brackets with unknown words are part of the title."""
     line = parse_row(row)
     assert line is not None
     assert (line.number, line.title, line.ticked, line.struck) == (number, title, ticked, struck)
 
 
 def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
-    """Whatever its brackets say."""
+    """Moving a line to Future Work defers the item, and moving it back resumes it, whatever its brackets say."""
     row = "- [ ] #13 Dark mode (task, deferred)\n"
     taken_up = plan_edits(PLAN, PLAN.replace(row, "").replace("- TODO", f"{row}- TODO"))
     row = "- [ ] #12 Tidy up (task)\n"
@@ -113,7 +113,7 @@ def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
 
 
 def test_a_line_that_is_gone_was_taken_out() -> None:
-    """Not where it stands elsewhere, or its whole section is gone."""
+    """A deleted line counts as removed, unless it was moved elsewhere or its entire section is gone."""
     row = "  - [ ] #10 Login form (story)\n"
     assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
     elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
@@ -123,7 +123,7 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
 
 
 def _machine(text: str) -> str:
-    """A later plan: #10 is done, #12 comes first with a remark, #11 is gone, #15 is new."""
+    """Return a later plan: #10 is done, #12 comes first with a remark, #11 is gone, #15 is new."""
     return (
         text.replace("- [ ] #10 Login form (story)", "- [x] #10 Login form (story)")
         .replace("  - [ ] #11 Signup form (story, blocked by #10)\n", "  - [ ] #15 MFA (story)\n")
@@ -138,7 +138,7 @@ NOTES = ["a note", "  indented", "- a thing", "", "    - deeper", "> quoted", "#
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(NOTES)), max_size=8), st.booleans())
 def test_lines_of_work_are_the_machines_and_all_else_is_the_persons(notes: list[tuple[int, str]], crlf: bool) -> None:
-    """Wherever people write between the lines: nothing of theirs is lost, and no line of work stands twice."""
+    """A merge keeps every note of the person, and each work line once, in the machine's order."""
     rows = PLAN.split("\n")
     for number, (place, note) in enumerate(notes):
         rows.insert(8 + place % (len(rows) - 8), f"{note} {number}" if note else note)
@@ -160,7 +160,7 @@ def test_lines_of_work_are_the_machines_and_all_else_is_the_persons(notes: list[
 
 
 def test_a_line_that_says_the_same_stays_as_it_was_written() -> None:
-    """Bullets, spaces and pins are the person's; where the machine has something new to say, the pin stays."""
+    """A line without news keeps the person's bullet, spaces and pin; an updated line keeps the pin."""
     own = PLAN.replace("- [ ] #12 Tidy up (task)", "*  [ ]  #12 Tidy up  (task) <!-- pin -->")
     assert merged(PLAN, PLAN.replace("1 of 3", "2 of 3"), own).text == own.replace("1 of 3", "2 of 3")
     text = merged(PLAN, PLAN.replace("- [ ] #12", "- [x] #12"), own).text
@@ -168,7 +168,7 @@ def test_a_line_that_says_the_same_stays_as_it_was_written() -> None:
 
 
 def test_next_steps_are_told_anew() -> None:
-    """Old ones collide with nothing, wherever they come from; one to which a person has added something is theirs."""
+    """Old next steps are replaced without a conflict; a step to which a person has added words stays."""
     step = '- Story #10 "Login form": can be started, under #5\n'
     machine = PLAN.replace(
         step, '- Story #11 "Signup form": in progress, under #5\n- Task #12 "Tidy up": can be started\n'

@@ -1,4 +1,4 @@
-"""Who speaks, and in what kind of text: what a person says is a rule, what a machine prints or tells is not."""
+"""Speakers and kinds of text: a person's statement can be a rule, machine output cannot."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def _said_by(role: str, text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("rule", cases("rules_of_persons"))
 @pytest.mark.parametrize("around", cases("a_rule_of_a_person_is_found"))
 def test_a_rule_of_a_person_is_found(rule: str, around: str) -> None:
-    """What the user of an agent lays down is found, whatever the harness puts around it."""
+    """A rule stated by an agent's user is found, whatever text the harness puts around it."""
     facts = _said_by("user", around.format(rule))
     assert [text for kind, text in facts if kind == "constraint"] == [rule]
 
 
 @pytest.mark.parametrize("text", cases("what_a_machine_wrote_into_a_message_is_no_rule"))
 def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
-    """Wrappers of a harness, patches, compiler messages, listings: nobody's rule, though a person's turn holds them."""
+    """Wrappers, patches, compiler messages and listings in a person's message yield no facts but failures."""
     assert [fact for fact in _said_by("user", text) if fact[0] != "failure"] == []
 
 
 def test_a_report_in_a_notification_is_a_models() -> None:
-    """What another agent reports comes in tags: it is a model's report, and the words beside it are a person's."""
+    """Text in notification tags is attributed to a model, and the text around the tags to the person."""
     text = (
         "<task-notification>\n<result>Nothing is cached here.\nDone: the migration ran through and all services "
         "are up again.\n</result>\n</task-notification>\nNobody merges without me."
@@ -58,7 +58,7 @@ def test_a_report_in_a_notification_is_a_models() -> None:
 
 
 def test_who_speaks_is_told_by_role_speaker_type_and_key() -> None:
-    """A model speaks where a role, a speaker, the type of the operation or the key of an answer says so."""
+    """The speaker follows from role, speaker, type of the operation, or the key of an answer."""
     text = "the loop never ends"
     told: tuple[tuple[Json, str, Voice], ...] = (
         ({"role": "user", "text": text}, "message", Voice.PERSON),
@@ -77,7 +77,7 @@ def test_who_speaks_is_told_by_role_speaker_type_and_key() -> None:
 
 
 def test_what_a_command_printed_is_output() -> None:
-    """`result` beside a command is what it printed, and no rule; elsewhere it is judged."""
+    """A `result` next to a command is output and yields no rule; any other `result` is searched for facts."""
     assert _facts({"command": "go vet", "result": "the argument must be a pointer"}, "step") == []
     assert _facts({"result": "Reviews must be done by two people."}, "step") == [
         ("constraint", "Reviews must be done by two people.")
@@ -88,7 +88,7 @@ def test_what_a_command_printed_is_output() -> None:
 
 @given(text=st.text(alphabet='a `"“”.\n', max_size=80), quotes=st.booleans())
 def test_masking_keeps_places(text: str, quotes: bool) -> None:
-    """A masked sentence has its length, and differs only by x."""
+    """A masked sentence keeps its length, and differs only by the letter x."""
     hidden = masked(text, quotes=quotes)
     assert len(hidden) == len(text)
     assert all(new in (old, "x") for old, new in zip(text, hidden, strict=True))
@@ -99,7 +99,7 @@ def test_masking_keeps_places(text: str, quotes: bool) -> None:
     rest=st.sampled_from(["- never do this", "Always ask first.", "+ one more thing", ""]),
 )
 def test_a_patch_ends_where_its_head_says(hunk: list[str], rest: str) -> None:
-    """Exactly the lines of a hunk are taken out, so that a list behind it stays."""
+    """Exactly the lines that the hunk header announces are removed, so that a list after the hunk stays."""
     while hunk and hunk[-1].startswith("\\"):
         hunk.pop()
     old = sum(not line.startswith(("+", "\\")) for line in hunk)
@@ -118,7 +118,7 @@ _PIECES = (
 
 @given(pieces=st.lists(st.sampled_from(_PIECES), max_size=12))
 def test_every_word_stays_in_some_field(pieces: list[str]) -> None:
-    """Taking wrappers apart loses nothing but their tags."""
+    """Splitting a text at wrapper tags loses nothing but the tags."""
     text = "".join(("So ", *pieces))
     told = "".join(field.text for field in fields_of(_operation({"text": text})))
     bare, kept = (sorted(_TAG.sub("", whole).replace("\n", "")) for whole in (text, told))

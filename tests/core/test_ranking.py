@@ -1,4 +1,4 @@
-"""Ranking: each part does what it says, and the parts add up."""
+"""Ranking: each component of the score by itself, and diversification."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NOTHING = Weights(
 
 
 def floats(*values: float) -> NDArray[np.float32]:
-    """An array as ranking takes it."""
+    """Return a float32 array."""
     return np.array(values, np.float32)
 
 
 def seconds(times: list[datetime | None]) -> NDArray[np.float64]:
-    """Times as ranking takes them."""
+    """Return the times in seconds, NaN for None."""
     return np.array([time.timestamp() if time else np.nan for time in times])
 
 
 def pool(
     keyword: NDArray[np.float32], *, matches: list[list[float]] | None = None, groups: list[int] | None = None
 ) -> Pool:
-    """Candidates of one group in a row, found by keyword."""
+    """Candidates in a row with these keyword scores, in one group unless `groups` is given."""
     count = len(keyword)
     met = np.array(matches, np.float32) if matches else np.zeros((0, count), np.float32)
     return Pool(
@@ -42,11 +42,11 @@ def pool(
     )  # fmt: skip
 
 
-# What stands around
+# Neighbours
 
 
 def test_neighbours_and_group_lend_their_scores() -> None:
-    """The one before, the second before, and the best of the group, each by its weight."""
+    """The previous candidate, the second previous, and the best of the group add their score, each by its weight."""
     candidates = pool(floats(0, 0, 10, 0, 0), groups=[1, 1, 1, 1, 2])
     weights = replace(NOTHING, keyword=1, dense=0, late=0, own=1, before=0.5, second_before=0.1, group=0.2)
     shares = shares_of(candidates, weights)
@@ -58,7 +58,7 @@ def test_neighbours_and_group_lend_their_scores() -> None:
 
 
 def test_words_count_where_they_are_met_or_around_it() -> None:
-    """A word met in the one before counts 0.7, behind 0.5, two off 0.3, in the group 0.2; the best of these."""
+    """A word in the previous candidate counts 0.7, in the next 0.5, two away 0.3, in the group 0.2; the best counts."""
     candidates = pool(floats(*[0] * 7), matches=[[0, 0, 0, 1, 0, 0, 0]])
     covered = shares_of(candidates, replace(NOTHING, coverage=1))["coverage"]
     assert covered == pytest.approx([0.2, 0.3, 0.5, 1, 0.7, 0.3, 0.2])
@@ -68,13 +68,13 @@ def test_words_count_where_they_are_met_or_around_it() -> None:
 
 
 def test_recency_is_halved_with_each_half_life() -> None:
-    """What has no time is old; what is to come is now."""
+    """Recency halves per half-life; a missing time scores 0, a future time 1."""
     times = [NOW, NOW - timedelta(days=30), NOW - timedelta(days=60), NOW + timedelta(days=9), None]
     assert recency(seconds(times), NOW, 30.0) == pytest.approx([1, 0.5, 0.25, 1, 0])
 
 
 def test_nearness_falls_faster_before_a_period_than_behind_it() -> None:
-    """Outside it is 0.8 at most, half of it two weeks later or three days ahead; of several the nearest counts."""
+    """Outside a period nearness is at most 0.8, half of that 14 days after or 3 days before it; the nearest counts."""
     may = Period(start=NOW, end=NOW + timedelta(days=31))
     times = [NOW, may.end - timedelta(seconds=1), may.end + timedelta(days=14), NOW - timedelta(days=3), None]
     assert nearness(seconds(times), [may]) == pytest.approx([1, 1, 0.4, 0.4, 0], abs=1e-5)
@@ -86,7 +86,7 @@ def test_nearness_falls_faster_before_a_period_than_behind_it() -> None:
 
 
 def test_the_same_again_comes_later() -> None:
-    """A near-duplicate of the best gives way to what is a little worse and new."""
+    """A near-duplicate of the best hit ranks below a slightly worse hit that is new."""
     vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.3) == [0, 2, 1]
     assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.0) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Searching: the parts together, over an index on disk, with the embedder that ships."""
+"""Search with all its components, over an index on disk, with the bundled embedder."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ DOCUMENT = (
 
 
 def operation(number: int, agent: str, data: Json, *, session: str = "s1", days: float = 0) -> Operation:
-    """Make an operation `days` after the start."""
+    """An operation `days` after the start."""
     time = START + timedelta(days=days)
     return an_operation(number, data, session=session, type="message", timestamp=time, agent=agent)
 
 
 def index_of(chunks: list[Chunk], words: WordEmbedder | None = EMBEDDER) -> DiskSearchIndex:
-    """Index chunks with their vectors, in a folder that goes with the tests."""
+    """Index chunks with their vectors, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
     index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION, words=words)
     index.add_vectors(EMBEDDER.model, index.add(chunks), EMBEDDER.embed([chunk.embedded_text for chunk in chunks]))
@@ -48,7 +48,7 @@ def index_of(chunks: list[Chunk], words: WordEmbedder | None = EMBEDDER) -> Disk
 
 
 def chunks_of_talk() -> list[Chunk]:
-    """The talk and the document as chunks."""
+    """Return the talk and the document as chunks."""
     operations = [
         operation(number, agent, {"speaker": agent, "text": text})
         for number, (agent, text) in enumerate(TALK, start=101)
@@ -61,7 +61,7 @@ def chunks_of_talk() -> list[Chunk]:
 
 
 def searcher_of(operations: list[Operation]) -> Searcher:
-    """Search operations by words and by meaning."""
+    """Return a searcher of these operations, by words and by meaning."""
     chunks = [chunk for each in operations for chunk in chunk_operation(each, Tier.SESSION)]
     return Searcher(index_of(chunks), EMBEDDER, EMBEDDER)
 
@@ -71,27 +71,27 @@ SEARCHER = Searcher(INDEX, EMBEDDER, EMBEDDER)
 
 
 def texts(hits: list[Hit]) -> list[str]:
-    """What the hits say."""
+    """Return the texts of the hits."""
     return [hit.chunk.text for hit in hits]
 
 
-# What is found
+# Hits
 
 
 @pytest.mark.parametrize(("query", "found"), cases("a_question_finds_its_answer"))
 def test_a_question_finds_its_answer(query: str, found: str) -> None:
-    """By words, by parts of words, by meaning."""
+    """The best hit is the answer, found by words, parts of words or meaning."""
     assert texts(SEARCHER.search(query, NOW, limit=2))[0] == found
 
 
 def test_what_stands_around_helps() -> None:
-    """The reason stands behind the question for it, and shares no word with the one who asks here."""
+    """An answer that shares no word with the query is found because it follows the question."""
     found = texts(SEARCHER.search("why was the database moved", NOW, limit=4))
     assert "Because one file is easier to back up than a server." in found
 
 
 def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
-    """No malus for likeness puts one behind what has not got the name."""
+    """The penalty for near-duplicates never ranks a hit with the exact name below one without."""
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
     searcher = searcher_of(operations)
@@ -100,14 +100,14 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
 
 
 def test_who_is_named_goes_before() -> None:
-    """Of two who said the same, the one that the question names."""
+    """Of two agents who said the same, the one named in the query ranks first."""
     both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
     searcher = searcher_of(both)
     assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
 
 
 def test_a_time_named_goes_before_and_is_found_among_many() -> None:
-    """Of three hundred days on which the same was done, the one that the question names."""
+    """Of three hundred days with the same event, the day named in the query ranks first."""
     days = [
         operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
         for number in range(1, 301)
@@ -119,11 +119,11 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
     assert dict(first.reasons.shares)["period"] > 0
 
 
-# Modes, limits
+# Diversity
 
 
 def test_near_duplicates_do_not_fill_the_answer() -> None:
-    """What was said five times stands once before what else there is."""
+    """A text that was said five times fills one of two places, and the other text the second."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
     searcher = searcher_of(operations)
@@ -134,24 +134,24 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
 
 
 def matches(asked: list[str], texts: list[list[str]]) -> NDArray[np.float32]:
-    """How well words are met by those of texts."""
+    """Return how well each word is matched by the words of each text."""
     tokens = EMBEDDER.cut([word for text in texts for word in text])
     return word_matches(asked, tokens, np.array([len(text) for text in texts]), EMBEDDER)
 
 
 def test_another_year_is_another_word() -> None:
-    """However near the table of vectors has them, and though its digits are the same."""
+    """A year matches only itself, however similar the vectors or digits of another year are."""
     assert matches(["2023"], [["2024"], ["in", "2023"], [], ["2032"]]).tolist() == [[0, 1, 0, 0]]
 
 
 def test_a_name_with_a_digit_is_met_by_itself_alone() -> None:
-    """Another digit names another thing."""
+    """A name that contains a digit matches only itself."""
     assert matches(["utf8", "part7b"], [["utf16", "part17b"], ["utf8"], ["part7b"]]).tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
 @given(st.lists(st.lists(st.text(min_size=1, max_size=12), max_size=6), max_size=6), st.lists(st.text(), max_size=4))
 def test_any_words_are_met_as_their_vectors_say(texts: list[list[str]], asked: list[str]) -> None:
-    """The sums over tokens are the vectors of the words."""
+    """Matches computed from tokens equal those of the vectors of complete words."""
     met = matches(asked, texts)
     assert met.shape == (len(asked), len(texts))
     for row, word in zip(met, asked, strict=True):
@@ -162,14 +162,14 @@ def test_any_words_are_met_as_their_vectors_say(texts: list[list[str]], asked: l
 
 
 def test_without_vectors_words_are_met_by_their_stems() -> None:
-    """Wholly or not at all, whatever else the index knows."""
+    """Without an embedder words match by stem, either completely or not at all."""
     first, *_ = Searcher(INDEX, None, None).search("moving databases", NOW)
     assert dict(first.reasons.shares)["coverage"] == pytest.approx(0.6)
     assert first.chunk.text == "Fine. We moved the database to SQLite last week."
 
 
 def test_texts_whose_words_are_not_cut_are_compared_by_stems() -> None:
-    """As those that were added while the embedder failed: they are found beside the others."""
+    """Texts indexed without word tokens, as when the embedder failed, are still found by their stems."""
     index = index_of(chunks_of_talk(), words=None)
     searcher = Searcher(index, EMBEDDER, EMBEDDER)
     assert texts(searcher.search("When was the database moved?", NOW))[0] == TALK[1][1]

@@ -1,4 +1,4 @@
-"""The session document: what stands in it can be found again, and nobody's words but the machine's leave it."""
+"""The session document: its entries can be found again, and only the machine's text is ever replaced."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VALUE = st.recursive(
 
 
 def entry(number: int, data: Json = None, *, kind: str = "task_execution") -> str:
-    """An operation's entry as the document shows it."""
+    """Return an operation's entry as the document shows it."""
     data = {"result": f"Result {number}."} if data is None else data
     operation = an_operation(number, data, type=kind, timestamp=START + timedelta(minutes=number), tokens=10)
     return make_entry(operation, started=date(2025, 1, 15), max_chars=4_000).text
@@ -66,7 +66,7 @@ def document(*numbers: int) -> str:
 
 
 def test_a_new_document_reads_as_the_source_design_shows_it() -> None:
-    """Front matter for machines, a head for people, and an empty log."""
+    """A new document has front matter, a head for people, and an empty log."""
     text = new_document(SESSION, "demo")
     assert text == (
         '---\nformat: 1\nsession: "5f0c3c1e-1111-4222-8333-444455556666"\n'
@@ -88,7 +88,7 @@ def test_a_new_document_reads_as_the_source_design_shows_it() -> None:
     ],
 )
 def test_a_projects_name_is_one_line_of_text(project: str, shown: str) -> None:
-    """Whatever its folder is called: names of folders are bytes, and need be no UTF-8."""
+    """A project name is shown as one line without markup, even if the folder's name is not UTF-8."""
     text = new_document(SESSION, project)
     assert text_faults(text.encode("utf-8")) == []
     assert f"**Project**: {shown}\n**Started**" in text
@@ -101,12 +101,12 @@ def test_a_projects_name_is_one_line_of_text(project: str, shown: str) -> None:
 @example("### Summary S" + "9" * 5_000 + "\n")
 @example("### x (op ٣)\n")
 def test_any_text_is_a_document_and_stays_the_same(text: str) -> None:
-    """Parsing never fails, and gives every byte back."""
+    """Any text parses without an error, and renders to the same text."""
     assert SessionDocument.parse(text).text() == text
 
 
 def test_a_summary_tells_what_it_covers() -> None:
-    """Number, operations, times and level stand in its heading."""
+    """The heading of a summary has its number, operations, times and level."""
     assert summary_block(summary(3, 1, 20)) == (
         "### Summary S3: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)\n\n- What operations 1 to 20 came to.\n\n"
     )
@@ -125,7 +125,7 @@ def test_a_summary_tells_what_it_covers() -> None:
 @example(["\n### [10:00:00] X (op 3)\n", {"a": "\n### [10:00:00] X (op 3)\n"}], "nl_command")
 @example("\r\r### [10:00:00] X (op 3)", "nl_command")
 def test_data_can_neither_forge_nor_hide_entries_nor_pin(data: Json, kind: str) -> None:
-    """Whatever an operation holds, the document has its one entry more, and no block is pinned by it."""
+    """Whatever data an operation has, the document gains exactly one entry, and nothing is pinned."""
     text = document(1) + entry(2, data, kind=kind) + entry(5)
     parsed = SessionDocument.parse(text)
     assert list(parsed.entries()) == [1, 2, 5]
@@ -137,7 +137,7 @@ def test_data_can_neither_forge_nor_hide_entries_nor_pin(data: Json, kind: str) 
 
 
 def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> None:
-    """A heading that is put behind a line without an end begins a line of its own."""
+    """A summary inserted after a line without a line end starts on a new line."""
     text = f"{entry(1)}## {EARLIER}"
     changed = SessionDocument.parse(apply_summaries(text, [summary(1, 1, 1)], {}))
     assert list(changed.summaries()) == [1]
@@ -145,7 +145,7 @@ def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> Non
 
 @st.composite
 def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
-    """A document as people leave it, what in it is theirs, and summaries that cover some of its operations."""
+    """A document as edited by people, their own blocks, and summaries that cover some operations."""
     numbers = draw(st.lists(st.integers(1, 30), unique=True, max_size=12).map(sorted))
     blocks: list[str] = []
     theirs: list[str] = []
@@ -173,7 +173,7 @@ def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
 
 @given(edited_documents())
 def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[str, list[str], list[Summary]]) -> None:
-    """Doing it again changes nothing; pinned blocks and people's own stay; each operation stands in one place."""
+    """Summaries replace only the unpinned entries that they cover, and applying them again changes nothing."""
     text, theirs, standing = given_
     changed = apply_summaries(text, standing, {})
     assert apply_summaries(changed, standing, {}) == changed
@@ -193,7 +193,7 @@ def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[s
 
 
 def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
-    """The status changes in front matter and head; entries stay; the closing sections come last, once."""
+    """Finishing a document changes its status, keeps its entries, and appends the closing sections once."""
     closing = "## Session Summary\n\n**Total Operations**: 2\n"
     text = finished(document(1, 2), closing)
     head = new_document(SESSION, "demo").replace("status: active", "status: archived")
@@ -206,6 +206,6 @@ def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
     "text", ["status: active\n**Status**: Active\n", "## Mine\nstatus: active\n**Status**: Active\n"]
 )
 def test_words_of_people_are_not_taken_for_the_status(text: str) -> None:
-    """Only front matter and title are the machine's."""
+    """Text of a person that looks like the status line stays unchanged when the session ends."""
     body = document(1) + f"#### Note\n{text}"
     assert f"#### Note\n{text.rstrip()}" in finished(body, closing="## Session Summary\n")

@@ -30,13 +30,13 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES).map("".join), st.lists(PIECES).map
 
 @pytest.mark.parametrize(("text", "sentences"), cases("sentences_end_where_a_reader_ends_them"))
 def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
-    """Split text into sentences, list items and lines, in order; a sentence that an editor wrapped stays one."""
+    """Text is split into sentences, list items and lines, in order; a wrapped sentence stays one."""
     assert [*split_sentences(text)] == sentences
 
 
 @given(TEXTS)
 def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
-    """Each is a verbatim piece of the text, in order; together they hold every word."""
+    """Sentences are verbatim pieces of the text, in order, and together contain every letter and digit."""
     place = 0
     sentences = split_sentences(text)
     for sentence in sentences:
@@ -48,19 +48,19 @@ def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
 
 
 def test_no_control_character_remains_visible_text() -> None:
-    """A terminal obeys the C1 controls too, such as CSI (U+009B); tabs and line feeds stay."""
+    """`visible` removes control characters, C1 controls included, but keeps tabs and line feeds."""
     controls = "".join(map(chr, [*range(32), *range(127, 160)]))
     assert {each for each in visible(controls) if not each.isprintable()} == {"\t", "\n"}
 
 
 @pytest.mark.parametrize(("text", "found"), cases("words_come_whole_and_in_their_parts"))
 def test_words_come_whole_and_in_their_parts(text: str, found: list[str]) -> None:
-    """An identifier comes whole and behind it in its parts."""
+    """An identifier yields itself, followed by its parts."""
     assert words(text) == found
 
 
 def test_stems_join_the_forms_of_a_word() -> None:
-    """Stem a lower-case English word; other scripts and identifiers come back as they are."""
+    """Forms of an English word share a stem; identifiers and words in other scripts stay unchanged."""
     assert {stem(word) for word in ("paint", "painted", "painting", "paints")} == {"paint"}
     assert stem("src/app.py") == "src/app.py"
     assert stem("\u4eca\u5929") == "\u4eca\u5929"
@@ -68,7 +68,7 @@ def test_stems_join_the_forms_of_a_word() -> None:
 
 @given(TEXTS)
 def test_content_stems_are_the_stems_of_the_tokens(text: str) -> None:
-    """Each token's stems in turn; every word of `words` that is no stop word is among them, stemmed."""
+    """Content stems are the stems of all tokens in order, and equal the stemmed words without stop words."""
     assert content_stems(text) == [found for token in tokens(text) for found in token_stems(token)]
     assert content_stems(text) == [stem(word) for word in words(text) if word not in STOP_WORDS]
 
@@ -79,7 +79,7 @@ def test_content_stems_are_the_stems_of_the_tokens(text: str) -> None:
      "a'", "lorem ipsum dolor sit amet consectetur adipiscing elit sed\n", " " * 1000 + "."],
 )  # fmt: skip
 def test_a_long_text_of_anything_is_split_in_linear_time(unit: str) -> None:
-    """Everything runs in time linear in the text, whatever the text."""
+    """Splitting and stemming take time linear in the length of any repetitive text."""
 
     def split(size: int) -> None:
         text = repeated(unit, size)

@@ -1,4 +1,4 @@
-"""The window tracker: what it adds up, and whom it tells."""
+"""The context window tracker: token accounting and threshold events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def watched(tracker: ContextWindowTracker) -> list[Crossing]:
 
 
 def test_usage_adds_up_and_a_report_takes_its_place() -> None:
-    """`add_usage` adds, `set_usage` replaces, and the figures follow; `reset(to)` begins a new context."""
+    """`add_usage` adds, `set_usage` replaces, and `reset(to)` begins a new context with that usage."""
     tracker = ContextWindowTracker(1_000)
     tracker.add_usage(300)
     tracker.add_usage(150)
@@ -46,7 +46,7 @@ def test_usage_adds_up_and_a_report_takes_its_place() -> None:
     ("max_tokens", "last_below"), [(128_000, 102_399), (8_192, 6_553), (10, 7), (7, 5), (3, 2), (1, 0)]
 )
 def test_a_refresh_is_due_from_the_threshold_on(max_tokens: int, last_below: int) -> None:
-    """`should_refresh` turns at the first count whose share is at least 80 %."""
+    """`should_refresh` turns true at the first count that is at least 80% of the window."""
     tracker = ContextWindowTracker(max_tokens)
     tracker.add_usage(last_below)
     assert not tracker.should_refresh()
@@ -56,7 +56,7 @@ def test_a_refresh_is_due_from_the_threshold_on(max_tokens: int, last_below: int
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "set", "reset"]), st.integers(0, 120)), max_size=30))
 def test_announcements_are_the_upward_crossings(changes: list[tuple[str, int]]) -> None:
-    """Over any changes, a threshold is announced exactly when the usage was under it and no longer is."""
+    """A threshold is announced exactly when the usage crosses it upwards."""
     tracker = ContextWindowTracker(100)
     seen = watched(tracker)
     expected = []
@@ -74,7 +74,7 @@ def test_announcements_are_the_upward_crossings(changes: list[tuple[str, int]]) 
 
 
 def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """What a listener raises is logged; the usage is recorded and the other listeners are called."""
+    """An exception from a listener is logged; usage is still recorded and the other listeners are called."""
     tracker = ContextWindowTracker(100)
 
     def fails(_: Crossing) -> None:
@@ -91,7 +91,7 @@ def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_a_listener_may_use_the_tracker() -> None:
-    """Listeners run with no lock held: one may refresh the window that it is told about."""
+    """A listener can call the tracker, such as `reset`, since no lock is held during callbacks."""
     tracker = ContextWindowTracker(100)
     tracker.on(Threshold.REFRESH, lambda _: tracker.reset(to=20))
     tracker.add_usage(85)
@@ -99,7 +99,7 @@ def test_a_listener_may_use_the_tracker() -> None:
 
 
 def test_threads_lose_no_usage_and_cross_once() -> None:
-    """Eight threads add; nothing is lost, and each threshold is announced once."""
+    """Eight threads add usage; none is lost, and each threshold is announced once."""
     tracker = ContextWindowTracker(16_000)
     seen = watched(tracker)
 
@@ -124,7 +124,7 @@ def test_thresholds_must_ascend_within_the_window(thresholds: tuple[float, float
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
-    """No window and negative usage are errors that name the value, and change nothing."""
+    """A window of 0 and negative usage raise an error that names the value, and change nothing."""
     with pytest.raises(ValueError, match="max_tokens is 0"):
         ContextWindowTracker(0)
     tracker = ContextWindowTracker(100)

@@ -1,4 +1,4 @@
-"""The rules of work: which status may follow which, circles are found along their path, moving one changes one."""
+"""Rules of work items: times of transitions, cycle detection, ranks, events, and allowed texts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _item(number: int = 11, status: WorkStatus = WorkStatus.PENDING, **given_fie
     ],
 )
 def test_times_are_stamped_on_the_way(status: WorkStatus, started: datetime, finished: datetime) -> None:
-    """The start once, the end while it is closed."""
+    """The start time is set once, and the finish time is set only while the item is closed."""
     item = with_status(_item(), status, LATER)
     assert (item.status, item.started, item.finished) == (status, started, finished)
     begun = with_status(_item(started=NOON, finished=NOON), status, LATER)
@@ -51,7 +51,7 @@ def test_times_are_stamped_on_the_way(status: WorkStatus, started: datetime, fin
     assert (begun.finished is None) == (status in OPEN_STATUSES)
 
 
-# Circles
+# Cycles
 
 
 @given(st.sets(st.tuples(st.integers(1, 7), st.integers(1, 7)), max_size=20), st.integers(1, 7),
@@ -61,7 +61,7 @@ def test_times_are_stamped_on_the_way(status: WorkStatus, started: datetime, fin
 def test_a_circle_is_found_if_there_is_one_along_a_shortest_path(
     edges: set[tuple[int, int]], waits: int, goals: set[int]
 ) -> None:
-    """Each on the path waits for the next; where it is empty no goal waits for the one who asks, over any number."""
+    """A cycle is reported as a shortest path on which each item waits for the next, empty if there is none."""
     path = circle(waits, goals, lambda ids: [edge for edge in sorted(edges) if edge[1] in ids])
 
     distance, layer = {waits: 0}, {waits}
@@ -93,7 +93,7 @@ def _longest_ascending(values: list[float]) -> int:
 @example([2.0, 1.0])
 @example([5.0, 5.0, 5.0])
 def test_new_ranks_ascend_and_as_few_as_can_be_are_given(ranks: list[float]) -> None:
-    """All that ascended already stay as they are."""
+    """New ranks ascend strictly, and as few items as possible are given a new rank."""
     new = reordered(ranks)
     after = [new.get(position, rank) for position, rank in enumerate(ranks)]
     assert all(low < high for low, high in pairwise(after))
@@ -101,7 +101,7 @@ def test_new_ranks_ascend_and_as_few_as_can_be_are_given(ranks: list[float]) -> 
 
 
 def test_ranks_are_given_anew_where_no_number_is_left() -> None:
-    """Between two neighbours among the floating-point numbers there is none."""
+    """All items are ranked anew if no floating-point number is left between two neighbours."""
     low = 1.0
     high = 1.0000000000000002
     assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
@@ -122,7 +122,7 @@ ITEMS = st.builds(
 
 @given(ITEMS, ITEMS)
 def test_events_lead_from_one_state_of_an_item_to_another_and_back(one: WorkItem, other: WorkItem) -> None:
-    """Whatever its fields hold; fields that do not differ have no event."""
+    """The events between two states convert either into the other, and unchanged fields have no event."""
     changes = list(changed_fields(one, other))
     forth, back = one, other
     for field, before, after in changes:
@@ -138,7 +138,7 @@ def _event(field: str, before: str | None, after: str | None, item: int = 11) ->
 
 
 def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
-    """What came to nothing and notes are left out; what was begun last comes first."""
+    """Net changes merge the events per field, drop notes and reverted changes, and list the item changed last first."""
     found = net_changes([
         _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
         _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
@@ -147,7 +147,7 @@ def test_what_several_events_came_to_is_their_first_before_and_last_after() -> N
     assert told == [(12, "title", "x", "y"), (11, "title", "a", "c")]
 
 
-# Words
+# Texts
 
 
 @given(ANY_TEXT)
@@ -155,7 +155,7 @@ def test_what_several_events_came_to_is_their_first_before_and_last_after() -> N
 @example(" two\r\nlines\u2028of\ttext ")
 @example("\ud800")
 def test_kept_texts_can_be_stored_shown_and_kept_again(text: str) -> None:
-    """As UTF-8, without control characters, and what is kept does not change by being kept again."""
+    """A cleaned text is valid UTF-8 without control characters, and cleaning it again changes nothing."""
     kept = kept_text(text)
     kept.encode("utf-8")
     assert kept == kept_text(kept)
@@ -169,14 +169,14 @@ def test_kept_texts_can_be_stored_shown_and_kept_again(text: str) -> None:
 
 @pytest.mark.parametrize("title", ["", " \t\n", "\x1b\0", "\u200b \u202e\ufeff"])
 def test_a_title_says_something(title: str) -> None:
-    """The message shows what was given."""
+    """A title without a visible character is refused with a message that shows it."""
     with pytest.raises(InvalidChangeError) as caught:
         kept_title(title)
     assert str(caught.value) == f"{title!r} is no title; give it at least one visible character"
 
 
 def test_a_title_fits_in_a_line() -> None:
-    """The rest belongs elsewhere; the message says where."""
+    """A title of more than 500 characters is refused, with the advice to use the description."""
     assert kept_title("x" * MAX_TITLE_CHARS) == "x" * 500
     with pytest.raises(InvalidChangeError) as caught:
         kept_title("x" * 102_400)
@@ -186,7 +186,7 @@ def test_a_title_fits_in_a_line() -> None:
 
 
 def test_priorities_and_ranks_are_checked() -> None:
-    """Each with what may be."""
+    """A priority outside 1 to 5 or a rank that is not finite is refused with a message."""
     assert [checked_priority(number) for number in (1, 5)] == [1, 5]
     for number in (0, 6, -1):
         with pytest.raises(InvalidChangeError, match=rf"^{number} is no priority; it goes from 1 \(first\) to 5"):

@@ -1,4 +1,4 @@
-"""The command line, run in this process, each time in a folder of its own."""
+"""Fixtures that run the command line in this process, each in a separate folder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from orchestra_mem.faces.cli import app
 from tests import processes
 
 CHECKOUT = processes.CHECKOUT
-# The runner would make all commands of their functions for each call, which takes longer than many a call.
+# Without the cache the runner rebuilds all commands for each call, which takes longer than many of the calls.
 pytest.MonkeyPatch().setattr("typer.testing._get_command", cache(get_command))
 
 
 def start(*arguments: str | Path, cwd: Path, text: bool = True, **options: Any) -> subprocess.Popen[Any]:
-    """Run the program in a process of its own, without anything to read unless it is given."""
+    """Run the program in a separate process, with an empty stdin unless one is given."""
     return processes.start("-m", "orchestra_mem", *arguments, cwd=cwd, text=text, **options)
 
 
 class Program:
-    """Runs commands in a folder, and keeps what they print apart."""
+    """Runs commands in a folder and keeps their stdout and stderr apart."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,14 +36,14 @@ class Program:
         self._runner = CliRunner()
 
     def __call__(self, *arguments: str | Path, exit_code: int = 0, stdin: str | bytes | None = None) -> str:
-        """Run a command, expect an exit code, give what went to stdout."""
+        """Run a command, check its exit code, and return its stdout."""
         done = self._runner.invoke(app, [str(each) for each in arguments], input=stdin)
         self.errors = done.stderr
         assert done.exit_code == exit_code, f"{arguments}: {done.exit_code}\n{done.output}\n{done.exception!r}"
         return done.stdout
 
     def json(self, *arguments: str | Path, exit_code: int = 0, stdin: str | None = None) -> Any:
-        """Run a command with `--json`, and read what it prints."""
+        """Run a command with `--json` and parse its output."""
         return json.loads(self(*arguments, "--json", exit_code=exit_code, stdin=stdin))
 
 
@@ -63,7 +63,7 @@ MadeBy = Callable[[Callable[[Program], None]], Program]
 
 @pytest.fixture
 def made_by(run: Program, tmp_path_factory: pytest.TempPathFactory) -> MadeBy:
-    """Have commands make the project; they are run once, and later tests get a copy of what they made."""
+    """Have commands make the project; they run once, and later tests get a copy of the result."""
 
     def made(make: Callable[[Program], None]) -> Program:
         kept = tmp_path_factory.getbasetemp() / "made" / f"{make.__module__}.{make.__name__}"
@@ -93,5 +93,5 @@ def _fill(run: Program) -> None:
 
 @pytest.fixture
 def filled(made_by: MadeBy) -> Program:
-    """The program in a project with so much recorded for a small window that it has been compacted."""
+    """The program in a project with a small window and so many operations that it has been compacted."""
     return made_by(_fill)

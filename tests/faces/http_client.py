@@ -1,4 +1,4 @@
-"""The server's application as a client sees it, in this process: real routes, a real guard, a real memory."""
+"""The server's application in this process, with its real routes, guard and memory, and clients of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ADDRESS = "http://127.0.0.1:8377"
 
 @dataclass
 class Served:
-    """A memory that is served: `client` sends the memory's own token, `bare` none."""
+    """A served memory: `client` sends the memory's own token, `bare` sends none."""
 
     memory: OrchestratorContextManager
     client: TestClient
@@ -38,15 +38,15 @@ class Served:
     routes: list[tuple[str, str]]
 
     def agent(self, name: str) -> dict[str, str]:
-        """Give the headers of an agent."""
+        """Return the headers of an agent."""
         return {"Authorization": f"Bearer {TOKENS.of_agent(name)}"}
 
     def get(self, path: str, status: int = 200, /, **query: Any) -> Any:
-        """Ask below /api/memory, expect a status, and give the body."""
+        """Send a GET below /api/memory, check the status, and return the body."""
         return self.send("GET", path, status, params=query)
 
     def send(self, method: str, path: str, status: int = 200, **what: Any) -> Any:
-        """Send a request below /api/memory, expect a status, and give the body."""
+        """Send a request below /api/memory, check the status, and return the body."""
         answer = self.client.request(method, f"/api/memory/{path}", **what)
         assert answer.status_code == status, answer.text
         kind = "application/problem+json" if status >= 400 else "application/json"
@@ -55,7 +55,7 @@ class Served:
 
 
 def routes_of(app: Any) -> list[tuple[str, str]]:
-    """List the methods and paths that an application answers."""
+    """List the methods and paths of an application."""
     found = [*iter_route_contexts(app.routes)]
     return sorted((method, re.sub(r":\w+}", "}", str(each.path))) for each in found for method in each.methods or ())
 
@@ -79,7 +79,7 @@ def serving(
 
 @contextmanager
 def listening(app: ASGIApp) -> Iterator[str]:
-    """Serve an app on a free port of this machine; gives its address."""
+    """Serve an application on a free local port; yield its address."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, as tests start it."""
+"""Starts a real server in a separate process for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.faces.conftest import start
 
 @dataclass
 class Running:
-    """A server in a process of its own, and a client of it with the token."""
+    """A server process, and an authenticated client of its API."""
 
     process: subprocess.Popen[Any]
     url: str
@@ -27,7 +27,7 @@ class Running:
     client: httpx2.Client
 
     def end(self, by: signal.Signals) -> tuple[int, str]:
-        """End it by a signal, and give its exit code and what it said on stderr."""
+        """End the server by a signal; return its exit code and its stderr."""
         self.process.send_signal(by)
         _, told = self.process.communicate(timeout=20)
         return self.process.returncode, told
@@ -35,7 +35,7 @@ class Running:
 
 @contextmanager
 def running(folder: Path, *options: str, **how: Any) -> Iterator[Running]:
-    """Start a server at a free port; killed at the end where it still runs."""
+    """Start a server at a free port, and kill it at the end if it still runs."""
     process = start("serve", "--port", "0", "--json", *options, cwd=folder, **how)
     try:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The commands of the catalog and of its audit trail: what they do, what they refuse, who may use them."""
+"""The commands `catalog` and `audit`: what they do, what they refuse, and what each agent may do with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEA, RULE, LEAK = "Tea is at four.", "We never deploy on Fridays.", "The old sto
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """M1 of all agents, M2 a rule of ada's that is permanent, M3 an insight of bob's; eve may read bob's."""
+    """Items M1 of all agents, M2 (permanent) of ada, M3 of bob, whose items eve may read."""
     folder = tmp_path_factory.mktemp("stock")
     (folder / ".obra").mkdir()
     (folder / ".obra" / "config.yaml").write_text("catalog:\n  permissions:\n    eve: {read: [bob]}\n")
@@ -43,7 +43,7 @@ def _listed(program: Program, *options: str) -> list[int]:
 
 
 def test_an_item_is_added_as_it_was_given(run: Program) -> None:
-    """By the source design's names; the memory is made where there is none, and stdin is read for `-`."""
+    """`catalog add` stores every option, reads stdin for `-`, and creates the memory if there is none."""
     expires = datetime.now(UTC) + timedelta(days=3)
     item = run.json(
         "catalog", "add", "-", "--type", "plan", "--of", "ada", "--priority", "7", "--expires", "3d", "--tag", "tea",
@@ -66,12 +66,12 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
 
 @pytest.mark.parametrize(("options", "found"), cases("items_are_listed_as_they_are_asked_for"))
 def test_items_are_listed_as_they_are_asked_for(stocked: Program, options: Sequence[str], found: list[int]) -> None:
-    """All filters must hold, and an agent sees its own, those of all, and what it is granted."""
+    """`catalog list` applies all filters and shows an agent its own, global and permitted items."""
     assert _listed(stocked, *options) == found
 
 
 def test_a_list_is_for_people_too(stocked: Program) -> None:
-    """In 80 columns; that there are more is told."""
+    """The table of items fits 80 columns and says when there are more items."""
     shown = stocked("catalog", "list", "--limit", "2").splitlines()
     assert shown[2].split()[:4] == ["M3", "insight", "bob", "5"]
     assert "M2   decision   ada      9   for good" in shown[3]
@@ -80,7 +80,7 @@ def test_a_list_is_for_people_too(stocked: Program) -> None:
 
 
 def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:
-    """What is not named stays as it was; the document shows it, and may be edited, too."""
+    """`catalog edit` changes only the named fields and rewrites the document, which can then be edited by hand."""
     before = stocked.json("catalog", "show", "M3")
     after = stocked.json("catalog", "edit", "M3", "--priority", "8", "--tag", "heap")
     assert after == before | {"priority": 8, "relevance_tags": ["heap"], "expires": None}
@@ -92,7 +92,7 @@ def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:
 
 
 def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Program) -> None:
-    """A purge takes what it is told to, asks first, and takes silence for a no."""
+    """`catalog remove` hides an item; `purge` deletes hidden ones after a yes, and silence counts as no."""
     stocked("catalog", "remove", "M1")
     assert _listed(stocked) == [3, 2]
     assert _listed(stocked, "--all-statuses") == [3, 2, 1]
@@ -108,7 +108,7 @@ def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Prog
 
 
 def test_old_archives_are_removed_on_demand_and_told(run: Program) -> None:
-    """By name; one with a person's words is kept. `status` measures what is left, part by part."""
+    """`catalog expire` deletes old archives by name except those with a person's text; `status` shows the sizes."""
     archives = []
     for said in ("alpha", "beta"):
         run("record", "note", "--text", said)
@@ -127,7 +127,7 @@ def test_old_archives_are_removed_on_demand_and_told(run: Program) -> None:
 
 
 def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Program) -> None:
-    """By agent, with the time of the last clean-up; `status` counts all."""
+    """`catalog expire` reports what it cleaned up; `catalog stats` counts items by agent and `status` all items."""
     assert stocked.json("catalog", "expire") == {
         "expired": 0, "displaced": 0, "audit_entries": 0, "archives": [], "archives_kept": [],
     }  # fmt: skip
@@ -142,7 +142,7 @@ def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Pro
 
 
 def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: Path) -> None:
-    """In the source design's JSON, to a file or stdout; a second time it strengthens, and adds nothing."""
+    """An exported catalog imports elsewhere, a second import adds nothing, and an agent cannot import for another."""
     file = stocked.folder / "catalog_bob.json"
     assert stocked("catalog", "export", "bob", "--out", file) == f"1 item in {file}\n"
     document = json.loads(file.read_text())
@@ -159,7 +159,7 @@ def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: P
 
 
 def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> None:
-    """Filtered by agent, call, outcome and item; what agents were really given is counted."""
+    """`audit` filters by agent, call, outcome and item, and `audit injections` counts what agents were given."""
     stocked("catalog", "remove", "M1", "--agent", "ada", exit_code=1)
     item = stocked.json("catalog", "show", "M2", "--agent", "ada")["id"]
     found = stocked.json("audit", "--agent", "ada")
@@ -189,7 +189,7 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
     ],
 )
 def test_what_cannot_be_is_refused_in_words(stocked: Program, arguments: Sequence[str], code: int, told: str) -> None:
-    """All faults at once, on stderr; nothing has changed."""
+    """A request that cannot be done is refused with its faults on stderr and changes no item."""
     (stocked.folder / "bad.json").write_text('{"ci_name": "ada", "memories": [')
     (stocked.folder / "list.json").write_text("[]")
     faulty = {"ci_name": "ada", "memories": [{"content": 7}, {"content": "x", "priority": 99}, {"content": "fine"}]}

@@ -1,4 +1,4 @@
-"""Chats through the endpoint of OpenAI's protocol: the client that OpenAI publishes, and a server on this machine."""
+"""Chats through the endpoint of OpenAI's protocol, with OpenAI's own client and a model server on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REDIS = "We decided to keep the sessions in Redis, because the load balancer has
 
 
 class Chat:
-    """A memory with the endpoint before it, the model's server behind it, and a client."""
+    """A memory with the chat endpoint in front, the model's server behind it, and a client."""
 
     def __init__(self, memory: OrchestratorContextManager, llama: Llama, url: str) -> None:
         self.memory = memory
@@ -45,18 +45,18 @@ class Chat:
         self.client = client_of(url)
 
     def sent(self) -> list[Any]:
-        """The messages of the newest prompt, as the model's server has got them."""
+        """Return the messages of the newest prompt that the model's server received."""
         prompts = [body for path, body, _ in self.llama.seen if path == "/v1/chat/completions"]
         found: list[Any] = prompts[-1]["messages"]
         return found
 
     def say(self, *messages: Any, **options: Any) -> Any:
-        """Ask for a completion."""
+        """Request a completion."""
         self.llama.whole = not options.get("stream")
         return self.client.chat.completions.create(model="local", messages=list(messages), **options)
 
     def recorded(self) -> list[tuple[str, Any]]:
-        """What has been recorded: type and text, or tools."""
+        """Return the recorded operations, each as its type and its text, tool calls or tool output."""
         return [
             (each.type, each.data.get("text") or each.data.get("tool_calls") or each.data.get("output"))
             for each in self.memory.operations()
@@ -65,15 +65,15 @@ class Chat:
 
 
 def client_of(url: str, token: str = TOKENS.own) -> openai.OpenAI:
-    """Open the client that OpenAI publishes; it takes a second to import, so none does who runs no chat."""
+    """Open OpenAI's client; imported here, since the import takes a second that only chats should pay."""
     import openai
 
-    plain = openai.DefaultHttpxClient(verify=False)  # it would read the authorities of the whole world, for each test
+    plain = openai.DefaultHttpxClient(verify=False)  # saves loading all CA certificates per test
     return openai.OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0, http_client=plain)
 
 
 def guarded(memory: OrchestratorContextManager, project: Path, wait_s: float = 60) -> ASGIApp:
-    """Give the server's application behind its guard; it hurries all but chats."""
+    """Return the guarded application, with a timeout of 2 s for everything but chats."""
     settings = ServerSettings(timeout_s=2, chat_wait_s=wait_s)
     return RequestGuard(make_application(memory, project, settings), TOKENS, settings)
 
@@ -95,24 +95,24 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO
 
 
 def text_part(text: str) -> Any:
-    """A text as the parts of a message."""
+    """Return a text as content parts of a message."""
     return [{"type": "text", "text": text}]
 
 
 def user(text: Any) -> Any:
-    """A line of the user's."""
+    """Return a message of the user."""
     return {"role": "user", "content": text}
 
 
 def said(text: str) -> Any:
-    """A line of the model's."""
+    """Return a message of the model."""
     return {"role": "assistant", "content": text}
 
 
 def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
-    """A model is told what the memory knows of a question, before it; the client's own words stay as they are.
+    """Relevant memories are put before a question, and the client's own words stay as they are.
 
-    What a prompt of a talk holds already, by the memory or by the user, is not put in again.
+    What the conversation's prompt already contains, from the memory or the user, is not added again.
     """
     chat.memory.record_operation("decision", {"text": REDIS})
     talk = [{"role": "system", "content": "Be short."}, user("Where do the sessions live?")]
@@ -127,7 +127,7 @@ def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
 
 
 def test_an_exchange_is_recorded(chat: Chat) -> None:
-    """What the user said and what the model answered are operations, and each is found later on."""
+    """The user's message and the model's answer are each recorded once, and search finds them."""
     chat.say(user("We will name the product Heron."))
     chat.say(user("We will name the product Heron."), said("The answer is 42."), user("Why 42?"))
     assert chat.recorded() == [
@@ -140,7 +140,7 @@ def test_an_exchange_is_recorded(chat: Chat) -> None:
 
 
 def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
-    """In a talk of twenty turns each prompt begins with all messages of the one before, byte for byte."""
+    """In a conversation of twenty turns each prompt begins with all messages of the previous one, byte for byte."""
     for number in range(30):
         chat.memory.record_operation(
             "decision", {"text": f"We decided that service {number} listens on {7000 + number}."}
@@ -158,7 +158,7 @@ def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
 
 
 def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
-    """Where the client goes in mid-answer, what it was given is recorded, and the server stops."""
+    """If the client disconnects in mid-answer, the answer is recorded as cancelled."""
     chat.llama.pause_s = 0.1
     chat.llama.pieces = ["word "] * 200
     stream = chat.say(user("Talk."), stream=True)
@@ -171,7 +171,7 @@ def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
 
 
 def test_memory_can_be_switched_off(chat: Chat) -> None:
-    """With `X-Memory: off` a request goes to the server as it came, and nothing is recorded."""
+    """A request with `X-Memory: off` reaches the server unchanged, and nothing is recorded."""
     chat.memory.record_operation("decision", {"text": REDIS})
     raw = chat.client.chat.completions.with_raw_response.create(
         model="local", messages=[user("Where do the sessions live?")], extra_headers={"X-Memory": "off"}, n=2
@@ -182,9 +182,9 @@ def test_memory_can_be_switched_off(chat: Chat) -> None:
 
 
 def test_headers_say_what_was_added(chat: Chat) -> None:
-    """A client learns how many tokens were added and from where."""
+    """The response headers say that the memory is on and how many tokens it added."""
     chat.memory.record_operation("decision", {"text": REDIS})
-    for _ in range(40):  # so that it is not among what every talk begins with
+    for _ in range(40):  # so that the decision is not in the context that begins every conversation
         chat.memory.record_operation("build", {"log": "Compiled another hundred modules without a warning."})
     chat.say(user("Hello there."))
     raw = chat.client.chat.completions.with_raw_response.create(
@@ -196,9 +196,9 @@ def test_headers_say_what_was_added(chat: Chat) -> None:
 
 
 def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
-    """A client's tools reach the server; what they gave is recorded, and the question is not searched for again.
+    """A client's tools reach the server, and a tool's result is recorded without changing the question sent before.
 
-    So is what the older role `function` gave.
+    The same holds for results with the older role `function`.
     """
     tools = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}]
     call = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
@@ -218,7 +218,7 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
 
 @pytest.mark.parametrize(("body", "words"), cases("a_wrong_request_is_told_in_words"))
 def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> None:
-    """What is no request gets 400 and a sentence, in the shape that clients of this protocol read."""
+    """A wrong request is answered 400 with a sentence in the protocol's error format."""
     response = httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN)
     assert response.status_code == 400
     assert words in response.json()["error"]["message"]
@@ -226,9 +226,9 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
 
 @pytest.mark.parametrize("down", ["for chats", "for all requests"])
 def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, down: str) -> None:
-    """Where the model's server cannot be reached the client gets 502 and a sentence; what it said is recorded.
+    """If the model's server is unavailable, the client gets the server's error and its question is recorded.
 
-    It is not recorded again with what the user says next.
+    The question is not recorded again with the user's next message.
     """
     import openai
 
@@ -244,7 +244,7 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
 
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
-    """A stream that the server breaks off ends with an error that the client sees; what came is recorded."""
+    """A stream that the server breaks off raises an error in the client, and its partial answer is recorded."""
     import openai
 
     chat.llama.ends = "early"
@@ -255,7 +255,7 @@ def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
-    """Without a server the model of the memory answers, streamed or whole, and is told what is relevant."""
+    """Without a server the memory's own model answers, streamed or complete, and gets relevant memories."""
     import openai
 
     asked: list[str] = []
@@ -284,7 +284,7 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
 
 
 def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
-    """With an agent's token its own items are given and no other's; what is said is its own, and it learns from it."""
+    """With an agent's token only its own items are added, and what is said is recorded in its name."""
     secret = "The vault's number is written under the blue lamp in the cellar."
     chat.memory.catalog.store({"content": secret, "type": "insight"}, agent="owl")
     chat.memory.catalog.store(
@@ -300,7 +300,7 @@ def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
 
 
 def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
-    """The server's limit of time for its own answers does not end a chat."""
+    """The server's timeout for its own answers does not end a chat."""
     chat.llama.pause_s = 0.4
     chunks = list(chat.say(user("What?"), stream=True))
     assert chunks
@@ -309,7 +309,7 @@ def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
 
 
 def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
-    """Where nothing can be recorded or looked up the model is asked all the same; a header says what is wrong."""
+    """If the memory is closed, the model still answers, and a header names the problem."""
     chat.memory.close()
     for stream in (False, True):
         chat.llama.whole = not stream
@@ -321,7 +321,7 @@ def test_a_chat_is_answered_without_its_memory(chat: Chat) -> None:
 
 
 def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> None:
-    """It is answered without the memory and told so; both sayings are recorded in their order once that is free."""
+    """With a locked memory a chat is answered without it, a header says so, and the exchange is recorded later."""
     chat.memory.record_operation("decision", {"text": REDIS})
     until(lambda: chat.memory.search("Redis", mode=SearchMode.KEYWORD).hits)
     question = user("Where do the sessions live?")
@@ -348,7 +348,7 @@ def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> Non
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
-    """A talk that begins as another agent's does gets none of its additions, and its questions are recorded too."""
+    """An agent whose conversation begins like another's gets none of its memories and is recorded by its own name."""
     chat.memory.catalog.store({"content": "The vault key lies under the blue lamp.", "type": "insight"}, agent="owl")
     chat.llama.whole = True
     question = user("Where does the vault key lie?")
@@ -366,7 +366,7 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
 
 @pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])
 def test_odd_json_reaches_the_server_as_it_came(chat: Chat, content: bytes) -> None:
-    """Halves of surrogate pairs and numbers that are none are for the model's server to judge."""
+    """A request with lone surrogates or NaN is passed on to the model's server instead of being refused."""
     chat.llama.whole = True
     body = b'{"messages": [{"role": "user", "content": %s}]}' % content
     assert httpx2.post(f"{chat.url}/v1/chat/completions", content=body, headers=OWN).status_code == 200
@@ -374,7 +374,7 @@ def test_odd_json_reaches_the_server_as_it_came(chat: Chat, content: bytes) -> N
 
 @pytest.mark.parametrize("choice", cases("an_answer_of_any_shape_goes_back_as_it_came"))
 def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: str) -> None:
-    """What cannot be read of an answer is not recorded, and the client gets it."""
+    """An answer of any shape is returned to the client byte for byte."""
     answer = f'{{"choices": [{choice}]}}'.encode()
     chat.llama.statuses = [(200, {}, answer)]
     response = httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("What?")]}, headers=OWN)
@@ -396,7 +396,7 @@ def _event(text: str, **choice: Any) -> bytes:
     ],
 )
 def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]) -> None:
-    """However a server cuts its events, they come through, and the first choice is recorded before their end."""
+    """A stream passes through however its events are split, and its first choice is recorded."""
     monkeypatch.setattr(chat.llama, "events", lambda: iter(chunks))
     body = {"stream": True, "messages": [user("What?")]}
     assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).content == b"".join(chunks)
@@ -405,7 +405,7 @@ def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.Monke
 
 @contextmanager
 def asking(url: str, body: str = TALK, length: int = len(TALK)) -> Iterator[socket.socket]:
-    """Ask for a chat, and leave at the end without its answer."""
+    """Request a chat, and disconnect at the end without reading the answer."""
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {OWN['Authorization']}\r\n"
     with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5) as connection:
         connection.sendall(f"{head}Content-Length: {length}\r\n\r\n{body}".encode())
@@ -413,7 +413,7 @@ def asking(url: str, body: str = TALK, length: int = len(TALK)) -> Iterator[sock
 
 
 def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat) -> None:
-    """The model's server is let go of when nobody waits for its answer any more."""
+    """If the client disconnects before the answer begins, the request to the model's server is closed."""
     chat.llama.ends = "hang"
     with asking(chat.url):
         until(lambda: any(path == "/v1/chat/completions" for path, *_ in chat.llama.seen))
@@ -421,16 +421,16 @@ def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat) -> No
 
 
 class Watched(ScriptedModel):
-    """Tells how its answers ended."""
+    """A model that keeps its last answer in `said`."""
 
     def generate(self, messages: Sequence[Message], **how: Any) -> Generation:
-        """Say the answer."""
+        """Generate the answer and keep it."""
         self.said = super().generate(messages, **how)
         return self.said
 
 
 def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> None:
-    """It is told to stop, as nobody waits for its answer any more."""
+    """If the client disconnects, a model in this process is cancelled."""
     model = Watched("word " * 1_000, tokens_per_s=20)
     with open_memory(tmp_path, model=model, config={"compression": {"auto": False}}) as memory:
         with listening(guarded(memory, tmp_path)) as url, asking(url):
@@ -440,7 +440,7 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
 
 
 def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
-    """Where a client's tools, its pictures or the answer that it asks for fill the window, nothing is added.
+    """If tools, pictures or the requested answer length fill the window, no memories are added.
 
     A header says so.
     """
@@ -462,6 +462,6 @@ def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(chat: Chat) -> None:
-    """The server's limit of time is one for what a client has to send."""
+    """A request whose body does not arrive is answered 504 after the server's timeout."""
     with asking(chat.url, body="{", length=500) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 504")

@@ -1,4 +1,4 @@
-"""What holds for every command: its options, its help, its exit codes, what goes where, and how it ends."""
+"""What all commands have in common: options, help, exit codes, stdout and stderr, interruption and failing output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...],
 
 
 COMMANDS = _commands(typer.main.get_command(app))
-# What each reading command is called with; without a memory none of them may make one.
+# Each command that only reads, with its arguments: without a memory none may create one.
 READING = [
     ("context",), ("status",), ("ops",), ("sessions",), ("flush",), ("refresh",), ("expand", "S1"), ("losses",),
     ("facts",), ("search", "x"), ("index",),
@@ -39,7 +39,7 @@ READING = [
 
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
 def test_every_command_has_the_common_options_and_an_example(name: tuple[str, ...], run: Any) -> None:
-    """`--json`, `--project` or `-C`, `--debug`; the example is a call of the command itself."""
+    """Every command has `--json`, `--project`, `-C`, `--debug` and an example call of itself in its help."""
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert {"--json", "--project", "-C", "--debug"} <= options
     shown = run(*name, "--help")
@@ -48,7 +48,7 @@ def test_every_command_has_the_common_options_and_an_example(name: tuple[str, ..
 
 
 def test_the_help_tells_the_exit_codes_and_all_commands(run: Any) -> None:
-    """And lists every command below its heading, its first sentence uncut; the version is told with a word."""
+    """The help has the exit codes and each command's first sentence uncut; `--version` prints name and version."""
     shown = " ".join(run("--help").split())
     assert EPILOG in shown
     assert run("--version").startswith("orchestra-mem ")
@@ -57,7 +57,7 @@ def test_the_help_tells_the_exit_codes_and_all_commands(run: Any) -> None:
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) -> None:
-    """The command says where it looked and what to do, and exits with 4."""
+    """Without a memory a reading command says where it looked and what to do, exits with 4 and creates nothing."""
     assert run(*command, exit_code=4) == ""
     told = f"orchestra-mem: no memory in {run.folder}; run `orchestra-mem init` there, or name a folder by -C\n"
     assert run.errors == told
@@ -68,7 +68,7 @@ def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) ->
 def test_errors_are_words_on_stderr_and_a_document_with_json(
     run: Any, arguments: list[str], code: int, kind: str
 ) -> None:
-    """One block, no traceback; with `--json` the same as one document on stdout."""
+    """An error is a message on stderr without traceback and, with `--json`, the same message as JSON on stdout."""
     run("init")
     assert run(*arguments, exit_code=code) == ""
     words = run.errors.removeprefix("orchestra-mem: ").removesuffix("\n")
@@ -79,7 +79,7 @@ def test_errors_are_words_on_stderr_and_a_document_with_json(
 
 @pytest.mark.parametrize("arguments", cases("wrong_usage_exits_with_2_and_does_nothing"))
 def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: list[str]) -> None:
-    """Also where the fault shows only in the value."""
+    """Wrong usage, also a wrong value, exits with 2 in plain words and creates nothing."""
     run(*arguments, exit_code=2)
     assert "Value error" not in run.errors
     assert "Input should" not in run.errors
@@ -87,7 +87,7 @@ def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: list[str
 
 
 def test_a_wrong_configuration_exits_with_3_and_names_all_faults(run: Any) -> None:
-    """Each with file and line."""
+    """A wrong configuration exits with 3 and names every fault with file and line."""
     run("init")
     config = run.folder / ".obra" / "config.yaml"
     config.write_text("storage:\n  durability: sturdy\nspeed: 9\n")
@@ -100,7 +100,7 @@ def test_a_wrong_configuration_exits_with_3_and_names_all_faults(run: Any) -> No
 
 @pytest.mark.parametrize("command", [("record", "x", "1"), ("work", "add", "epic", "x"), ("status",), ("context",)])
 def test_a_file_in_the_place_of_the_memory_exits_with_4(run: Any, command: tuple[str, ...]) -> None:
-    """Nothing is made, and nothing is said to be."""
+    """A file in place of the memory's folder makes a command exit with 4 and an explanation."""
     home = run.folder / ".obra"
     home.touch()
     assert run(*command, exit_code=4) == ""
@@ -109,7 +109,7 @@ def test_a_file_in_the_place_of_the_memory_exits_with_4(run: Any, command: tuple
 
 
 def test_debug_shows_where_an_error_came_from(run: Any) -> None:
-    """The traceback that is otherwise kept back."""
+    """`--debug` prints the traceback of an error."""
     run("init")
     with start("expand", "S99", "--debug", text=False, cwd=run.folder) as process:
         _, errors = process.communicate(timeout=60)
@@ -119,7 +119,7 @@ def test_debug_shows_where_an_error_came_from(run: Any) -> None:
 
 
 def test_the_nearest_memory_upwards_is_meant(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From any folder below the project; `-C` names one exactly, and `init` makes a new one where it is called."""
+    """A command uses the nearest memory upwards; `-C` names exactly one folder, and `init` uses the current one."""
     run("init")
     deep = run.folder / "src" / "deep"
     deep.mkdir(parents=True)
@@ -133,7 +133,7 @@ def test_the_nearest_memory_upwards_is_meant(run: Any, monkeypatch: pytest.Monke
 
 
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
-    """Nor bars; what is printed may be stored and read by programs."""
+    """Output to a pipe contains no escape sequences, whatever TERM is."""
     commands = ("status", "doctor", "ops")
     running = [start(each, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) for each in commands]
     for process in running:
@@ -143,7 +143,7 @@ def test_no_colours_reach_a_pipe(filled: Any) -> None:
 
 
 def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:
-    """On a terminal or in a pipe that is not of UTF-8; all else is shown."""
+    """Characters that the output encoding lacks are replaced, and the rest is printed."""
     run("record", "note", "--text", "rye → 日本 bread")
     for command, told in ((("ops",), "rye"), (("--help",), "Usage")):
         with start(*command, text=False, cwd=run.folder, env={"PYTHONIOENCODING": "ascii"}) as process:
@@ -153,7 +153,7 @@ def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:
 
 
 def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by `<&-`: there is nothing to read, and nothing is recorded."""
+    """Reading from a closed stdin, as by `<&-`, exits with 2 and records nothing."""
     monkeypatch.setattr("orchestra_mem.faces.asking.sys", SimpleNamespace(stdin=None))
     run("record", "note", "-", exit_code=2)
     assert "stdin is closed" in run.errors
@@ -161,7 +161,7 @@ def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
-    """As in `orchestra-mem ops | head -1`: the program ends without a word."""
+    """A closed output pipe, as in `orchestra-mem ops | head -1`, ends the program silently with 0."""
     with start("ops", "--limit", "0", "--json", text=False, cwd=filled.folder) as process:
         assert process.stdout
         process.stdout.close()
@@ -173,7 +173,7 @@ def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
 @pytest.mark.parametrize("arguments", [("--help",), ("sessions",)])
 def test_an_answer_that_cannot_be_written_exits_with_4(run: Any, arguments: tuple[str, ...]) -> None:
-    """As on a full disk: in words, without a traceback."""
+    """Output that cannot be written, as to a full disk, exits with 4 and a message."""
     run("init")
     with open("/dev/full", "w") as full, start(*arguments, cwd=run.folder, stdout=full) as process:
         told = process.communicate(timeout=60)[1]
@@ -184,7 +184,7 @@ def test_an_answer_that_cannot_be_written_exits_with_4(run: Any, arguments: tupl
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_an_error_of_the_system_before_the_answer_is_told_as_such(run: Any, debug: tuple[str, ...]) -> None:
-    """As a name that no folder can have: nothing says that the command is done."""
+    """An error of the operating system exits with 4 and a message, or with 1 and a traceback under `--debug`."""
     with start("status", "-C", "x" * 300, *debug, cwd=run.folder) as process:
         output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (1 if debug else 4, "")
@@ -194,7 +194,7 @@ def test_an_error_of_the_system_before_the_answer_is_told_as_such(run: Any, debu
 
 
 def test_the_project_may_be_named_before_the_command(run: Any, tmp_path: Path) -> None:
-    """For every command, those below a group too; one that is named after it counts before."""
+    """The project can be named before any command or group, and an option after the command takes precedence."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()

@@ -1,4 +1,4 @@
-"""What each command does: that it calls the library with what it was given, and shows what comes back."""
+"""What each command does: it passes its arguments to the library and shows the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEMPLATE = Path(__file__).parents[2] / ".obra-template"
 
 
 def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: Any) -> None:
-    """It says what it made; the second time it makes nothing, and what was changed meanwhile stays."""
+    """`init` creates the template and the documents and lists them; repeated, it changes nothing."""
     names = sorted(path.relative_to(TEMPLATE).as_posix() for path in TEMPLATE.rglob("*") if path.is_file())
     made = [*(f".obra/{name}" for name in names), ".obra/obra.db",
             *(f".obra/memory/{name.value}.md" for name in DocumentName)]  # fmt: skip
@@ -53,7 +53,7 @@ def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: 
 def test_record_takes_json_from_the_argument_stdin_or_a_text(
     run: Any, arguments: tuple[str, ...], stdin: str | None, data: object
 ) -> None:
-    """What comes back is equal, and the memory is made where there is none."""
+    """`record` takes JSON from an argument or stdin, or a text, and creates the memory if there is none."""
     assert run.json("record", "note", *arguments, stdin=stdin)["data"] == data
     assert run.errors == f"made a new memory in {run.folder / '.obra'}\n"
     assert run.json("ops")[0]["data"] == data
@@ -61,7 +61,7 @@ def test_record_takes_json_from_the_argument_stdin_or_a_text(
 
 
 def test_record_hands_on_every_option(run: Any) -> None:
-    """And the same key twice records once."""
+    """`record` passes every option on, and the same key twice records once."""
     options = ("--tokens", "7", "--agent", "bob", "--critical", "--timestamp", "2025-01-15T10:00:00Z", "--key", "k")
     first = run.json("record", "note", '"a"', *options)
     expected = {"id": 1, "type": "note", "data": "a", "timestamp": "2025-01-15T10:00:00+00:00", "tokens": 7,
@@ -73,7 +73,7 @@ def test_record_hands_on_every_option(run: Any) -> None:
 
 
 def test_import_jsonl_tells_bad_lines_and_records_the_others(run: Any) -> None:
-    """Each with its place, and it exits with 1; lines that were mended are recorded the next time."""
+    """A bad line is reported by place with exit code 1, the others are recorded, and a corrected line the next time."""
     file = run.folder / "log.jsonl"
     file.write_text('{"a": 1}\nnot json\n{"type": "x\\ny"}\n{"b": 2}\n')
     done = run.json("import", "jsonl", file, exit_code=1)
@@ -88,7 +88,7 @@ def test_import_jsonl_tells_bad_lines_and_records_the_others(run: Any) -> None:
 
 
 def test_what_ops_prints_can_be_imported_elsewhere(filled: Any, tmp_path: Path) -> None:
-    """All operations of one memory, in another, with the same content."""
+    """The JSON that `ops` prints can be imported into another memory with equal content."""
     operations = filled.json("ops", "--limit", "0")
     file = tmp_path / "moved.jsonl"
     file.write_text("\n".join(map(json.dumps, operations)))
@@ -100,7 +100,7 @@ def test_what_ops_prints_can_be_imported_elsewhere(filled: Any, tmp_path: Path) 
 
 
 def test_flush_ends_the_session_and_refresh_compacts(filled: Any) -> None:
-    """Each says what it did, and that there was nothing to do."""
+    """`refresh` and `flush` report what they did, or that there was nothing to do."""
     done = filled.json("refresh")
     assert done["used_tokens"] > 0
     assert "spilled" in filled("refresh")
@@ -116,7 +116,7 @@ def test_flush_ends_the_session_and_refresh_compacts(filled: Any) -> None:
 
 
 def test_refresh_names_the_documents_that_it_wrote(run: Any) -> None:
-    """Also where only work has changed and no session is under way."""
+    """`refresh` names the documents that it wrote, also without a session when only work has changed."""
     with open_memory(run.folder) as memory:
         memory.state.create(WorkKind.EPIC, "User auth")
     assert run("refresh") == "there is no session; wrote project_state.md, work_plan.md\n"
@@ -131,7 +131,7 @@ def test_refresh_names_the_documents_that_it_wrote(run: Any) -> None:
 
 
 def test_context_prints_the_rendered_context_and_nothing_else(filled: Any) -> None:
-    """Byte for byte what the library gives, within the budget asked for; or its explanation, or chat messages."""
+    """`context` prints the library's context byte for byte, or its explanation, or its chat messages."""
     with open_memory(filled.folder) as memory:
         expected = memory.get_orchestrator_context("prompt")
         small = memory.get_orchestrator_context("plan", 300)
@@ -146,7 +146,7 @@ def test_context_prints_the_rendered_context_and_nothing_else(filled: Any) -> No
 
 
 def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:
-    """The same figures in words and as JSON."""
+    """`status` shows window, tiers, documents and problems as JSON, and as text within 80 columns."""
     record = filled.json("status")
     assert record["thresholds"] == {"warning": 0.7, "refresh": 0.8, "critical": 0.95}
     assert record["context_window"]["max_tokens"] == 2048
@@ -155,12 +155,12 @@ def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:
     shown = filled("status")
     for words in ("of 2,048 tokens", "refresh at 80%", ".obra/memory/work_plan.md", "60 operations", "no problems"):
         assert words in shown
-    # But for the first line: a terminal folds a long path.
+    # The first line has a path that may be longer than 80 columns.
     assert max(map(len, shown.splitlines()[1:])) <= 80
 
 
 def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `doctor` does, also where nothing has needed the model yet; one that is not set is no problem."""
+    """`status` and `doctor` report a missing model file before anything needs it; no model set is no problem."""
     pytest.importorskip("llama_cpp", reason="needs the extra llama")
     run("init")
     assert run.json("status")["problems"] == []
@@ -177,12 +177,12 @@ def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("filters", "expected"), cases("ops_filters_by_each_condition"))
 def test_ops_filters_by_each_condition(filled: Any, filters: list[str], expected: list[int]) -> None:
-    """Oldest first; of more than the limit the newest."""
+    """`ops` filters by each condition and lists the newest operations within the limit, oldest first."""
     assert [op["id"] - 1 for op in filled.json("ops", *filters)] == expected
 
 
 def test_ops_of_a_session_by_the_beginning_of_its_id(filled: Any) -> None:
-    """As `sessions` shows it."""
+    """`ops --session` takes the beginning of a session's id as `sessions` shows it."""
     filled("flush")
     filled("record", "note", '"later"')
     first, second = filled.json("sessions")
@@ -191,7 +191,7 @@ def test_ops_of_a_session_by_the_beginning_of_its_id(filled: Any) -> None:
 
 
 def test_ops_shows_a_table_that_fits(filled: Any) -> None:
-    """One line an operation, long data clipped, and how to see more."""
+    """`ops` prints a line per operation within 80 columns, clips long data, and says how to see more."""
     lines = filled("ops", "--limit", "5").splitlines()
     assert len(lines) == 2 + 5
     assert max(map(len, lines)) <= 80
@@ -202,7 +202,7 @@ def test_ops_shows_a_table_that_fits(filled: Any) -> None:
 
 
 def test_text_of_operations_is_never_read_as_markup(run: Any) -> None:
-    """Nor can it write to the terminal what it likes."""
+    """Recorded text is printed without interpreting markup and with control characters escaped."""
     run("record", "note", json.dumps({"text": "[bold]x[/bold] [/no] \x1b[31mr\x07"}))
     shown = run("ops")
     assert r"[bold]x[/bold] [/no] \x1b[31mr\x07" in shown
@@ -210,7 +210,7 @@ def test_text_of_operations_is_never_read_as_markup(run: Any) -> None:
 
 
 def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
-    """Each summary's line, and behind it the operations word for word."""
+    """`losses` lists summaries, and `expand` prints the operations that a summary covers as recorded."""
     losses = filled.json("losses", "--limit", "0")
     assert losses
     assert [loss["id"] for loss in filled.json("losses", "--limit", "2")] == [loss["id"] for loss in losses[-2:]]
@@ -234,7 +234,7 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
 
 
 def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
-    """A person's edit is kept as one, and comes back word for word."""
+    """A person's edit is a version that `history` lists, `diff` compares and `restore` brings back verbatim."""
     run("init")
     assert run("history", "work_plan") == "no earlier versions\n"
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
@@ -254,11 +254,11 @@ def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     assert run.json("restore", "work_plan", version["sequence"])["restored"] == version["sequence"]
 
 
-# Looking after
+# Maintenance
 
 
 def test_config_show_tells_each_value_and_where_it_comes_from(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Defaults, the file with its line, the environment; works without a memory and makes none."""
+    """`config show` prints each value with its origin: default, file and line, or environment variable."""
     assert run.json("config", "show")["storage.durability"] == {"value": "normal", "origin": "default"}
     assert run("config", "check") == "valid: the defaults and the environment\n"
     assert list(run.folder.iterdir()) == []
@@ -284,7 +284,7 @@ def _findings(run: Any, exit_code: int = 1) -> dict[str, tuple[str, str, str]]:
 
 
 def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
-    """Every part is named; an estimate or another model's tokenizer is a note, no fault."""
+    """`doctor` finds no fault in a sound memory; a token counter that is not exact is a note."""
     found = _findings(filled, exit_code=0)
     assert found.pop("token counter")[0] == "note"
     parts = "configuration folder disk lock database documents versions sessions search model"
@@ -295,7 +295,7 @@ def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
 
 
 def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> None:
-    """The database is not checked, as the configuration may name a server; nor are the documents."""
+    """With a wrong configuration `doctor` names its line, checks the folder, and skips database and documents."""
     run("init")
     (run.folder / ".obra" / "obra.db").unlink()
     (run.folder / ".obra" / "config.yaml").write_text("speed: 9\n")
@@ -308,7 +308,7 @@ def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> N
 
 
 def test_doctor_names_a_damaged_database(filled: Any) -> None:
-    """One that is none at all, and one with a page overwritten; what to do is said."""
+    """`doctor` reports a database that is damaged, no database or missing, and what to do about it."""
     database = filled.folder / ".obra" / "obra.db"
     with sqlite3.connect(database) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -331,7 +331,7 @@ def test_doctor_names_a_damaged_database(filled: Any) -> None:
 
 
 def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
-    """With file and line; a folder in a document's place; an archive that is gone."""
+    """`doctor` reports a damaged document by line, a folder in a document's place, and a missing archive."""
     filled("flush")
     memory = filled.folder / ".obra" / "memory"
     (memory / "work_plan.md").write_text("---\nformat: 1\nno field at all\n---\n\n# Work Plan\n")
@@ -350,7 +350,7 @@ def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
 
 
 def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits a moment, not for ever."""
+    """`doctor` reports a lock that another process holds instead of waiting for it."""
     run("init")
     monkeypatch.setattr("orchestra_mem.doctor.memory._LOCK_WAIT_S", 0.05)
     monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S", "0.05")
@@ -365,7 +365,7 @@ def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPa
 def test_doctor_tells_how_much_room_there_is(
     run: Any, monkeypatch: pytest.MonkeyPatch, free_bytes: int, health: str
 ) -> None:
-    """A full disk is a fault, one that is about to be full a note."""
+    """A full disk is a fault in `doctor`, and an almost full one a note."""
     run("init")
     usage = shutil.disk_usage(run.folder)._replace(free=free_bytes)
     monkeypatch.setattr("orchestra_mem.doctor.memory.shutil.disk_usage", lambda _: usage)
@@ -376,7 +376,7 @@ SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
 
 
 def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> None:
-    """Never which; exit 1 while there are any, and where nobody agrees."""
+    """`redact scan` lists secrets by place and kind and exits with 1; `redact apply` removes them after a yes."""
     with open_memory(run.folder, config={"redaction": {"mode": "off"}}) as memory:
         memory.record_operation("note", {"text": f"with {SECRET}"})
     assert run("redact", "scan", exit_code=1) == "operations 1, data: github-token (1)\n"
@@ -393,7 +393,7 @@ def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> Non
 
 
 def test_times_are_iso_8601_or_spans_back() -> None:
-    """A time without a zone is this machine's."""
+    """A time is ISO 8601, local if it has no zone, or a span back from now."""
     now = datetime(2025, 1, 15, 12, tzinfo=UTC)
     spans = {"30s": timedelta(seconds=30), "5m": timedelta(minutes=5), "2h": timedelta(hours=2),
              "7d": timedelta(days=7), "1w": timedelta(weeks=1)}  # fmt: skip

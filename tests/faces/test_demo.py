@@ -1,4 +1,4 @@
-"""The demonstration: a real history through the real manager, long or short, and what it says is so."""
+"""The demo command: it imports a real git history, and its figures match the memory that it leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "wat
 
 
 def _make_repository(path: Path, commits: int) -> Path:
-    """A repository with so many commits of a bakery, all at once by `git fast-import`."""
+    """Create a repository with commits of a bakery by one `git fast-import`."""
     stream: list[str] = []
     for number in range(1, commits + 1):
         part, other = PARTS[number % len(PARTS)], PARTS[(number * 3 + 1) % len(PARTS)]
@@ -36,12 +36,12 @@ def _make_repository(path: Path, commits: int) -> Path:
 
 @pytest.fixture(scope="module")
 def long_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with more than the window holds many times over."""
+    """A repository whose history is many times larger than the window."""
     return _make_repository(tmp_path_factory.mktemp("long") / "bakery", 200)
 
 
 def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run: Any) -> None:
-    """All sections are there, within 80 columns, and the figures are those of the memory that it leaves behind."""
+    """The demo prints all sections within 80 columns, and its memory has the operations and summaries reported."""
     shown = run("demo", "--repo", long_history, "--limit", "160")
     kept = shown.rpartition("orchestra-mem status -C ")[2].strip()
     lines = shown.splitlines()
@@ -64,7 +64,7 @@ def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run:
 
 
 def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> None:
-    """Refreshes happened by themselves, summaries are shorter than what they cover, originals are equal."""
+    """With `--json` the demo reports automatic refreshes, summaries, equal originals and usage within the window."""
     record = run.json("demo", "--repo", long_history, "--limit", "160")
     assert record["recorded"] == 160
     assert record["window_tokens"] == 8192
@@ -81,7 +81,7 @@ def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> N
 
 
 def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:
-    """The newest first, then all: those that are there already are passed over, and the agent is who was named."""
+    """`import git` records each commit once: a limited import takes the newest, and a later one adds the others."""
     assert run("import", "git", long_history, "--limit", "3", "--agent", "ada") == (
         f"recorded 3 operations of {long_history}\n"
     )

@@ -1,4 +1,4 @@
-"""Commands for what people edit by hand: conflicts, accept, reject, edit, watch, check. Real files and processes."""
+"""Commands for documents edited by hand: conflicts, accept, reject, edit, watch, check, blame. Real processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _document(run: Any, name: str) -> Path:
 
 @pytest.fixture
 def conflict(run: Any) -> str:
-    """The id of a conflict in the work plan: a person and the machine have both changed a line."""
+    """The id of a conflict in the work plan, where a person and the machine have changed the same line."""
     run("init")
     with open_memory(run.folder) as memory:
         collide(memory, "- buy [bold]rye[/bold] flour")
@@ -39,7 +39,7 @@ def conflict(run: Any) -> str:
 
 
 def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: str) -> None:
-    """As a table that fits, and as JSON; the line is that of the block."""
+    """`conflicts` shows both sides with document and line, as JSON and as a table within 80 columns."""
     plan = _document(run, "work_plan")
     line = next(number for number, line in enumerate(plan.read_text().splitlines(), 1) if "<!-- conflict" in line)
     assert run.json("conflicts") == [
@@ -67,7 +67,7 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
     (["reject"], ["- buy [bold]rye[/bold] flour"], "your lines stand"),
 ])  # fmt: skip
 def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stands: list[str], note: str) -> None:
-    """What stands afterwards is told with file and line; nothing waits any more."""
+    """`accept` and `reject` leave the chosen lines, report where, keep the text before, and end the conflict."""
     plan = _document(run, "work_plan")
     (waiting,) = run.json("conflicts")
     before = plan.read_text()
@@ -85,7 +85,7 @@ def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stan
 
 @pytest.fixture
 def editor(run: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Make a shell script of some lines the editor; `"$1"` is the document."""
+    """Make a shell script of the given lines the editor; `"$1"` is the document."""
     monkeypatch.delenv("VISUAL", raising=False)
     script = run.folder / "my editor.sh"
 
@@ -106,12 +106,12 @@ def _decide(run: Program) -> None:
 
 @pytest.fixture
 def decided(made_by: MadeBy) -> Program:
-    """A project whose decision log has two decisions of the machine's."""
+    """A project whose decision log has two decisions written by the machine."""
     return made_by(_decide)
 
 
 def test_edit_tells_what_came_and_went(decided: Any, editor: Callable[[str], None]) -> None:
-    """The next context has it; where nothing was changed, it says why that may be."""
+    """`edit` reports the lines added and removed, and the next context has the change."""
     log = _document(decided, "decision_log")
     editor("sed -i -e '/from the mill/d' \"$1\"\nprintf '### We decided to use gas ovens only\\n' >> \"$1\"")
     assert decided.json("edit", "decision_log.md") == {
@@ -128,7 +128,7 @@ def test_edit_tells_what_came_and_went(decided: Any, editor: Callable[[str], Non
 
 
 def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, editor: Callable[[str], None]) -> None:
-    """With file and line, and what happens meanwhile."""
+    """`edit` checks the saved document, names each fault with file and line, and exits with 1."""
     editor("printf 'no field at all\\n' | sed -i '2r /dev/stdin' \"$1\"")
     (problem,) = decided.json("edit", "work_plan", exit_code=1)["problems"]
     plan = str(_document(decided, "work_plan"))
@@ -140,7 +140,7 @@ def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, edi
 
 
 def test_edit_holds_nothing_while_the_editor_runs(decided: Any, editor: Callable[[str], None]) -> None:
-    """Others record, refresh and end sessions meanwhile, and what both wrote stands afterwards."""
+    """While the editor runs, other processes can record and end sessions, and both sides' text is kept."""
     program = f"PYTHONPATH='{CHECKOUT}' '{sys.executable}' -m orchestra_mem"
     editor(
         f"ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S=0.5 {program} record decision --text 'We decided to sell rolls.' >&2\n"
@@ -155,7 +155,7 @@ def test_edit_holds_nothing_while_the_editor_runs(decided: Any, editor: Callable
 
 
 def test_edit_opens_the_running_sessions_document(run: Any, editor: Callable[[str], None]) -> None:
-    """By the name `session`; where none runs, or there is no such document, it says so with 1."""
+    """`edit session` opens the running session's document; without a session or such a document it exits with 1."""
     run("init")
     editor("printf '\\nby hand\\n' >> \"$1\"")
     run("edit", "session", exit_code=1)
@@ -169,7 +169,7 @@ def test_edit_opens_the_running_sessions_document(run: Any, editor: Callable[[st
 
 
 def test_edit_prefers_visual_and_tells_what_an_editor_did(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`$VISUAL` may have options; one that fails makes the exit code 1."""
+    """`$VISUAL` takes precedence; a failing editor exits with 1, one that cannot be started or is not set with 3."""
     run("init")
     monkeypatch.setenv("EDITOR", "no-such-editor")
     monkeypatch.setenv("VISUAL", "sh -c 'exit 7'")
@@ -188,7 +188,7 @@ def test_edit_prefers_visual_and_tells_what_an_editor_did(run: Any, monkeypatch:
 
 
 def test_ctrl_c_in_the_editor_is_the_editors(run: Any, editor: Callable[[str], None]) -> None:
-    """The program waits on, and takes in what is saved afterwards; the editor itself is interrupted."""
+    """Ctrl-C interrupts the editor alone: `edit` waits and takes what the editor then saves."""
     run("init")
     editor(
         'trap \'printf "\\nsaved on ctrl-c\\n" >> "$1"; exit 0\' INT\nkill -INT $PPID\nsleep 0.1\nkill -INT $$\nsleep 5'
@@ -205,7 +205,7 @@ def test_ctrl_c_in_the_editor_is_the_editors(run: Any, editor: Callable[[str], N
 
 @contextmanager
 def _watching(folder: Path, *options: str) -> Iterator[tuple[Any, str]]:
-    """A `watch` that has begun, with what it said of itself; at the end it is told Ctrl-C, and ends with 0."""
+    """Start `watch` and yield its output and its first message; end it by Ctrl-C, expecting 0."""
     with start("watch", *options, cwd=folder) as process:
         assert process.stdout
         assert process.stderr
@@ -223,7 +223,7 @@ def _watching(folder: Path, *options: str) -> Iterator[tuple[Any, str]]:
 
 
 def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
-    """Plain lines in a pipe: time, document, what came and went; however it was saved, and what is gone or new."""
+    """`watch` prints each saved, deleted or new document within seconds, with its changed lines escaped and cut."""
     run("init")
     run("record", "note", '"x"')
     plan = _document(run, "work_plan")
@@ -259,7 +259,7 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
 
 
 def test_watch_gives_one_json_object_a_line(run: Any) -> None:
-    """Where a setting of an earlier time says how to watch, that is told, and the answer is the same."""
+    """`watch --json` prints one object per change, and an obsolete `documents.watch` setting only gets a note."""
     run("init")
     (run.folder / ".obra" / "config.yaml").write_text("documents:\n  watch: off\n")
     plan = _document(run, "work_plan")
@@ -276,7 +276,7 @@ def test_watch_gives_one_json_object_a_line(run: Any) -> None:
 
 
 def _looks(texts: SeenTexts, most: int = 2) -> list[tuple[str, str, list[str]]]:
-    """Look as often as a save takes at most to be told of, and give all that was told."""
+    """Look as often as a save needs at most to be reported, and return all changes."""
     told = [change for _ in range(most) for change in texts.look()]
     return [(change.path.name, change.event.value, change.lines) for change in told]
 
@@ -298,7 +298,7 @@ def _delete_and_make(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("save", [Path.write_text, _rename_over, _backup_and_new, _delete_and_make])
 def test_each_way_to_save_is_told_once(tmp_path: Path, save: Callable[[Path, str], None]) -> None:
-    """And nothing of what editors leave beside a document."""
+    """Each way in which editors save is reported once, and their temporary files are not."""
     document = tmp_path / "x.md"
     document.write_text("old\n")
     texts = SeenTexts([tmp_path])
@@ -309,7 +309,7 @@ def test_each_way_to_save_is_told_once(tmp_path: Path, save: Callable[[Path, str
 
 
 def test_a_document_is_told_of_when_two_looks_agree_or_at_the_third(tmp_path: Path) -> None:
-    """A half-written text is not told, but one that is saved without end is; what is as before is not."""
+    """A change is reported once two looks see the same text, or at the third look; an unchanged text is not."""
     document = tmp_path / "x.md"
     document.write_text("0\n")
     texts = SeenTexts([tmp_path])
@@ -326,7 +326,7 @@ def test_a_document_is_told_of_when_two_looks_agree_or_at_the_third(tmp_path: Pa
 
 
 def test_a_document_that_cannot_be_read_for_a_while_is_compared_with_its_last_text(tmp_path: Path) -> None:
-    """Once it can be read again, only the lines that differ are reported."""
+    """After a document was unreadable, only lines that differ from its last readable text are reported."""
     document = tmp_path / "x.md"
     document.write_text("tea\n")
     texts = SeenTexts([tmp_path])
@@ -337,7 +337,7 @@ def test_a_document_that_cannot_be_read_for_a_while_is_compared_with_its_last_te
 
 
 def test_folders_may_go_come_back_and_be_replaced(tmp_path: Path) -> None:
-    """As when another branch is checked out: what differs is told of, and what is saved there."""
+    """Folders that are replaced, removed or created, as by a branch checkout, are followed."""
     folder, other, late = (tmp_path / name for name in ("memory", "other", "late"))
     for each in (folder, other):
         each.mkdir()
@@ -361,7 +361,7 @@ def test_folders_may_go_come_back_and_be_replaced(tmp_path: Path) -> None:
 
 
 def test_check_finds_a_new_memory_in_order(run: Any) -> None:
-    """Before anything is recorded, after, and where nothing was ever kept; it makes nothing itself."""
+    """`check` finds no fault in an empty or new memory, and creates nothing."""
     (run.folder / ".obra").mkdir()
     assert run.json("check") == {"project": str(run.folder), "problems": []}
     assert list((run.folder / ".obra").iterdir()) == []
@@ -371,7 +371,7 @@ def test_check_finds_a_new_memory_in_order(run: Any) -> None:
 
 
 def test_check_needs_neither_database_nor_lock(run: Any) -> None:
-    """Where the memory cannot be opened, the documents are looked at all the same; wrong settings are told with 3."""
+    """`check` works on the documents without a usable database; wrong settings exit with 3."""
     run("init")
     (run.folder / ".obra" / "obra.db").write_bytes(b"no database" * 1000)
     run("check")
@@ -384,7 +384,7 @@ def test_check_needs_neither_database_nor_lock(run: Any) -> None:
 
 
 def test_blame_tells_who_wrote_each_line(run: Any) -> None:
-    """As a list of lines in the terminal, and as JSON with the operations."""
+    """`blame` prints who wrote each line, and as JSON also its operations."""
     config = {"orchestrator": {"working_memory": {"max_operations": 2}}}
     with open_memory(run.folder, config=config) as memory:
         for text in ("TODO: write the guide.", "Tea was had.", "It rained."):
@@ -399,12 +399,12 @@ def test_blame_tells_who_wrote_each_line(run: Any) -> None:
     assert (item["writer"], item["operations"]) == ("machine", [[1, 1]])
 
 
-# The documents of the catalog: the same commands, by `catalog/AGENT`
+# Catalog documents, named `catalog/AGENT` in the same commands
 
 
 @pytest.fixture
 def learnt(run: Any) -> Path:
-    """The document of ada, who has learnt two things, one of them in an orchestration; and one of an odd name."""
+    """The catalog document of ada, who has two items; another agent has an odd name."""
     with open_memory(run.folder) as memory:
         memory.record_operation("orchestration", {"task": "deploy"})
         store = memory.catalog.store
@@ -417,7 +417,7 @@ def learnt(run: Any) -> Path:
 
 
 def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, learnt: Path) -> None:
-    """What is restored is said of the items too."""
+    """A catalog document has history, diffs and restoring, and restoring a text changes the items too."""
     first = learnt.read_text()
     assert run("history", "catalog/ada") == "no earlier versions\n"
     learnt.write_text(first.replace("on Tuesdays", "on Fridays"))
@@ -441,7 +441,7 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
 
 
 def test_a_conflict_in_a_catalog_document_is_listed_and_decided(run: Any) -> None:
-    """A person and the machine have both changed the line that counts what is not shown."""
+    """A conflict in the line that counts a catalog document's hidden items is listed and can be accepted."""
     document = _document(run, "catalog/ada")
     with open_memory(run.folder) as memory:
         for number in range(201):

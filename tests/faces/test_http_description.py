@@ -1,4 +1,4 @@
-"""The routes keep to their description: schemathesis asks each for what it allows and forbids."""
+"""schemathesis tests each route against its OpenAPI description, with valid and invalid requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.faces.server_process import running
 
 @pytest.mark.parametrize(("agent", "phases"), [(None, "examples,coverage,fuzzing,stateful"), ("ann", "fuzzing")])
 def test_every_route_keeps_to_its_description(tmp_path: Path, agent: str | None, phases: str) -> None:
-    """Status codes, types, schemas of answers, methods, headers, wrong data refused, deleted things gone."""
+    """schemathesis finds no route that deviates from its description, for the owner and for an agent."""
     with open_memory(tmp_path) as memory:
         for number in range(10):
             memory.record_operation("decision", {"text": f"Service {number} listens on {7000 + number}."}, agent="ann")

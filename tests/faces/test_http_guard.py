@@ -1,4 +1,4 @@
-"""Nothing of a memory is answered to who may not ask: for each route there is, by the table of the routes itself."""
+"""No route answers a caller that may not ask: tested for every route in the application's own route table."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.builders import cases
 from tests.faces.http_client import TOKENS, Served, serving
 
 SECRET = "zephyrberg"
-ASKED = "the codename in production"  # what leads to it; some answers repeat the question
+ASKED = "the codename in production"  # finds the secret without containing it, as some answers repeat the question
 API = ("/api/memory/", "/v1/", "/mcp")
 STRICT = {"catalog": {"isolation": "strict"}}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A memory in which everything is agent B's, and says so in one word."""
+    """A memory in which everything belongs to agent B and contains one secret word."""
     with serving(tmp_path_factory.mktemp("guarded"), config=STRICT) as served:
         memory = served.memory
         memory.catalog.store({"content": f"We decided that {SECRET} is the codename."}, agent="b")
@@ -40,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
-    """Make for each route requests that lead to what agent B has there, or to what would change it."""
+    """Make requests for each route that would return or change what belongs to agent B."""
     item = served.memory.catalog.get("M1").id
     session = served.memory.sessions()[0].id
     fill = {"memory_id": item, "session_id": session, "name": "decision_log", "version": "1", "conflict": "x",
@@ -78,7 +78,7 @@ def _requests(served: Served) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_no_route_answers_without_a_token(served: Served) -> None:
-    """None, another one, one of another memory, one cut off: 401, and how to do it better."""
+    """Every route answers 401, with the authentication header, to a missing, foreign, truncated or malformed token."""
     other = AccessTokens("the-token-of-another-memory")
     bad = [None, "Bearer x", f"Bearer {other.own}", f"Bearer {other.of_agent('b')}", f"Bearer {TOKENS.own[:-1]}",
            f"Basic {TOKENS.own}", f"Bearer {TOKENS.of_agent('b')[:-1]}", "Bearer agent..",
@@ -95,7 +95,7 @@ def test_no_route_answers_without_a_token(served: Served) -> None:
 
 
 def test_a_browser_is_told_in_a_page_why_it_is_refused(served: Served) -> None:
-    """Without a token how to bring one, else what was wrong. Its status stays, no script is let in."""
+    """A browser gets refusals as HTML pages with the same status, an explanation, and no inline script allowed."""
     page = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     for method, path, what in _requests(served):
         answer = served.bare.request(method, path, headers=page, **what)
@@ -116,7 +116,7 @@ def test_a_browser_is_told_in_a_page_why_it_is_refused(served: Served) -> None:
 
 @pytest.mark.parametrize("headers", cases("no_route_answers_another_host_or_page"))
 def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str, str]) -> None:
-    """Not even with the right token: 403."""
+    """Every route answers 403 to a foreign host or origin, even with a valid token."""
     for method, path, what in _requests(served):
         answer = served.client.request(method, path, headers=headers, **what)
         assert answer.status_code == 403, (method, path)
@@ -124,7 +124,7 @@ def test_no_route_answers_another_host_or_page(served: Served, headers: dict[str
 
 
 def test_a_browser_changes_something_only_from_a_page_of_the_server(served: Served) -> None:
-    """With the cookie alone a form must tell its page; none that does not is let through to its route."""
+    """With only the cookie every changing request needs an `Origin` of the server, or it is answered 403."""
     served.bare.cookies.set("orchestra-mem-8377", TOKENS.of_agent("a"))
     changing = [each for each in _requests(served) if each[0] not in ("GET", "HEAD")]
     assert len(changing) > 10
@@ -137,7 +137,7 @@ def test_a_browser_changes_something_only_from_a_page_of_the_server(served: Serv
 
 
 def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served) -> None:
-    """Whatever the port that a tunnel gives it."""
+    """The server answers requests for its own names and pages, at any port that a tunnel gives it."""
     for headers in (
         {"Host": "localhost:9000"}, {"Host": "[::1]:8377"}, {"Host": "LOCALHOST"}, {"Sec-Fetch-Site": "same-origin"},
         {"Origin": "http://127.0.0.1:8377", "Sec-Fetch-Site": "same-origin"},
@@ -146,11 +146,11 @@ def test_the_server_answers_by_its_own_names_and_to_its_own_page(served: Served)
 
 
 def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
-    """With strict isolation A's token is refused, or answered without a word of B's, whose things stay as they are."""
+    """Under strict isolation no route returns or changes agent B's data when asked with agent A's token."""
     before = [served.client.get(f"/api/memory/{path}").json() for path in ("catalog", "operations", "work")]
     for method, path, what in _requests(served):
         if path == "/api/memory/events":
-            continue  # a stream; see below
+            continue  # a stream, requested below
         answer = served.bare.request(method, path, headers=served.agent("a"), **what)
         assert answer.status_code != 500, (method, path)
         assert SECRET not in answer.text, (method, path)
@@ -159,11 +159,11 @@ def test_no_route_gives_an_agent_what_is_another_agents(served: Served) -> None:
     refused = served.bare.get("/api/memory/events", headers=served.agent("a"))
     assert refused.status_code == 403
     called = next(what for _, path, what in _requests(served) if path == "/mcp")
-    assert SECRET in served.client.post("/mcp", **called).text  # to its owner
+    assert SECRET in served.client.post("/mcp", **called).text  # the owner gets it
 
 
 def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
-    """Where agents share the rest, no route gives A an item of B's."""
+    """By default no route gives agent A an item of B's, while A reads B's operations."""
     with serving(tmp_path) as served:
         served.memory.record_operation("note", {"text": "All may read this."}, agent="b")
         served.memory.state.create(WorkKind.TASK, "All may do this")
@@ -178,9 +178,9 @@ def test_items_of_the_catalog_are_apart_by_default(tmp_path: Path) -> None:
 
 
 def test_an_agent_acts_in_its_own_name(served: Served) -> None:
-    """What it stores or records is its own, whether it says so or not, and it sees that again.
+    """What an agent stores or records gets its own name, and the agent may not act as another.
 
-    Text recalled from the memory, which may be private, is removed from what it records for others to read.
+    Text recalled from the memory, which may be private, is removed from what the agent records for others to read.
     """
     headers = served.agent("carl")
     stored = served.bare.post("/api/memory/catalog", headers=headers, json={"content": "Carl likes tea."})
@@ -208,7 +208,7 @@ def test_an_agent_acts_in_its_own_name(served: Served) -> None:
 
 
 def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
-    """RFC 9457; with the headers that every answer has."""
+    """Every refusal is an RFC 9457 problem with a sentence as detail and the usual security headers."""
     for answer, status, detail in (
         (served.bare.get("/"), 401, "this address needs a token"),
         (served.client.get("/nothing"), 404, "Not Found"),
@@ -236,7 +236,7 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    """By the length that it names, and where it names none as soon as it is too long."""
+    """A body over the limit is answered 413, whether its length is declared or exceeded while it is read."""
     with serving(tmp_path, max_body_bytes=1_000) as served:
         whole = {"type": "x", "data": "y" * 2_000}
         for what in ({"json": whole}, {"content": iter([b'{"type": "', b"y" * 2_000, b'"}']),
@@ -247,7 +247,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 
 def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
-    """Each token by itself, and who has none by their address; others are answered meanwhile."""
+    """Each token, and each address without one, has its own rate limit; others are answered meanwhile."""
     with serving(tmp_path, requests_per_s=1) as served:
         codes = [served.client.get("/api/memory/window").status_code for _ in range(3)]
         assert codes == [200, 200, 429]
@@ -259,7 +259,7 @@ def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
 
 
 def test_rates_are_counted_over_time() -> None:
-    """Twice as many at once, then so many a second, and thousands of senders take no more room."""
+    """A sender may burst to twice its rate, then refills over time; entries of old senders are dropped."""
     now = [0.0]
     rates = Rates(2, clock=lambda: now[0])
     assert [rates.wait_s("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
@@ -268,18 +268,18 @@ def test_rates_are_counted_over_time() -> None:
     assert rates.wait_s("a") > 0
     for number in range(20_000):
         rates.wait_s(str(number))
-    assert rates.wait_s("a") == 0  # it is not known any longer
+    assert rates.wait_s("a") == 0  # its entry has been dropped
 
 
 def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    """504, in words; the next request is answered as ever."""
+    """A slow answer is given up with 504 and a message, and the next request is answered normally."""
     with serving(tmp_path, timeout_s=0.1) as served:
         done = threading.Event()
 
         def wait(memory: object, **what: object) -> None:
             done.wait(10)
 
-        served.memory.events.operation_recorded.connect(wait)  # at work for long, with the memory's lock
+        served.memory.events.operation_recorded.connect(wait)  # blocks while it holds the memory's lock
         problem = served.send("POST", "operations", 504, json={"type": "x", "data": "x"})
         assert problem["detail"].startswith("no answer within 0.1 s")
         done.set()
@@ -287,7 +287,7 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 
 
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
-    """CORS headers for those alone, and still no answer without a token.
+    """Only configured origins get CORS headers, and they need a token like everybody else.
 
     Their scripts may send `X-Memory`, and read the status and the headers of every answer, also of a refusal.
     """
@@ -314,15 +314,15 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
 
 
 def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
-    """In a cookie that no script reads and no other site's page sends; the address has it no longer.
+    """The token in the address moves to an HttpOnly, SameSite cookie, and a redirect removes it from the address.
 
-    Neither an empty token in the address nor cookies of other servers, however malformed, displace it.
+    Neither an empty token in the address nor cookies of other servers, however malformed, replace it.
     """
     first = served.bare.get("/", params={"token": TOKENS.own})
     assert (first.status_code, first.headers["location"]) == (303, "/")
     cookie = first.headers["set-cookie"]
     assert cookie == f"orchestra-mem-8377={TOKENS.own}; HttpOnly; Path=/; SameSite=strict"
-    page = served.bare.get("/")  # the client has kept it, as a browser does
+    page = served.bare.get("/")  # the client keeps the cookie, like a browser
     assert page.status_code == 200
     assert re.findall("<script.*?>", page.text) == re.findall(
         r'<script src="/static/page\.js\?v=\w+" defer>', page.text
@@ -338,7 +338,7 @@ def test_a_browser_keeps_the_token_that_the_address_had(served: Served) -> None:
 
 
 def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    """A line a request: method, route, status, time. Of what fails unforeseen the kind alone."""
+    """A request's log line has method, route, status and time, an unexpected error only its type; no content."""
     memory: Any = served.memory
     with caplog.at_level(logging.INFO, "orchestra_mem"), pytest.MonkeyPatch.context() as patch:
         served.get("catalog/M1")
@@ -363,7 +363,7 @@ def test_logs_have_nothing_of_the_memory(served: Served, caplog: pytest.LogCaptu
 
 
 def test_agents_tokens_carry_their_names() -> None:
-    """Any name; of another memory's token they are another."""
+    """An agent's token yields its name, for any valid name, and only with the memory's own key."""
     for name in ("reviewer", "Ünïcode 探", "a.b", "x" * 200):
         token = TOKENS.of_agent(f" {name} ")
         assert token.isascii()
@@ -378,7 +378,7 @@ def test_agents_tokens_carry_their_names() -> None:
 
 
 def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) -> None:
-    """In a file of mode 0600 that git leaves alone, else in the environment or in a file of the user's."""
+    """The token is created once in a git-ignored file of mode 0600, unless the environment or a file gives one."""
     made = load_tokens(tmp_path, {})
     file = tmp_path / "server" / "token"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -397,7 +397,7 @@ def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) ->
 
 
 def test_first_starts_at_once_agree_on_the_token(tmp_path: Path) -> None:
-    """None reads a file that another one has created and not yet written, and nothing else is left in the folder."""
+    """Eight first starts at the same time read the same token and leave no other file in the folder."""
     barrier = threading.Barrier(8)
 
     def start(folder: Path) -> str:

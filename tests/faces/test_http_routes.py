@@ -1,4 +1,4 @@
-"""What the routes answer: the same as the memory says in Python, cut into pages; all faults of a request at once."""
+"""What the routes answer: the memory's Python results in pages, and all faults of a request at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.memories import collide
 
 @pytest.fixture
 def served(tmp_path: Path, clock: Clock) -> Iterator[Served]:
-    """An empty memory, at ten o'clock."""
+    """An empty memory, served, at ten o'clock."""
     with serving(tmp_path, clock=clock) as served:
         yield served
 
@@ -39,7 +39,7 @@ def _save(served: Served, name: str, text: str | bytes, etag: str | None) -> Any
 
 
 def test_the_catalog_is_kept_through_its_routes(served: Served) -> None:
-    """Stored, listed by each filter, shown by id and number, and hidden again."""
+    """Items can be stored, listed by each filter, shown by id and number, and deleted."""
     made = served.send("POST", "catalog", 201, json={"content": "We deploy on Tuesdays.", "type": "decision"})
     assert made == to_json(served.memory.catalog.get("M1"))
     assert (made["ci_source"], made["author"], made["tokens"] > 0) == ("global", "person", True)
@@ -62,7 +62,7 @@ def test_the_catalog_is_kept_through_its_routes(served: Served) -> None:
 
 
 def test_what_matters_for_a_message_is_given_within_a_budget(served: Served, clock: Clock) -> None:
-    """As `inject` puts it before the message; and what has expired goes by a clean-up."""
+    """`relevant` returns items and text within the budget, and a clean-up hides expired items."""
     served.send("POST", "catalog", 201, json={"content": "Deploy on Tuesdays.", "expires": "2025-01-16T00:00:00Z"})
     found = served.get("relevant", ci="ann", message="When do we deploy?", max_tokens=200)
     assert "Deploy on Tuesdays." in found["text"]
@@ -79,7 +79,7 @@ def test_what_matters_for_a_message_is_given_within_a_budget(served: Served, clo
 
 
 def test_sessions_and_observations_of_workers(served: Served) -> None:
-    """Recorded, listed by each filter, counted by worker; the session tells what came of it."""
+    """Observations can be recorded, filtered and counted by worker, and a session lists its own until it has ended."""
     for number in range(3):
         body = {"worker": f"w{number % 2}", "content": f"Built part {number}.", "metadata": {"part": number}}
         made = served.send("POST", "observations", 201, json=body | {"type": "task_complete" if number else "custom"})
@@ -90,7 +90,7 @@ def test_sessions_and_observations_of_workers(served: Served) -> None:
     ]  # fmt: skip
     assert served.get("observations", type="task_complete", limit=1)["total"] == 2
     assert served.get("observations", since="2030-01-01")["total"] == 0
-    served.get("observations", 422, since="2030")  # of pydantic's the year 1970, as seconds
+    served.get("observations", 422, since="2030")  # pydantic would read this as seconds since 1970
     assert (
         served.get("observations", until="2030-01-01T00:00:00Z", session=page["items"][0]["session_id"])["total"] == 3
     )
@@ -106,7 +106,7 @@ def test_sessions_and_observations_of_workers(served: Served) -> None:
 
 
 def test_search_finds_what_was_recorded_and_says_why(served: Served) -> None:
-    """By the same filters as the command line, with the line where it stands."""
+    """Search returns hits with ranks, applies each filter, and reports all faults of a request."""
     served.send("POST", "observations", 201, json={"worker": "ann", "content": "The parser fails on empty input."})
     served.send("POST", "observations", 201, json={"worker": "bob", "content": "The oven is hot."})
     hit = served.get("search", q="parser")["hits"][0]
@@ -128,7 +128,7 @@ def test_search_finds_what_was_recorded_and_says_why(served: Served) -> None:
 
 
 def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
-    """Operations newest first, facts, losses, and the originals behind a reference."""
+    """Operations are listed newest first, facts expand to their operation, and faults are reported by field."""
     whole = {"type": "decision", "data": {"text": "We use mypy."}, "agent": "ann", "tokens": 7, "critical": True,
              "timestamp": "2025-01-15T09:00:00Z", "key": "k1"}  # fmt: skip
     made = served.send("POST", "operations", 201, json=whole)
@@ -149,7 +149,7 @@ def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
 
 
 def test_the_audit_trail_tells_who_looked(served: Served) -> None:
-    """Newest first, by each filter; the owner's by an empty name."""
+    """The audit trail can be filtered by agent, call and outcome; the owner has the empty name."""
     served.send("POST", "catalog", 201, json={"content": "We deploy on Tuesdays."})
     served.bare.get("/api/memory/catalog/M1", headers=served.agent("ann"))
     page = served.get("audit", agent="ann")
@@ -162,7 +162,7 @@ def test_the_audit_trail_tells_who_looked(served: Served) -> None:
 
 
 def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) -> None:
-    """428 without a condition, 412 with the present ETag after somebody else's save; each text before is a version."""
+    """Saving a document needs its ETag: 428 without, 412 with an old one; replaced texts become versions."""
     read = _document(served, "decision_log")
     assert read.headers["content-type"] == "text/markdown; charset=utf-8"
     assert read.headers["etag"] == f'"{digest(read.text)}"'
@@ -188,7 +188,7 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
 
 
 def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
-    """The session's own too, as long as there is one; it is read and not saved here."""
+    """All documents are listed and read, the session's while there is one; unknown or unsafe names are 404."""
     assert {each["name"] for each in served.get("documents")} == set(DocumentName)
     assert _document(served, "session").json()["detail"] == "no session is under way, so it has no document"
     served.send("POST", "operations", 201, json={"type": "note", "data": "x"})
@@ -198,7 +198,7 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
     assert _save(served, "session", "x", "*").status_code == 404
     assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; there are")
     assert served.get("documents/decision_log/history/7", 404)["detail"].startswith("decision_log does not have")
-    for agent in ("blame", "history"):  # which are also the last words of paths
+    for agent in ("blame", "history"):  # which are also path suffixes of routes
         served.send("POST", "catalog", 201, json={"content": "Tea is at four.", "ci_source": agent})
         assert "Tea is at four." in _document(served, f"catalog/{agent}").text
         assert served.get(f"documents/catalog/{agent}/blame")
@@ -219,7 +219,7 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
 def test_a_conflict_is_listed_and_decided(
     served: Served, decision: dict[str, bool], stands: str, replaced: bool
 ) -> None:
-    """Either way; a second time it is not there any more."""
+    """A conflict is listed and can be accepted or rejected once."""
     assert served.get("conflicts") == []
     path = collide(served.memory)
     (conflict,) = served.get("conflicts")
@@ -235,7 +235,7 @@ def test_a_conflict_is_listed_and_decided(
 
 
 def test_work_is_made_listed_and_moved(served: Served) -> None:
-    """By the rules of work, which the refusal tells."""
+    """Work items can be created, filtered and moved, and a refusal names the broken rule."""
     epic = served.send("POST", "work", 201, json={"kind": "epic", "title": "Sign in"})
     body = {"kind": "story", "title": "By mail", "parent": epic["id"], "priority": 1, "acceptance": ["It works."]}
     story = served.send("POST", "work", 201, json=body)
@@ -256,7 +256,7 @@ def test_work_is_made_listed_and_moved(served: Served) -> None:
 
 
 def test_the_memory_as_a_whole_is_told(served: Served) -> None:
-    """Status as the command says it, the window with its thresholds and its past, the tiers."""
+    """Status, tiers, window and window history are returned."""
     served.send("POST", "operations", 201, json={"type": "note", "data": "x", "tokens": 100})
     status = served.get("status")
     assert status["working_memory"]["operation_count"] == 1
@@ -270,7 +270,7 @@ def test_the_memory_as_a_whole_is_told(served: Served) -> None:
 
 
 def test_contexts_and_recommendations(served: Served) -> None:
-    """Within the budget, with the reason of each item; for a task what was recorded for such."""
+    """Contexts stay within the budget and are explained; `retrieve` and `recommend` find a related decision."""
     say = {"text": "We decided to deploy the shop on Tuesdays only."}
     served.send("POST", "operations", 201, json={"type": "decision", "data": say, "agent": "ann"})
     context = served.get("context", **{"for": "prompt", "max_tokens": 500, "query": "When do we deploy?"})
@@ -284,7 +284,7 @@ def test_contexts_and_recommendations(served: Served) -> None:
 
 
 def test_events_tell_what_happens_without_its_words(served: Served) -> None:
-    """From any thread, in order; of more than a reader takes the rest is missed, and that is told."""
+    """Events arrive from any thread without recorded content, and a reader that lags is told that it missed some."""
     memory = served.memory
     path = memory.episodic_memory.path("decision_log")
 
@@ -321,7 +321,7 @@ def test_events_tell_what_happens_without_its_words(served: Served) -> None:
 
 
 def test_the_description_tells_each_route_with_an_example(served: Served) -> None:
-    """Of every route what it does, an answer by example, refusals as problem bodies; a token is needed for it, too."""
+    """The API description needs a token and has each route with a description, an example, and its refusals."""
     assert served.bare.get("/openapi.json").status_code == 401
     told = served.client.get("/openapi.json").json()
     every = [(path, method, each) for path, methods in told["paths"].items() for method, each in methods.items()]

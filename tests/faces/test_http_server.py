@@ -1,4 +1,4 @@
-"""The server as a process: how it starts, what it tells, how it ends, and that nothing acknowledged is lost with it."""
+"""The server as a process: start, output, shutdown, and that no acknowledged operation is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal.Signals, code: int) -> None:
-    """Exit codes as those of other commands; who listens to events is told the end; the session goes on as it was."""
+    """A signal ends the server and its event streams with the usual exit code; operations and session are kept."""
     with running(project) as server:
         assert server.client.post("operations", json={"type": "note", "data": "x"}).status_code == 201
         with server.client.stream("GET", "events") as stream:
@@ -44,7 +44,7 @@ def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal
             assert (told["operation"], told["type"], told["agent"]) == (2, "note", "ann")
             server.process.send_signal(by)
             assert [*lines] == []
-        done, said = server.end(by)  # impatiently
+        done, said = server.end(by)  # a second signal during the shutdown
         assert done == code
         assert "Traceback" not in said
     with open_memory(project) as memory:
@@ -54,7 +54,7 @@ def test_a_signal_ends_the_server_and_leaves_all_whole(project: Path, by: signal
 
 
 def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
-    """Its client sees that it is not whole; what came of it is in the memory, and nothing hangs or complains."""
+    """A chat interrupted by shutdown breaks off for its client, and the partial answer is recorded as cancelled."""
     llama = Llama()
     llama.pause_s, llama.pieces = 0.1, ["word "] * 300
     with serving(llama) as model, running(project, env={"ORCHESTRA_MEM__LLM__BASE_URL": model}) as server:
@@ -80,7 +80,7 @@ def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
 
 
 def test_the_address_is_printed_with_the_token(project: Path) -> None:
-    """For people: one line on stdout; a token of their own is not printed."""
+    """`serve` prints its address with the generated token; a token chosen by the user replaces the generated one."""
     process = start("serve", "--port", "0", cwd=project)
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -99,7 +99,7 @@ def test_the_address_is_printed_with_the_token(project: Path) -> None:
 
 
 def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port in use, a missing extra, other machines without a token of one's own, a token that others can read."""
+    """A busy port, a missing own token, an unknown host and a missing extra each stop `serve` with a message."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         run("serve", "--port", str(port), exit_code=1)
@@ -123,15 +123,15 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
 
 
 def test_answers_are_sent_at_once() -> None:
-    """Connections do not wait for more to send (Nagle), which would make each answer take forty milliseconds."""
+    """Sockets have the protocol for which asyncio disables Nagle's algorithm, which would delay answers by 40 ms."""
     with take_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as client:
         taken, _ = listening.accept()
         with taken:
-            assert client.proto == taken.proto == listening.proto == socket.IPPROTO_TCP  # what asyncio goes by
+            assert client.proto == taken.proto == listening.proto == socket.IPPROTO_TCP  # as asyncio checks
 
 
 def test_tokens_are_printed_for_who_asks(run: Program) -> None:
-    """The memory's own, and an agent's; only where there is a memory."""
+    """`serve token` prints the memory's token, or an agent's, and exits with 4 without a memory."""
     run("serve", "token", exit_code=4)
     run("init")
     own = run("serve", "token").strip()
@@ -143,7 +143,7 @@ def test_tokens_are_printed_for_who_asks(run: Program) -> None:
 
 
 def test_a_kill_under_load_loses_nothing_that_was_acknowledged(project: Path) -> None:
-    """Eight clients record; kill -9; each operation that was answered by 201 is in the memory, word for word."""
+    """After `kill -9` under eight clients every operation answered by 201 is in the memory as it was sent."""
     kept: dict[int, str] = {}
 
     def record(number: int) -> None:

@@ -1,4 +1,4 @@
-"""`orchestra-mem import`: a second time only what is new or changed, whatever ended the first; no secret is kept."""
+"""`orchestra-mem import`: repeating it records only what is new or changed, and secrets are never recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder with one file of each kind."""
+    """A folder with one file of each importable kind."""
     folder = tmp_path / "source"
     folder.mkdir()
     for name, place in (("claude_code.jsonl", "a.jsonl"), ("codex.jsonl", "b.jsonl"), ("rules.md", "CLAUDE.md"),
@@ -44,7 +44,7 @@ def _transcript(file: Path, messages: int, text: str = "The oven of bakery {} is
 
 
 def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
-    """Whether the word `from` is there or not; what was left out is told on stderr."""
+    """Importing twice, with or without the word `from`, records nothing new; skipped content is listed on stderr."""
     assert run("import", source) == f"recorded 23 operations of {source}\n"
     assert run.errors.endswith(
         "left out: 1 file-history-snapshot, 1 line of the program's own, 1 thinking, 1 image, 1 message of role "
@@ -59,7 +59,7 @@ def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
 
 @pytest.mark.parametrize("name", ["claude_code.jsonl", "codex.jsonl"])
 def test_of_a_session_that_goes_on_the_rest_is_recorded_later(run: Any, tmp_path: Path, name: str) -> None:
-    """A call that was recorded without its output is there again with it; nothing else is there twice."""
+    """Importing a growing session again records its new entries once, and a tool call again once it has output."""
     lines = (SAMPLES / name).read_bytes().splitlines(keepends=True)
     file = tmp_path / "s.jsonl"
     for count in range(1, len(lines) + 1):
@@ -81,7 +81,7 @@ def _empty(folder: Path) -> Path:
 
 
 def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Path) -> None:
-    """No memory is made for it; where there is one, what is known does not count."""
+    """`--dry-run` reports what an import would record, without operations recorded before, and changes nothing."""
     done = run.json("import", source, "--dry-run")
     assert (done["dry_run"], done["recorded"], done["known"]) == (True, 23, 0)
     assert done["types"] == {"message": 12, "tool_use": 7, "session_summary": 2, "rules": 1, "note": 1}
@@ -95,7 +95,7 @@ def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Pa
 
 
 def test_what_was_imported_can_be_searched_and_its_facts_are_known(run: Any, source: Path) -> None:
-    """Rules are constraints, a decision is one wherever it stood, and each leads to its file and line."""
+    """Imported rules and decisions become facts that expand to their file and line, and imported text is searchable."""
     run("import", source)
     run("refresh")
     facts = {(fact["kind"], fact["text"]): f"K{fact['id']}" for fact in run.json("facts")}
@@ -113,7 +113,7 @@ def test_what_was_imported_can_be_searched_and_its_facts_are_known(run: Any, sou
 
 
 def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
-    """What the older said is superseded, also where it comes back to that, and stays to be looked up."""
+    """A changed rules file supersedes the facts of its previous version, also when it changes back."""
     rules = source / "CLAUDE.md"
     first = rules.read_text()
     run("import", rules)
@@ -140,7 +140,7 @@ def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
 
 
 def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, source: Path) -> None:
-    """Then the exit code is 1."""
+    """A damaged line is reported by file and line, the rest is recorded, and the exit code is 1."""
     with (source / "a.jsonl").open("a") as file:
         file.write("{damaged\n")
     done = run.json("import", source, exit_code=1)
@@ -149,14 +149,14 @@ def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, sou
 
 @pytest.mark.parametrize(("arguments", "code", "problem"), cases("what_cannot_be_imported_is_told"))
 def test_what_cannot_be_imported_is_told(run: Any, arguments: tuple[str, ...], code: int, problem: str) -> None:
-    """By its exit code, too; no memory is made."""
+    """An import that cannot be done says why, exits with its code and creates no memory."""
     run("import", *arguments, exit_code=code)
     assert problem in run.errors
     assert not (run.folder / ".obra").exists()
 
 
 def test_a_secret_in_a_transcript_is_not_kept(run: Any, tmp_path: Path) -> None:
-    """Neither in the database nor in a document."""
+    """A secret in an imported transcript is redacted and is in no file of the memory."""
     run("import", _transcript(tmp_path / "s.jsonl", 3, f"Use {TOKEN} for upload {{}}."))
     run("flush")
     assert "[redacted:" in run.json("ops")[0]["data"]["text"]
@@ -166,7 +166,7 @@ def test_a_secret_in_a_transcript_is_not_kept(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path, how: signal.Signals) -> None:
-    """By `kill -9` or Ctrl-C: what was recorded stays, each thing once; nothing is printed for a bar in a pipe."""
+    """An import ended by `kill -9` or Ctrl-C keeps its operations, and a second one adds the rest once, in order."""
     file = _transcript(tmp_path / "s.jsonl", 500)
     run("init")
     process = start("import", file, cwd=run.folder)

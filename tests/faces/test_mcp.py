@@ -1,4 +1,4 @@
-"""The MCP server as a process and over HTTP, driven by the official client: what each tool answers and refuses."""
+"""The MCP server over stdio and HTTP, driven by the official client: what each tool answers and refuses."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 class Connection:
-    """A client of a server, called from outside its event loop."""
+    """A synchronous wrapper of a client whose event loop runs in another thread."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
         self.client = client
 
     def ask(self, call: Any, *given: Any) -> Any:
-        """Call the client."""
+        """Call a method of the client."""
         return self._portal.call(call, *given)
 
     def __call__(self, tool: str, *, refused: bool = False, **arguments: Any) -> str:
-        """Call a tool, expect an answer or a refusal, give its text; times of day become TIME."""
+        """Call a tool, expect an answer or a refusal, and return its text with times of day replaced by TIME."""
         done = self.ask(self.client.call_tool, tool, arguments)
         assert done.is_error is refused, done
         (content,) = done.content
@@ -57,7 +57,7 @@ class Connection:
 
 @contextmanager
 def connected(folder: Path, *options: str) -> Iterator[Connection]:
-    """Start a server in a folder, and connect to it."""
+    """Start a server in a folder and connect to it."""
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "orchestra_mem", "mcp", *options], cwd=folder, env=ENVIRONMENT
     )
@@ -71,7 +71,7 @@ def connected(folder: Path, *options: str) -> Iterator[Connection]:
 
 @contextmanager
 def connected_by_http(folder: Path, *options: str) -> Iterator[Connection]:
-    """Serve the memory of a folder over HTTP, and connect to it with the token of its owner or `--agent NAME`."""
+    """Serve the memory of a folder over HTTP and connect with the token of its owner or of `--agent NAME`."""
     token = TOKENS.of_agent(options[-1]) if options else TOKENS.own
     with open_memory(folder) as memory, start_blocking_portal() as portal:
         guarded = RequestGuard(make_application(memory, folder, SETTINGS), TOKENS, SETTINGS)
@@ -80,7 +80,7 @@ def connected_by_http(folder: Path, *options: str) -> Iterator[Connection]:
             http = portal.wrap_async_context_manager(httpx2.AsyncClient(headers=headers))
             with http as sender:
                 transport = streamable_http_client(f"{url}/mcp", http_client=sender)
-                made = Client(transport, mode="legacy" if options else "auto")  # both kinds of the protocol
+                made = Client(transport, mode="legacy" if options else "auto")  # covers both protocol versions
                 with portal.wrap_async_context_manager(made) as client:
                     yield Connection(portal, client)
 
@@ -90,7 +90,7 @@ WAYS = {"stdio": connected, "http": connected_by_http}
 
 @pytest.fixture(scope="module", params=WAYS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    """A server of its owner's, over a memory in which something has happened."""
+    """A server for the owner of a memory that has some operations and work items."""
     folder = tmp_path_factory.mktemp("mcp") / "project"
     folder.mkdir()
     with WAYS[request.param](folder) as server:
@@ -106,7 +106,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
-    """In its description and its hints; those that only read, and those that take something away."""
+    """Each tool states its cost, its hints say whether it reads, changes or removes, and the docs match its budget."""
     tools = server.ask(server.client.list_tools).tools
     assert [tool.name for tool in tools] == [*TOOLS]
     assert all("Costs" in tool.description and len(tool.description) < 250 for tool in tools)
@@ -127,12 +127,12 @@ def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: C
 
 @pytest.mark.parametrize(("tool", "arguments", "answer"), cases("lists_are_told_entry_by_entry"))
 def test_lists_are_told_entry_by_entry(server: Connection, tool: str, arguments: dict[str, Any], answer: str) -> None:
-    """In a fence, each in a line, and how to go on behind it."""
+    """A list is fenced, with a line per entry and the offset to continue at."""
     assert server(tool, **arguments) == answer
 
 
 def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) -> None:
-    """By search, retrieval, in the context, behind a reference, and as a session."""
+    """A recorded text is returned verbatim by search, retrieve, context and expand, and its session is listed."""
     said = "We deploy on Tuesdays, as Ann is there."
     found = server("search", query="When do we deploy?", limit=1)
     hit = re.fullmatch(
@@ -152,7 +152,7 @@ def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) 
 
 
 def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
-    """An item of the catalog is found by its name until then."""
+    """A remembered item can be expanded, and after `forget` a search does not find it."""
     assert server("remember", content="The build needs Java 21.", type="insight", tags=["build"]) == "Kept as M1.\n"
     assert "The build needs Java 21." in server("expand", reference="M1")
     assert server("forget", item="M1") == "M1 is hidden from everybody.\n"
@@ -160,7 +160,7 @@ def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
 
 
 def test_work_moves_on(server: Connection) -> None:
-    """And its history says why."""
+    """A work item can be added and moved, and its history has the reason."""
     made = server("work_add", kind="task", title="Ask Ann", description="She knows.", assignee="bob")
     number = int(made.removeprefix("Added task ").removesuffix(".\n"))
     moved = server("work_set", id=number, status="in progress", reason="she is there")
@@ -174,7 +174,7 @@ def test_work_moves_on(server: Connection) -> None:
 def test_wrong_arguments_are_refused_in_words(
     server: Connection, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
-    """Marked as an error, all faults at once, without a trace of the program."""
+    """Wrong arguments are refused as an error on one line, without a traceback."""
     told = server(tool, refused=True, **arguments)
     assert told.startswith(words)
     assert told.count("\n") == 0
@@ -182,7 +182,7 @@ def test_wrong_arguments_are_refused_in_words(
 
 
 def test_no_answer_is_over_its_budget_and_pages_lose_nothing(tmp_path: Path) -> None:
-    """Page by page a long text and a long list come whole, each page within its tokens, whatever fences they hold."""
+    """Long texts and lists are complete over pages, each within its token budget, whatever fences they contain."""
     folder = tmp_path / "project"
     folder.mkdir()
     text = "".join(f"Line {number}: ```` of the `text` 日本語.\n" for number in range(300))
@@ -219,7 +219,7 @@ def test_no_answer_is_over_its_budget_and_pages_lose_nothing(tmp_path: Path) -> 
 
 
 def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> None:
-    """By name, as they stand; the prompt has the state of the project as data."""
+    """Documents are resources by name, and the prompt to continue contains the project's context as fenced data."""
     found = server.ask(server.client.list_resources).resources
     assert [str(each.uri) for each in found][:3] == [
         "memory://project_state", "memory://work_plan", "memory://decision_log"
@@ -236,7 +236,7 @@ def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> Non
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str) -> None:
-    """Through its view of the memory; what that does not offer is told in a sentence."""
+    """With `--agent` tools act in that agent's name, and what an agent may not use is refused in a sentence."""
     folder = tmp_path / "project"
     folder.mkdir()
     with open_memory(folder) as memory:
@@ -263,7 +263,7 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
 
 
 def test_a_request_is_answered_for_the_caller_whose_token_it_bears(tmp_path: Path) -> None:
-    """There are no sessions that another caller could take over: whatever session a request names, its token counts."""
+    """Requests are answered by their token alone; a session id in the headers has no effect and none is issued."""
     versions = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
@@ -285,7 +285,7 @@ def test_a_request_is_answered_for_the_caller_whose_token_it_bears(tmp_path: Pat
 
 
 def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its route says what is missing."""
+    """Without the MCP SDK the server runs, and its MCP route answers 501 with what to install."""
     monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp_server")
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with serving(tmp_path) as served:
@@ -296,7 +296,7 @@ def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_stdout_has_the_protocol_alone(run: Program) -> None:
-    """Each line is a message of it, whatever is sent; the end of stdin ends the program, and so does a signal."""
+    """Every line on stdout is a protocol message, whatever is sent; end of input or a signal ends the program."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     call = {"name": "search", "arguments": {"query": "x"}}
     sent = [
@@ -328,7 +328,7 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
 
 
 def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing extra, and a name that is of all agents."""
+    """A missing extra, or an agent with the name of all, stops `mcp` with a message."""
     run("mcp", "--agent", "global", exit_code=2)
     assert "an agent needs a name of its own, not 'global'" in " ".join(run.errors.replace("│", "").split())
     monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp_server")
@@ -339,7 +339,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
 
 @pytest.fixture
 def home(run: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder that is empty."""
+    """A home folder that does not exist yet."""
     home = run.folder.parent / "home"
     for name in ("HOME", "USERPROFILE", "APPDATA"):
         monkeypatch.setenv(name, str(home))
@@ -349,7 +349,7 @@ def home(run: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_clients_are_given_their_configuration(run: Program, home: Path) -> None:
-    """In the form of each, with this Python and this project; the file that it belongs in is told."""
+    """`mcp --install` prints a client's entry with this Python and project, names its file and writes nothing."""
     arguments = ["-m", "orchestra_mem", "mcp", "--project", str(run.folder), "--agent", "bob"]
     server = {"command": sys.executable, "args": arguments}
     for client in ("claude-code", "claude-desktop", "cursor"):
@@ -369,7 +369,7 @@ def test_clients_are_given_their_configuration(run: Program, home: Path) -> None
 def test_a_clients_file_is_written_and_what_is_there_stays(
     run: Program, home: Path, client: str, file: str, before: str
 ) -> None:
-    """A missing file is made; in another the entry is added; a second time nothing changes."""
+    """`--write` creates a client's file or adds the entry to it, keeps the rest, and a second time changes nothing."""
     path, read = run.folder.parent / file, tomllib.loads if client == "codex" else json.loads
     if sys.platform != "linux" and client == "claude-desktop":
         pytest.skip("it is elsewhere")
@@ -392,7 +392,7 @@ def test_a_clients_file_is_written_and_what_is_there_stays(
 
 
 def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -> None:
-    """In JSON; in TOML it is left to a person."""
+    """`--write` replaces another entry in JSON and prints both; in TOML it refuses."""
     (run.folder / ".mcp.json").write_text('{"mcpServers": {"orchestra-mem": {"command": "old"}, "b": {}}}')
     done = run.json("mcp", "--install", "claude-code", "--write")
     assert (done["changed"], done["before"], done["entry"]["command"]) == (True, {"command": "old"}, sys.executable)
@@ -421,7 +421,7 @@ def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -
 def test_a_file_that_cannot_be_kept_is_refused(
     run: Program, home: Path, client: str, file: str, text: bytes, why: str
 ) -> None:
-    """In a sentence, and it stays as it is."""
+    """A client's file that cannot be rewritten safely is left unchanged, with one line that says why."""
     path = run.folder / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text)

@@ -1,4 +1,4 @@
-"""The commands for all projects: projects list, add, remove, info, recurring; searches with `--all-projects`."""
+"""The commands across projects: `projects`, searches with `--all-projects`, and `decisions` without a home."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.faces.conftest import Program
 
 @pytest.fixture
 def shop(run: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program in a project of two that are listed; the other is `web`."""
+    """The program in `shop`, one of two listed projects; the other is `web`."""
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", str(tmp_path / "home"))
     for name, text in (("web", "We decided to use SQLite for the tests."), ("shop", "We decided to use PostgreSQL.")):
         folder = tmp_path / name
@@ -25,7 +25,7 @@ def shop(run: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Progr
 
 
 def test_the_list_has_every_project_with_its_folder(shop: Program, tmp_path: Path) -> None:
-    """As a table, with what is odd on stderr, and in full as JSON."""
+    """`projects list` shows all projects, and a project whose memory is gone is reported on stderr."""
     listed = shop.json("projects", "list")
     assert [(each["name"], each["path"], each["present"]) for each in listed] == [
         ("shop", str(tmp_path / "shop"), True), ("web", str(tmp_path / "web"), True),
@@ -38,7 +38,7 @@ def test_the_list_has_every_project_with_its_folder(shop: Program, tmp_path: Pat
 
 
 def test_a_project_is_shown_taken_off_and_put_back(shop: Program, tmp_path: Path) -> None:
-    """That of the folder where none is named; what is not listed ends with 1, and a folder without a memory with 4."""
+    """A project can be shown, removed and added; an unlisted one exits with 1, a folder without a memory with 4."""
     (own, web) = shop.json("projects", "list")
     shown = shop("projects", "info")
     assert shown == (
@@ -55,7 +55,7 @@ def test_a_project_is_shown_taken_off_and_put_back(shop: Program, tmp_path: Path
 
 
 def test_a_search_names_the_project_of_each_hit(shop: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From any folder, one without a memory too; sessions and work items belong to one project."""
+    """`search --all-projects` works from any folder and names each hit's project; it refuses `--item`."""
     shown = shop("search", "SQLite for the tests", "--all-projects", "--limit", "1")
     assert shown.split()[:2] == ["1", "web"]
     found = shop.json("search", "SQLite for the tests", "--all-projects", "--explain")
@@ -71,7 +71,7 @@ def test_a_search_names_the_project_of_each_hit(shop: Program, tmp_path: Path, m
 
 
 def test_recommendations_name_their_projects_and_what_fails_is_noted(shop: Program, tmp_path: Path) -> None:
-    """In front of each source, and in JSON by its field."""
+    """`recommend --all-projects` names each entry's project, and projects that were not searched on stderr."""
     assert "```recalled web K1 (" in shop("recommend", "which database do we use", "--all-projects")
     (tmp_path / "web" / ".obra" / "config.yaml").write_text("project: {shared: false}")
     found = shop.json("recommend", "which database do we use", "--all-projects", "--agent", "ada")
@@ -80,7 +80,7 @@ def test_recommendations_name_their_projects_and_what_fails_is_noted(shop: Progr
 
 
 def test_what_recurs_is_listed_with_its_projects(shop: Program) -> None:
-    """It ends with 1 where nothing does, and takes two projects at least."""
+    """`projects recurring` lists decisions with their projects, exits with 1 if none recur, and needs at least two."""
     assert shop("projects", "recurring", exit_code=1) == "nothing recurs\n"
     shop("record", "message", '{"role": "user", "text": "We decided to use SQLite for the tests."}')
     shop("facts")
@@ -95,7 +95,7 @@ def test_what_recurs_is_listed_with_its_projects(shop: Program) -> None:
 
 
 def test_without_a_home_each_command_says_so(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In words that name the variable, with one exit code."""
+    """Without a home each command across projects exits with 4 and names the environment variable."""
     run("init")
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
     asking = [[each, "x", "--all-projects"] for each in ("search", "recommend")]

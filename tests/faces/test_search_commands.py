@@ -1,4 +1,4 @@
-"""What `search`, `expand`, `status`, `check` and `doctor` say of search, as people and programs see it."""
+"""What `search`, `expand`, `status`, `check` and `doctor` print about search, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _say(run: Program) -> None:
 
 @pytest.fixture
 def said(made_by: MadeBy) -> Program:
-    """A project with a decision in its documents, and two agents."""
+    """A project with a decision in its documents and operations of two agents."""
     return made_by(_say)
 
 
 def test_a_hit_says_where_it_stands_and_leads_there(said: Any) -> None:
-    """File and line, as programs take them, in what people read and in JSON."""
+    """A hit in a document has file and line, which `expand` resolves to the line and its operation."""
     hits = said.json("search", "bcrypt")["hits"]
     hit = next(hit for hit in hits if hit["source"] == "decision_log.md" and "bcrypt" in hit["text"])
     lines = (said.folder / ".obra/memory/decision_log.md").read_text().split("\n")
@@ -46,7 +46,7 @@ def test_a_hit_says_where_it_stands_and_leads_there(said: Any) -> None:
 
 
 def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
-    """Those in one line each, then itself as it was recorded."""
+    """`expand` shows an operation among its neighbours, a line each, and then its data as recorded."""
     shown = said("expand", "op1").split("\n")
     assert shown[0].startswith("> op1 ")
     assert shown[1].startswith("  op2 ")
@@ -66,14 +66,14 @@ FILTERS = [
 
 
 def test_filters_leave_out_what_does_not_pass(said: Any) -> None:
-    """Each by itself."""
+    """Each filter alone removes the hits that do not match it."""
     for options, sources in FILTERS:
         found = said.json("search", "bcrypt", *options, exit_code=0 if sources else 1)
         assert {hit["source"] for hit in found["hits"]} & {"op 1", "op 2", "decision_log.md"} == sources, options
 
 
 def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
-    """Three parts to each."""
+    """`--explain` prints keyword and dense ranks, the score and the priors of each hit."""
     shown = said("search", "bcrypt", "--explain")
     count = len(said.json("search", "bcrypt")["hits"])
     assert shown.count("words: ") == shown.count("meaning: ") == shown.count("score: ") == count
@@ -83,7 +83,7 @@ def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
 
 
 def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
-    """Guesses are hits, marked as such; without any hit it exits with 1."""
+    """Unlikely hits are marked as such, and a search without any hit exits with 1."""
     run("init")
     assert run("search", "password hashing", exit_code=1) == "nothing found\n"
     run("record", "decision", "--text", "We use bcrypt because it is slow on purpose")
@@ -100,7 +100,7 @@ def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
     assert shown.count("erhaps:") == shown.count("\nPerhaps:\n") == 1
 
 
-# How the index is
+# Health of the index
 
 
 def _part(run: Any, exit_code: int = 0) -> Any:
@@ -109,14 +109,14 @@ def _part(run: Any, exit_code: int = 0) -> Any:
 
 
 def test_an_index_that_is_not_there_yet_is_no_fault(said: Any) -> None:
-    """It is made by the first search."""
+    """A missing index is reported as sound, since the first search creates it."""
     words = "not made yet; the first search makes it"
     assert _part(said) == {"part": "search", "health": "sound", "words": words, "advice": ""}
     assert f"search   {words}\n" in said("status")
 
 
 def test_an_index_tells_what_it_holds_and_how_far_it_is_behind(said: Any) -> None:
-    """Passages, model, dimensions, size; with what brings it up."""
+    """`doctor` reports the index's passages, model, dimensions and size, how far it is behind, and what updates it."""
     said("index")
     index = said.folder / ".obra" / "index"
     with sqlite3.connect(index / "search.db") as connection:
@@ -137,7 +137,7 @@ def test_an_index_tells_what_it_holds_and_how_far_it_is_behind(said: Any) -> Non
 
 @pytest.mark.parametrize("damage", ["file", "vectors", "format"])
 def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, damage: str) -> None:
-    """By `check` and `doctor`, which leave it as it is."""
+    """`check` and `doctor` report a damaged index, and the next search rebuilds it."""
     said("index")
     index = said.folder / ".obra" / "index"
     if damage == "file":
@@ -166,7 +166,7 @@ def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, d
 
 
 def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing may be written it was made in main memory, and is gone; searches answer all the same."""
+    """If the index cannot be written, `index` exits with 4 and searches still answer."""
     home, access = said.folder / ".obra", os.access
 
     def denied(path: Path, mode: int, **options: bool) -> bool:
@@ -189,13 +189,13 @@ def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pyte
     assert said.errors.endswith("the index is up to date\n")
 
 
-# Recalling: for a task, for a context, as text for a model and as JSON
+# Recall for a task or a context
 
 QUESTION = "how hot was oven 7?"
 
 
 def test_retrieve_prints_an_index_and_the_entries(filled: Program) -> None:
-    """As it is for a model, within the budget; with --explain why, with --json all of it."""
+    """`retrieve` prints its text within the budget, with explanations under `--explain` and everything as JSON."""
     text = filled("retrieve", QUESTION, "--max-tokens", "500")
     assert text.startswith("What follows is recorded memory")
     assert "```recalled index\n" in text
@@ -207,7 +207,7 @@ def test_retrieve_prints_an_index_and_the_entries(filled: Program) -> None:
 
 
 def test_recommend_prints_what_past_work_says(filled: Program) -> None:
-    """In groups, each with its source; exit code 1 where it says nothing."""
+    """`recommend` prints grouped entries with their sources, and exits with 1 if it finds none."""
     filled("record", "decision", '{"text": "We decided to heat oven 7 with wood alone."}')
     assert "```recalled op 61 (" in filled("recommend", "heat oven 7")
     found = filled.json("recommend", "heat oven 7", "--limit", "2")
@@ -222,13 +222,13 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
 @pytest.mark.parametrize("command", ["retrieve", "recommend"])
 @pytest.mark.parametrize("task", ["", " \n\t"])
 def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, task: str) -> None:
-    """That is bad use, and tells so by its exit code."""
+    """An empty task exits with 2 and a message."""
     assert filled(command, task, exit_code=2) == ""
     assert "it is empty: say what is to be done" in filled.errors
 
 
 def test_a_context_recalls_for_a_query(filled: Program) -> None:
-    """At its end, behind everything else."""
+    """A context for a query ends with the recalled memories."""
     filled("flush")
     filled("record", "note", '{"text": "A new day."}')
     asked = filled("context", "--max-tokens", "600", "--query", QUESTION)
@@ -242,7 +242,7 @@ def test_a_context_recalls_for_a_query(filled: Program) -> None:
 
 
 def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
-    """And the context is as without a query."""
+    """If search is unavailable, a context equals the one without a query, and a note goes to stderr."""
     plain = filled("context")
     index = filled.folder / ".obra" / "index"
     shutil.rmtree(index, ignore_errors=True)
@@ -253,7 +253,7 @@ def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
 
 @pytest.mark.parametrize("command", ["retrieve", "recommend"])
 def test_an_agent_without_a_name_is_given_nothing(filled: Program, command: str) -> None:
-    """As by a variable that is not set: it would be taken for the owner, who sees every agent's items."""
+    """An empty agent name is refused, since it would count as the owner, who sees every agent's items."""
     filled("catalog", "add", "The heron key lies in drawer 4.", "--of", "ada", "--type", "decision")
     for nobody in ("", " "):
         assert filled(command, "heron key", "--agent", nobody, exit_code=2) == ""

@@ -1,4 +1,4 @@
-"""The command line about a model's part in summaries, with a server on this machine that answers as a good model."""
+"""The commands for summaries made by a model, with a local server that answers like a good model."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _print(run: Program) -> None:
 
 @pytest.fixture
 def printing(made_by: MadeBy) -> Program:
-    """The program in a compacted project, of what tools printed: extraction takes little of that."""
+    """The program in a compacted project of tool output, of which extraction keeps little."""
     return made_by(_print)
 
 
 @pytest.fixture
 def served(printing: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    """A compacted project whose model is a server that answers as a good model does, all at once."""
+    """A compacted project whose model is a server that answers well and at once."""
     llama, model = Llama(), ScriptedModel(first_line)
 
     def answer(body: Any) -> str:
@@ -56,7 +56,7 @@ def served(printing: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Progr
 
 
 def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
-    """Without a model each is an extract; nothing was asked."""
+    """Without a model every listed summary is an extract, and the list says that no model was asked."""
     listed = filled.json("summaries")
     assert listed
     assert {(each["method"], each["tried"], each["job"]) for each in listed} == {("extractive", None, None)}
@@ -67,7 +67,7 @@ def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
 
 
 def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> None:
-    """The answer says what the model came to."""
+    """`summaries redo` reports the model's verdict, and the next refresh puts accepted summaries in."""
     standing = [each["id"] for each in served.json("summaries") if each["parent"] is None]
     done = {number: served.json("summaries", "redo", f"S{number}") for number in standing}
     better = [number for number, answer in done.items() if answer["verdict"] == "accepted"]
@@ -83,7 +83,7 @@ def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> 
 
 
 def test_what_cannot_be_redone_is_said(served: Program) -> None:
-    """No such summary, none that may be bettered, no number."""
+    """Redoing an unknown summary exits with 1; `redo` without a number, or a number without `redo`, with 2."""
     served("summaries", "redo", "S999", exit_code=1)
     assert "there is no summary S999" in served.errors
     served("summaries", "redo", exit_code=2)
@@ -92,7 +92,7 @@ def test_what_cannot_be_redone_is_said(served: Program) -> None:
 
 
 def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
-    """With the other summaries, as of the whole session; its lines may be of another shape than a segment's."""
+    """A session's summary is listed, expanded and redone like the others; an answer of a wrong shape is rejected."""
     served("flush")
     (whole,) = (each for each in served.json("summaries") if not each["level"])
     assert (whole["operation_count"], whole["document"], whole["method"]) == (24, None, "extractive")

@@ -1,4 +1,4 @@
-"""`orchestra-mem shell` and `run`: a talk goes on where it stopped, however it was stopped."""
+"""`orchestra-mem shell` and `run`: a conversation continues where it stopped, however it was stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.faces.conftest import Program, start
 
 
 def _talking(folder: Path, *options: str, said: str) -> subprocess.Popen[Any]:
-    """A shell in a process of its own, to which something has been said."""
+    """Start a shell in a separate process and send it lines."""
     talking = start("shell", *options, "-C", folder, cwd=folder, stdin=subprocess.PIPE)
     assert talking.stdin is not None
     talking.stdin.write(said)
@@ -25,18 +25,18 @@ def _talking(folder: Path, *options: str, said: str) -> subprocess.Popen[Any]:
 
 
 def _shell(folder: Path, *lines: str, options: tuple[str, ...] = (), exit_code: int = 0) -> str:
-    """Say lines to a shell, which ends with them; gives what it prints."""
+    """Run a shell on the given lines and return its output."""
     said = "".join(f"{line}\n" for line in lines)
     return Program(folder)("shell", "-C", folder, *options, stdin=said, exit_code=exit_code)
 
 
 def _answers(folder: Path, *lines: str) -> list[dict[str, object]]:
-    """What a shell answers with `--json`, a line each."""
+    """Return the answers of `shell --json` to the given lines."""
     return [json.loads(line) for line in _shell(folder, *lines, options=("--json",)).splitlines()]
 
 
 def test_usage_example_two_what_did_we_just_do(tmp_path: Path) -> None:
-    """The answer names what was created and what was run, with their numbers."""
+    """The answer to "What did we just do?" has the numbers of all items created and run."""
     _shell(tmp_path, "create an epic for user authentication", "add 2 stories to it: login, signup")
     _shell(tmp_path, "create a task called Write the tests")
     run = Program(tmp_path)
@@ -48,7 +48,7 @@ def test_usage_example_two_what_did_we_just_do(tmp_path: Path) -> None:
 
 
 def test_usage_example_three_the_session_ends(tmp_path: Path) -> None:
-    """At the end of input the session is archived and the documents know the work; the next one starts fresh."""
+    """At the end of input the session is archived, and documents and later sessions have its work and decisions."""
     _shell(tmp_path, "create an epic for user authentication", "we decided to use bcrypt because it is slow")
     assert len(list((tmp_path / ".obra/sessions/archive").glob("*.md"))) == 1
     assert not list((tmp_path / ".obra/sessions").glob("session_*.md"))
@@ -60,7 +60,7 @@ def test_usage_example_three_the_session_ends(tmp_path: Path) -> None:
 
 
 def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:
-    """Killed in the middle of a talk, the next shell knows what "it" is, and nothing that was answered is lost."""
+    """After a kill in mid-conversation the next shell knows what "it" refers to."""
     with _talking(tmp_path, said="create an epic for user authentication\n") as talking:
         assert talking.stdout is not None
         assert "Epic #1" in talking.stdout.readline()
@@ -70,7 +70,7 @@ def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:
 
 
 def test_two_shells_on_one_project(tmp_path: Path) -> None:
-    """Both do what they are told at the same time, and each is told its own items."""
+    """Two shells at the same time execute all their lines, and their items get distinct numbers."""
     said = "".join(f"create a task called Part {number}\n" for number in range(5))
     shells = [_talking(tmp_path, "--json", said=said) for _ in range(2)]
     answers = [json.loads(line) for each in shells for line in each.communicate(timeout=120)[0].splitlines()]
@@ -81,7 +81,7 @@ def test_two_shells_on_one_project(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize(("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals, code: int) -> None:
-    """Either archives the session and says by its exit code how it ended."""
+    """Ctrl-C and SIGTERM archive the session and exit with 130 and 143."""
     with _talking(tmp_path, said="create an epic for billing\n") as talking:
         assert talking.stdout is not None
         talking.stdout.readline()
@@ -92,7 +92,7 @@ def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals
 
 
 def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
-    """Each line before its answer, remarks left out; a line that could not be done makes the exit code 1."""
+    """A script prints each line before its answer, skips comments, and exits with 1 if a line cannot be executed."""
     script = tmp_path / "lines.txt"
     script.write_text("# a remark\ncreate an epic for billing\n\nfrobnicate the widget\n", encoding="utf-8")
     shown = _shell(tmp_path, options=("--script", str(script)), exit_code=1)
@@ -100,7 +100,7 @@ def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
 
 
 def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
-    """The exit code is 1, the output shown, the item failed."""
+    """A failing task makes `run` exit with 1, return its output, and mark the item as failed."""
     _shell(tmp_path, "create a task called Write the tests")
     record = Program(tmp_path).json("run", "1", "echo no; exit 3", "-C", tmp_path, exit_code=1)
     assert (record["result"], record["error"], record["task_id"]) == ("no", "exit code 3", 1)
@@ -109,7 +109,7 @@ def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:
-    """The talk on the shell's page is answered as it stands there."""
+    """The conversation on the documentation page of the shell gets exactly the answers printed there."""
     page = (Path(__file__).parents[2] / "docs" / "shell.md").read_text(encoding="utf-8")
     _, _, behind = page.partition("```text\n> create")
     talk = f"> create{behind.partition('```')[0]}"
@@ -118,18 +118,18 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
     assert _shell(tmp_path, options=("--script", str(script))) == talk
 
 
-# Fed by files and pipes, as editors and other programs write them
+# Input from files and pipes
 
 
 def test_a_script_that_cannot_be_read_makes_no_memory(run: Program) -> None:
-    """Neither a missing one nor a folder."""
+    """A script that is missing or a folder exits with 2 and creates no memory."""
     for script in ("missing.txt", "."):
         run("shell", "--script", script, exit_code=2)
         assert not (run.folder / ".obra").exists()
 
 
 def test_a_script_may_come_from_any_editor(run: Program) -> None:
-    """With a byte order mark, comments of all kinds, line ends of Windows; only line ends part lines."""
+    """A script may have a byte order mark, comments and CR LF; form feeds and U+2028 do not end lines."""
     lines = (
         "\ufeff# Setup\r\n#\r\n## Work\r\n  #comment\r\ncreate a task called Bake\x0cbread\u2028now\r\n\r\n#1 is done"
     )
@@ -140,7 +140,7 @@ def test_a_script_may_come_from_any_editor(run: Program) -> None:
 
 
 def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> None:
-    """Nobody answers it, so what the last line asks for has not happened; the exit code says so."""
+    """A script that ends with an unanswered question exits with 1, and `--yes` answers it."""
     (run.folder / "script").write_text("create a task called Bake\nundo\n")
     assert run("shell", "--script", "script", exit_code=1).endswith("(yes or no)\n")
     assert "Took back" in run("shell", "--script", "script", "--yes")
@@ -148,7 +148,7 @@ def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> N
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")
 def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
-    """For such a line nothing is done, and the next one is."""
+    """A line of invalid UTF-8 is not executed, and the next line is."""
     how: dict[str, Any] = {"text": False, "stdin": subprocess.PIPE, "env": {"PYTHONIOENCODING": "utf-8:strict"}}
     with start("shell", "--json", cwd=tmp_path, **how) as talking:
         answers, _ = talking.communicate(b"\xff\xfe thing\ncreate a task called Bake", timeout=120)

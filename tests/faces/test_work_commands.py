@@ -1,4 +1,4 @@
-"""The commands for work: what they print, what they refuse, and that the list is asked for as the memory is."""
+"""The commands for work items: what they print and refuse, and that their filters match the memory's."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _plan(run: Program) -> None:
 
 @pytest.fixture
 def working(made_by: MadeBy) -> Program:
-    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+    """Epic #1 with the stories #2 and #3, of which #3 depends on #2."""
     return made_by(_plan)
 
 
 def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
-    """Titles are never read as markup."""
+    """`work` lists items in backlog order, and markup in titles is printed literally."""
     shown = [line.rstrip() for line in working("work").splitlines()]
     assert [line.split(maxsplit=4) for line in shown if line.startswith("#")] == [
         ["#2", "story", "pending", "2", "Log in"],
@@ -38,13 +38,13 @@ def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
 
 @pytest.mark.parametrize(("options", "found"), cases("filters_are_those_of_the_memory"))
 def test_filters_are_those_of_the_memory(working: Any, options: list[str], found: list[int]) -> None:
-    """All given must hold."""
+    """`work` lists only items that match all filters."""
     working("work", "set", "2", "in-progress")
     assert [item["id"] for item in working.json("work", *options)] == found
 
 
 def test_one_item_is_shown_with_how_it_came_to_be_so(working: Any) -> None:
-    """For people in words, for programs in full."""
+    """`work show` prints an item with its relations and history, and as JSON all of it."""
     working("work", "set", "3", "blocked", "--reason", "the vendor")
     shown = working("work", "show", "3")
     assert shown.splitlines()[:5] == [
@@ -65,14 +65,14 @@ def test_one_item_is_shown_with_how_it_came_to_be_so(working: Any) -> None:
 
 
 def test_what_is_set_is_told(working: Any) -> None:
-    """In a line, or as the item."""
+    """`work set` and `work add` print the changed item as a line or as JSON."""
     assert working("work", "set", "2", "in progress") == 'Story #2 "Log in" is in progress\n'
     assert working.json("work", "set", "2", "done")["finished"] is not None
     assert working("work", "add", "task", "Hash", "--parent", "3") == 'Task #4 "Hash"\n'
 
 
 def test_what_is_changed_stands_in_the_plan_at_once(run: Any) -> None:
-    """Whoever opens the document after a command finds it there, and so does a model; with a session or without."""
+    """After each command that changes work the plan shows the change, with or without a session."""
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
     run("work", "add", "epic", "User auth")
     assert "- [ ] #1 User auth (epic)" in plan.read_text()
@@ -90,7 +90,7 @@ def test_what_is_changed_stands_in_the_plan_at_once(run: Any) -> None:
 
 
 def test_a_plan_that_cannot_be_written_takes_no_change_back(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The item is there, so the command has not failed; what is wrong with the document is told."""
+    """A change of work succeeds even if the plan cannot be written, and the problem is reported on stderr."""
     run("init")
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
     plan.unlink()
@@ -108,7 +108,7 @@ def test_a_plan_that_cannot_be_written_takes_no_change_back(run: Any, monkeypatc
 
 @pytest.mark.parametrize(("arguments", "told"), cases("what_cannot_be_exits_with_1_and_says_why"))
 def test_what_cannot_be_exits_with_1_and_says_why(working: Any, arguments: list[str], told: str) -> None:
-    """On stderr, and with `--json` as a document."""
+    """A change of work that cannot be done exits with 1 and the reason on stderr, or as JSON with `--json`."""
     assert working("work", *arguments, exit_code=1) == ""
     assert told in working.errors
     assert told in working.json("work", *arguments, exit_code=1)["error"]["message"]

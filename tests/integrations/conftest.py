@@ -1,4 +1,4 @@
-"""A memory for all examples of a property."""
+"""A memory shared by all examples of a property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all adapters have in common: nothing is loaded without them, what is missing is named, their examples run."""
+"""All adapters: the memory imports none of their packages, missing ones are named, and the examples run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ADAPTERS = {"langgraph": "langgraph", "openai-agents": "agents", "llama-index": 
 
 @pytest.mark.parametrize(("program", "printed"), EXAMPLES, ids=ADAPTERS)
 def test_the_examples_run_as_printed(tmp_path: Path, program: str, printed: str) -> None:
-    """In an empty folder; what each prints is what stands below it."""
+    """Each example in the docs runs in an empty folder and prints the output shown below it."""
     assert python(program, cwd=tmp_path).stdout == printed
 
 
 @pytest.mark.parametrize(("extra", "package"), ADAPTERS.items())
 def test_a_missing_package_is_named_with_the_line_that_installs_it(tmp_path: Path, extra: str, package: str) -> None:
-    """The adapter's import fails, and says how it would not."""
+    """Without its package, an adapter's import fails with the line that installs the extra."""
     adapter = f"orchestra_mem.integrations.{extra.replace('-', '_')}"
     program = f"import sys; sys.modules[{package!r}] = None\ntry: import {adapter}\nexcept ImportError as e: print(e)"
     assert f"needs `pip install 'orchestra-mem[{extra}]'`" in python(program, cwd=tmp_path).stdout
 
 
 def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
-    """Neither with its name nor when it is opened, used and searched."""
+    """Importing, opening, using and searching a memory loads no adapter's package."""
     program = (
         "import sys, orchestra_mem\n"
         "with orchestra_mem.open_memory('.') as memory:\n"
@@ -44,7 +44,7 @@ def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
 
 
 def test_the_loop_goes_on_and_a_cancelled_call_comes_to_its_end() -> None:
-    """While a call waits for the disk others run; who cancels it hears of that when it is over, whatever came of it."""
+    """The event loop runs during a call; a cancelled call finishes before its `CancelledError` is raised."""
     done: list[str] = []
 
     def slow(name: str, fails: bool = False) -> str:

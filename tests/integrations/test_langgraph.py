@@ -1,4 +1,4 @@
-"""The store of LangGraph: what it answers is what LangGraph's own store in memory does, and it lasts."""
+"""The LangGraph store answers like LangGraph's `InMemoryStore`, and is persistent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ conditions = st.lists(st.builds(MatchCondition, st.sampled_from(["prefix", "suff
 
 
 def _at(root: str, op: Any) -> Any:
-    """An operation below a root, so that the examples of a property share a memory."""
+    """Move an operation below a root namespace, so that the examples of a property can share a memory."""
     if isinstance(op, SearchOp):
         return op._replace(namespace_prefix=(root, *op.namespace_prefix))
     return op._replace(namespace=(root, *op.namespace))
@@ -64,7 +64,7 @@ def _sorted(items: Any) -> list[tuple[Any, ...]]:
 @settings(max_examples=40)
 @given(st.lists(st.lists(puts, min_size=1, max_size=4), max_size=4), namespaces)
 def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: Any, prefix: Any) -> None:
-    """Gets and searches give what LangGraph's own store does, whatever was put, replaced and deleted before."""
+    """Gets and searches equal those of LangGraph's store after any puts and deletions, also in a new store."""
     root, ours, theirs = f"r{next(_ROOTS)}", OrchestraMemStore(exact), InMemoryStore()
     gets = [GetOp((root, *namespace), key) for namespace in [("u",), ("u", "v")] for key in ("k", "k.1")]
     for batch in batches:
@@ -81,7 +81,7 @@ def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(namespaces, keys, numbered), max_size=8), filters, st.booleans())
 def test_filters_and_operators_choose_what_langgraph_chooses(exact: Any, items: Any, wanted: Any, first: bool) -> None:
-    """Equality, nested mappings, lists, and every operator."""
+    """Filters by equality, nested mappings, lists and all operators choose the same items as LangGraph's."""
     root, ours, theirs = f"r{next(_ROOTS)}", OrchestraMemStore(exact), InMemoryStore()
     for namespace, key, value in items:
         for store in (ours, theirs):
@@ -98,7 +98,7 @@ def test_filters_and_operators_choose_what_langgraph_chooses(exact: Any, items: 
 def test_namespaces_are_listed_as_langgraph_lists_them(
     tmp_path_factory: Any, spaces: Any, path: Any, depth: Any, limit: int, offset: int
 ) -> None:
-    """By prefix, suffix and wildcard, to a depth, page by page, in their order; one without items is not there."""
+    """Namespaces are listed in LangGraph's order by prefix, suffix, wildcard, depth and page; empty ones are absent."""
     with open_memory(tmp_path_factory.mktemp("m"), config=EXACT) as memory:
         ours, theirs = OrchestraMemStore(memory), InMemoryStore()
         for namespace in spaces:
@@ -115,7 +115,7 @@ def _texts(found: Any) -> list[str]:
 
 
 def test_a_query_ranks_what_the_store_has_now(memory: OrchestratorContextManager) -> None:
-    """By the memory's own search, under a prefix, with filters and pages; nothing replaced, deleted or not indexed."""
+    """A query ranks current items by the memory's search, with prefix, filter and pages, never replaced ones."""
     store = OrchestraMemStore(memory)
     for number, text in enumerate(
         ["Ann eats rye bread.", "Bob plays the violin.", "The port is 8080.", "Old: rye rolls."]
@@ -134,14 +134,14 @@ def test_a_query_ranks_what_the_store_has_now(memory: OrchestratorContextManager
     store.delete(("users", "u0"), "k0")
     assert "Ann eats rye bread." not in _texts(store.search((), query="rye bread"))
     assert "Ann eats rye bread." not in str(memory.search("rye bread").hits)
-    # What a model was told by the memory is still found where a program stores it.
+    # Text that the memory already showed to a model is still found once a program stores it.
     memory.retriever.retrieve_context("rye bread for others")
     store.put(("others",), "k", {"text": "Rye bread for others."})
     assert _texts(store.search((), query="rye bread for others", limit=1)) == ["Rye bread for others."]
 
 
 def test_index_names_the_fields_that_an_item_is_found_and_shown_by(memory: OrchestratorContextManager) -> None:
-    """`False` none of them; the value comes back whole."""
+    """`index` names the fields an item is found and shown by, `False` none; values come back complete."""
     store = OrchestraMemStore(memory)
     store.put(("a",), "whole", {"text": "alpha walrus", "more": "beta walrus"})
     store.put(("a",), "part", {"text": "gamma ibis", "deep": [{"more": "delta ibis"}]}, index=["deep[*].more"])
@@ -157,7 +157,7 @@ def test_index_names_the_fields_that_an_item_is_found_and_shown_by(memory: Orche
 
 
 def test_an_item_keeps_when_it_was_made(memory: OrchestratorContextManager, clock: Any) -> None:
-    """Until it is deleted; a change gives it a new time of change, and puts it first."""
+    """An item keeps its creation time when it changes; a change renews its update time and lists it first."""
     store = OrchestraMemStore(memory)
     clock.step = clock.step.resolution
     store.put(("a",), "k", {"n": 1})
@@ -174,7 +174,7 @@ def test_an_item_keeps_when_it_was_made(memory: OrchestratorContextManager, cloc
 
 
 def test_what_was_put_is_seen_by_other_processes_at_once(tmp_path: Path) -> None:
-    """When `put` has returned; what was deleted is seen no more."""
+    """Another opening of the memory sees a put or deletion as soon as the call has returned."""
     with open_memory(tmp_path) as one, open_memory(tmp_path) as other:
         here, there = OrchestraMemStore(one), OrchestraMemStore(other)
         assert there.search(()) == []
@@ -186,7 +186,7 @@ def test_what_was_put_is_seen_by_other_processes_at_once(tmp_path: Path) -> None
 
 
 def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: OrchestratorContextManager) -> None:
-    """Values that are no JSON, names that LangGraph refuses, operators, expiry."""
+    """Invalid values, names, operators and expiry raise errors, and a batch with a fault stores nothing."""
     store = OrchestraMemStore(memory)
     with pytest.raises(InvalidOperationError, match=r"data\.value\.x: a value of type set is no JSON"):
         store.batch([PutOp(("a",), "k", {}), PutOp(("a",), "l", {"x": {1}})])
@@ -208,7 +208,7 @@ def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: Orchestrat
 
 
 def test_items_push_nothing_out_of_working_memory_and_stand_in_no_document(tmp_path: Path) -> None:
-    """Nor do they fill the window, after a restart neither; a session that ends with them can be flushed."""
+    """Items neither fill the window, push operations out of working memory, nor appear in documents."""
     with open_memory(tmp_path) as memory:
         memory.record_operation("decision", {"text": "We keep the ledger in SQLite"})
         used = memory.context_tracker.used_tokens()
@@ -238,7 +238,7 @@ def test_items_push_nothing_out_of_working_memory_and_stand_in_no_document(tmp_p
 
 
 def test_secrets_leave_values_and_names_and_are_still_addressed(memory: OrchestratorContextManager) -> None:
-    """The placeholder comes back; a key that is a secret finds its item, and stands nowhere."""
+    """A secret in a value, key or namespace is stored as a placeholder, and the item is still found by it."""
     store = OrchestraMemStore(memory)
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     store.put(("a", secret), secret, {"token": secret, "n": 1})
@@ -250,7 +250,7 @@ def test_secrets_leave_values_and_names_and_are_still_addressed(memory: Orchestr
 
 
 def test_an_agents_store_has_what_the_agent_may_see(tmp_path: Path) -> None:
-    """Strict: its own and what it is granted; what it puts over another's item changes nothing for the other."""
+    """With strict isolation, an agent's store hides items it may not read, and its puts do not change another's."""
     config = {"catalog.isolation": "strict", "catalog.permissions": {"ann": {"read": ["bob"]}}}
     with open_memory(tmp_path, config=config) as memory:
         owner, ann, bob = (OrchestraMemStore(each) for each in (memory, memory.as_agent("ann"), memory.as_agent("bob")))
@@ -264,7 +264,7 @@ def test_an_agents_store_has_what_the_agent_may_see(tmp_path: Path) -> None:
 
 
 def test_asynchronous_calls_answer_alike(memory: OrchestratorContextManager) -> None:
-    """All that `BaseStore` offers, many at a time."""
+    """The asynchronous methods answer like the synchronous ones, with many calls at a time."""
     store = OrchestraMemStore(memory)
 
     async def scenario() -> None:
@@ -283,7 +283,7 @@ def test_asynchronous_calls_answer_alike(memory: OrchestratorContextManager) -> 
 
 
 def test_search_has_the_last_of_each_name_wherever_operations_stand(tmp_path: Path) -> None:
-    """In working memory, spilled, archived, and when the index is begun anew; no fact is made of an item."""
+    """Search finds only an item's last value: in working memory, spilled, archived and in a rebuilt index."""
     with open_memory(tmp_path, config=SMALL) as memory:
         store = OrchestraMemStore(memory)
         store.put(("a",), "gone", {"text": "We decided to paint the walrus green."})

@@ -1,4 +1,4 @@
-"""LlamaIndex's memory: its chat store answers as its own does, and its block recalls within a budget."""
+"""LlamaIndex adapters: the chat store answers like LlamaIndex's own, and the block recalls within a budget."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ steps = st.one_of(
 
 @pytest.fixture(autouse=True)
 def loop() -> Iterator[None]:
-    """An event loop for LlamaIndex's calls that wait: without one they make their own and leave it open."""
+    """Set an event loop for LlamaIndex's synchronous calls, which otherwise create their own and leave it open."""
     with asyncio.Runner() as runner:
         asyncio.set_event_loop(runner.get_loop())
         yield
@@ -61,7 +61,7 @@ def loop() -> Iterator[None]:
 @given(st.lists(st.tuples(st.integers(0, 1), steps), max_size=8))
 @settings(max_examples=40)
 def test_the_chat_store_answers_as_llamaindexs_own(exact: OrchestratorContextManager, calls: Any) -> None:
-    """Message by message equal, in any chat, whatever was added, set, archived and deleted."""
+    """The chat store equals LlamaIndex's own after any calls that add, set, archive or delete messages."""
     example = next(_EXAMPLES)
 
     async def scenario(ours: AsyncDBChatStore) -> None:
@@ -81,7 +81,7 @@ def test_the_chat_store_answers_as_llamaindexs_own(exact: OrchestratorContextMan
 
 
 def test_the_rest_of_the_chat_store(memory: OrchestratorContextManager) -> None:
-    """An empty batch adds nothing, setting nothing clears, and a message is deleted by its place."""
+    """An empty batch adds nothing, setting an empty list clears, and a message is deleted by its position."""
     store = OrchestraMemChatStore(memory)
 
     async def scenario() -> None:
@@ -113,7 +113,7 @@ def _memory(memory: Any, **more: Any) -> Memory:
 
 
 def test_what_leaves_a_chat_that_grows_too_long_is_recalled(memory: OrchestratorContextManager) -> None:
-    """LlamaIndex archives the oldest turns; they come back where they matter, fenced and within the budget."""
+    """Turns archived by LlamaIndex are recalled when relevant, fenced and within the budget."""
     block = OrchestraMemBlock(memory=memory, max_tokens=200)
     chat_memory = _memory(memory, token_limit=400, token_flush_size=100, memory_blocks=[block])
     for number, thing in enumerate(["flour", "yeast", "rye", "butter", "violin", "ladder"]):
@@ -136,7 +136,7 @@ def test_what_leaves_a_chat_that_grows_too_long_is_recalled(memory: Orchestrator
 
 
 def test_the_block_recalls_what_the_chat_does_not_say(memory: OrchestratorContextManager) -> None:
-    """Nothing without a question, nothing twice, nothing over the budget, and as the agent may see it."""
+    """The block recalls nothing without a question or budget, and nothing that the chat already says."""
     memory.record_operation("decision", {"text": "We decided to bake rye bread on Tuesdays."}, agent="bob")
     asked = ChatMessage(role="user", content="When do we bake rye bread?")
     told = ChatMessage(role="assistant", content="We decided to bake rye bread on Tuesdays.")
@@ -150,7 +150,7 @@ def test_the_block_recalls_what_the_chat_does_not_say(memory: OrchestratorContex
 
 
 def test_the_block_gives_way_where_the_prompt_is_too_long(memory: OrchestratorContextManager) -> None:
-    """By what answers least, or altogether, before the chat does; with priority 0 it stays."""
+    """The block is shortened or dropped before the chat if the prompt is too long; with priority 0 it stays."""
     for number in range(4):
         memory.record_operation("note", {"text": f"Rye bread number {number} is baked in oven {number}. " * 4})
     asked = ChatMessage(role="user", content="When do we bake rye bread number 2?")
@@ -166,7 +166,7 @@ def test_the_block_gives_way_where_the_prompt_is_too_long(memory: OrchestratorCo
 
 
 def test_the_block_records_what_leaves_a_chat_that_is_kept_elsewhere(memory: OrchestratorContextManager) -> None:
-    """Where it is told to; else what is put into it by itself alone."""
+    """The block records messages that leave the chat only if `accept_short_term_memory` is set."""
     message = ChatMessage(role="user", content="The flour is stored in cellar 7.")
     for accepts in (False, True):
         block = OrchestraMemBlock(memory=memory, accept_short_term_memory=accepts)
@@ -177,7 +177,7 @@ def test_the_block_records_what_leaves_a_chat_that_is_kept_elsewhere(memory: Orc
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LlamaIndex's own
 def test_an_agent_of_llamaindex_keeps_its_chat(memory: OrchestratorContextManager) -> None:
-    """A run by its workflow, and one by another `Memory` of the same session."""
+    """An agent's runs keep one chat, also with a new `Memory` of the same session."""
 
     async def scenario() -> list[str]:
         for line in ("We decided to bake rye bread on Tuesdays.", "When do we bake?"):

@@ -1,4 +1,4 @@
-"""The session of the OpenAI Agents SDK: it behaves as the SDK's own, and its items are memories."""
+"""The OpenAI Agents SDK session behaves like the SDK's own, and its items become memories."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _call(session: Any, step: Any) -> Any:
 
 @given(st.lists(steps, max_size=10), st.none() | st.integers(0, 3))
 def test_it_answers_as_the_sdks_own_session(exact: OrchestratorContextManager, calls: Any, limit: Any) -> None:
-    """Item by item equal, whatever was added, popped and cleared, also by a session of the same name later."""
+    """The session equals the SDK's own after any items added, popped or cleared, also when opened again."""
     name = f"ann {next(_NAMES)}"
 
     async def scenario() -> None:
@@ -76,7 +76,7 @@ def _agent() -> Agent[Any]:
 
 
 def test_a_run_keeps_what_it_keeps_in_the_sdks_own_session(memory: OrchestratorContextManager) -> None:
-    """With tools; the second run begins with the items of the first, and all of it is in the memory."""
+    """Runs with tools keep the same items as in the SDK's own session, and all of them are in the memory."""
 
     async def scenario(session: Any) -> tuple[Any, Any]:
         agent = _agent()
@@ -93,14 +93,14 @@ def test_a_run_keeps_what_it_keeps_in_the_sdks_own_session(memory: OrchestratorC
     assert [each.agent for each in memory.operations(OperationFilter(type="user_message"))] == ["user"] * 2
     assert [fact.text for fact in memory.facts()] == ["We decided to bake rye bread on Tuesdays."]
     assert memory.search("200 degrees", limit=1).hits[0].chunk.text == "Output: The oven has 200 degrees."
-    # People and models are shown what was said, not how the SDK writes it down.
+    # Contexts show what was said, without the SDK's own fields.
     shown = memory.get_orchestrator_context("x", 2_000).render()
     assert "We baked rye bread." in shown
     assert not any(word in shown for word in ("call_id", "annotations", "completed", "output_text", "as_given"))
 
 
 def test_what_is_taken_back_stays_in_the_event_log(memory: OrchestratorContextManager) -> None:
-    """Popped and cleared items leave the session alone."""
+    """Popped and cleared items leave the session but stay in the event log and in search."""
     session = OrchestraMemSession("ann", memory)
 
     async def scenario() -> None:
@@ -116,7 +116,7 @@ def test_what_is_taken_back_stays_in_the_event_log(memory: OrchestratorContextMa
 
 
 def test_items_are_added_all_or_none(memory: OrchestratorContextManager) -> None:
-    """Neither an item that is no JSON nor a disk that refuses half-way leaves a part of them."""
+    """Items are added completely or not at all, if one is not JSON or the disk fails half-way."""
 
     class FullDisk:
         def __getattr__(self, name: str) -> Any:
@@ -146,7 +146,7 @@ def test_items_are_added_all_or_none(memory: OrchestratorContextManager) -> None
 
 
 def test_each_item_is_popped_once_by_many(tmp_path: Path) -> None:
-    """Two processes' worth of sessions on one project, adding and popping at once."""
+    """Sessions of two openings add and pop at once: each item is popped once, and none is lost."""
 
     async def scenario(sessions: list[OrchestraMemSession]) -> None:
         adding = [
@@ -167,7 +167,7 @@ def test_each_item_is_popped_once_by_many(tmp_path: Path) -> None:
 
 
 def test_agents_conversations_are_apart_and_names_may_be_secrets(tmp_path: Path) -> None:
-    """The same name is another conversation; strict isolation hides it; what the memory gave is not recorded again."""
+    """Agents' sessions of the same name are separate under strict isolation, and a name may be personal data."""
     config = {"catalog.isolation": "strict", "redaction.personal": True}
     name = "ann@example.com"
 

@@ -1,4 +1,4 @@
-"""The catalog around an orchestrator's lines: what is given and learnt, and that commands stay what they are."""
+"""Catalog hooks of the orchestrator: items are injected into prompts, and learnt from lines that are no commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULE = "We decided to use bcrypt because it is slow on purpose."
 
 @pytest.fixture
 def hooked(tmp_path: Path) -> Any:
-    """An orchestrator named ada with the plugin, as the setting has it, and a model."""
+    """An orchestrator of the agent ada, with catalog hooks and a scripted model."""
     model = ScriptedModel("Because it is slow.")
     return Orchestrator(open_memory(tmp_path, config={"catalog": {"hooks": True}}, model=model), agent="ada")
 
@@ -27,7 +27,7 @@ def _learnt(orchestrator: Orchestrator) -> list[str]:
 
 
 def test_the_model_is_given_what_the_agent_has_learnt(hooked: Orchestrator) -> None:
-    """Before the question and fenced; the reply tells what it was; where items have changed it is asked again."""
+    """The agent's items precede the question in a fence, the reply lists them, and new items bypass a cached answer."""
     hooked.execute(RULE)
     hooked.memory.catalog.store({"content": "bcrypt takes a second.", "agent": "ada", "tags": ["bcrypt"]})
     hooked.memory.catalog.store({"content": "bcrypt is Bob's.", "agent": "bob", "tags": ["bcrypt"]})
@@ -49,7 +49,7 @@ def test_the_model_is_given_what_the_agent_has_learnt(hooked: Orchestrator) -> N
 
 
 def test_what_is_given_is_no_command(hooked: Orchestrator) -> None:
-    """The line alone is read, done and recorded."""
+    """An injected item is neither parsed as a command nor recorded; only the line itself is."""
     hooked.memory.catalog.store({"content": "create an epic for billing", "agent": "ada", "tags": ["task"]})
     reply = hooked.execute("create a task called Rest")
     assert reply.context_loaded
@@ -59,14 +59,14 @@ def test_what_is_given_is_no_command(hooked: Orchestrator) -> None:
 
 @pytest.mark.parametrize(("line", "learnt"), cases("lines_are_learnt_from_and_commands_and_answers_are_not"))
 def test_lines_are_learnt_from_and_commands_and_answers_are_not(hooked: Orchestrator, line: str, learnt: bool) -> None:
-    """What a command did stands in the state of work, and an answer says what the memory holds."""
+    """A statement becomes a catalog item of the agent; commands and questions do not."""
     for each in ("create an epic for billing", "create an epic for shipping", line):
         hooked.execute(each)
     assert _learnt(hooked) == [line] * learnt
 
 
 def test_a_task_is_given_what_its_agent_has_learnt(hooked: Orchestrator) -> None:
-    """A callable finds it in its attempt, a command on its standard input; the result tells."""
+    """A command gets the items on standard input and a callable in its attempt, unless `use_memory` is False."""
     hooked.memory.catalog.store({"content": "The juniper oven is hot.", "agent": "ada", "tags": ["oven"]})
     task = hooked.execute("create a task called Clean the oven").effects[0].items[0]
     result = hooked.execute_task(task, "head -2")
@@ -78,7 +78,7 @@ def test_a_task_is_given_what_its_agent_has_learnt(hooked: Orchestrator) -> None
 
 
 def test_without_memory_nothing_is_given_or_learnt(hooked: Orchestrator) -> None:
-    """By the call; and without the setting nobody asks the catalog."""
+    """With `use_memory=False`, or without the setting, nothing is injected, and nothing is learnt or audited."""
     hooked.memory.catalog.store({"content": "bcrypt takes a second.", "agent": "ada"})
     before = len(hooked.memory.audit())
     reply = hooked.execute(RULE, use_memory=False)

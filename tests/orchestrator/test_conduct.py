@@ -1,4 +1,4 @@
-"""What an orchestrator does at once, what it asks about first, and what never changes anything."""
+"""Conduct of the orchestrator: what it does immediately, what it confirms first, and what never changes anything."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def orchestrator(tmp_path: Path) -> Orchestrator:
 
 
 def said(orchestrator: Orchestrator, *lines: str) -> Reply:
-    """Say lines; the last reply."""
+    """Execute the lines; return the last reply."""
     return [orchestrator.execute(line) for line in lines][-1]
 
 
 def items(orchestrator: Orchestrator) -> list[WorkItem]:
-    """All items as they are."""
+    """Return all items."""
     return orchestrator.tracker.items()
 
 
-# What is asked about
+# Confirmation
 
 
 def test_a_line_that_is_not_plain_is_asked_about_first(orchestrator: Orchestrator) -> None:
-    """It names the command and its item, changes nothing, and a single key says yes."""
+    """An informal request changes nothing until the suggested command is confirmed, for which `y` is enough."""
     reply = said(orchestrator, "hey could we maybe get going on the signup thing")
     assert (reply.outcome, reply.text.split("?")[0]) == (Outcome.ASKED, "Did you mean: start #3 (Signup)")
     assert orchestrator.tracker.item(3).status is WorkStatus.PENDING
@@ -45,7 +45,7 @@ def test_a_line_that_is_not_plain_is_asked_about_first(orchestrator: Orchestrato
 
 
 def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> None:
-    """Each alternative stands on a line of its own."""
+    """If several readings are suggested, answering with a number executes that reading."""
     reply = said(orchestrator, "list the stories", "i guess we are finally through with it")
     assert reply.outcome is Outcome.ASKED
     assert len(reply.options) > 1
@@ -56,7 +56,7 @@ def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> 
 
 @pytest.mark.parametrize("answer", ["no", "n", "nope, leave it", "never mind"])
 def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> None:
-    """And what was suggested is forgotten."""
+    """A negative answer changes nothing and discards the suggestion, so that a later yes has no effect."""
     before = items(orchestrator)
     reply = said(orchestrator, "hey could we maybe get going on the signup thing", answer)
     assert reply.text == "Left as it is."
@@ -66,7 +66,7 @@ def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> No
 
 @pytest.mark.parametrize("answer", ["no", "yes"])
 def test_a_sentence_is_remembered_once_after_either_answer(orchestrator: Orchestrator, answer: str) -> None:
-    """It states the same fact whether or not it was a command."""
+    """A statement of a fact is recorded exactly once, whether the suggested note is confirmed or rejected."""
     fact = "we dropped guest checkout because fraud went through the roof"
     assert said(orchestrator, fact).text == f"Did you mean: note: {fact}? (yes/no)"
     said(orchestrator, answer)
@@ -74,7 +74,7 @@ def test_a_sentence_is_remembered_once_after_either_answer(orchestrator: Orchest
 
 
 def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None:
-    """It is done, and what was suggested before is forgotten."""
+    """A plain command given instead of an answer is executed, and the pending suggestion is discarded."""
     said(orchestrator, "hey could we maybe get going on the signup thing", "start 2")
     assert [item.status for item in items(orchestrator)].count(WorkStatus.IN_PROGRESS) == 1
     assert orchestrator.tracker.item(2).status is WorkStatus.IN_PROGRESS
@@ -83,14 +83,14 @@ def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None
 
 @pytest.mark.parametrize("line", cases("negations_conditions_questions_and_quotes_change_nothing"))
 def test_negations_conditions_questions_and_quotes_change_nothing(orchestrator: Orchestrator, line: str) -> None:
-    """Whatever they speak of."""
+    """A line that negates, conditions, questions or quotes a command changes no item."""
     before = items(orchestrator)
     said(orchestrator, line)
     assert items(orchestrator) == before
 
 
 def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
-    """By grammar and by suggestion alike, and the yes is for the item that was named."""
+    """Cancelling and undoing are confirmed first, and the confirmation applies to the named item."""
     assert said(orchestrator, "cancel 4").text == 'Really cancel Story #4 "Invoices"? (yes or no)'
     assert said(orchestrator, "yes, nobody asked for it").outcome is Outcome.DONE
     assert orchestrator.tracker.item(4).status is WorkStatus.CANCELLED
@@ -100,35 +100,35 @@ def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
 
 
 def test_somebody_s_items_are_named_by_the_person(orchestrator: Orchestrator) -> None:
-    """As long as one is meant, or all are."""
+    """An item can be referred to by the name of its assignee."""
     said(orchestrator, "assign 3 to Dana", "start Dana's story")
     assert orchestrator.tracker.item(3).status is WorkStatus.IN_PROGRESS
 
 
 @pytest.mark.parametrize("line", ["y", "yes", "yes please", "ok go ahead", "sure, do it"])
 def test_a_yes_is_short(line: str) -> None:
-    """One key is enough."""
+    """One key or a short phrase is enough to confirm."""
     assert is_yes(line)
     assert not is_no(line)
 
 
 @pytest.mark.parametrize("line", ["yes but not 3", "yes?", "yesterday", "yes, if Tom agrees", "no", "start it"])
 def test_half_a_yes_is_none(line: str) -> None:
-    """A condition, a limit, another word."""
+    """A yes with a condition, a limit or another request does not confirm."""
     assert not is_agreed(line)
 
 
 @pytest.mark.parametrize(("lines", "answer"), promised("a_talk_ends_with_its_answer"))
 def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str], answer: str) -> None:
-    """Word for word."""
+    """Each documented dialogue ends with its documented reply, word for word."""
     assert said(orchestrator, *lines).text == answer
 
 
-# What is recorded
+# Notation and whole dialogues
 
 
 def test_the_notation_of_the_work_plan_is_a_command(orchestrator: Orchestrator) -> None:
-    """A ticked box finishes, an arrow moves, an empty box is something new."""
+    """A ticked box finishes an item, an arrow sets its status, and an empty box creates an item."""
     said(orchestrator, "- [x] #2 Login", "#3 -> in progress", "#4 \u2192 blocked", "- [ ] Buy milk")
     assert [orchestrator.tracker.item(each).status for each in (2, 3, 4)] == [
         WorkStatus.DONE, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED,
@@ -137,7 +137,7 @@ def test_the_notation_of_the_work_plan_is_a_command(orchestrator: Orchestrator) 
 
 
 def test_whole_talks_change_nothing_wrongly() -> None:
-    """Some dialogues of the test split, driven by somebody who says yes to what he meant: nothing else changes."""
+    """In sampled test dialogues at most one line changes the wrong thing, and 60% end in the right state."""
     talks = [talk for talk in load_talks() if talk.split == "test"][::12]
     ended = [driven(talk) for talk in talks]
     wrong = [verdict.wrong for verdicts, _ in ended for verdict in verdicts if verdict.wrong]

@@ -1,4 +1,4 @@
-"""What was done, in words: which operations a question asks for, and what is said of them."""
+"""Questions about recent work: which operations a question selects, and how the answer describes them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ NOW = datetime(2026, 3, 5, 15, 0, tzinfo=UTC)  # a Thursday
 
 
 def operation(number: int, data: Json, *, hours_ago: float = 0, kind: str = "nl_command", **given: str) -> Operation:
-    """Give an operation of some hours ago."""
+    """An operation `hours_ago` before NOW."""
     return an_operation(number, data, type=kind, timestamp=NOW - timedelta(hours=hours_ago), **given)
 
 
 def item(number: int, kind: WorkKind, title: str) -> WorkItem:
-    """Give a piece of work."""
+    """A work item."""
     return WorkItem(id=number, kind=kind, title=title, created=NOW, changed=NOW)
 
 
 def event(of: int, work: int, field: str, after: str) -> WorkEvent:
-    """Give a change that came from an operation."""
+    """A change of a work item by operation `of`."""
     return WorkEvent(
         id=of * 10 + work, item=work, time=NOW, author=Author.MACHINE, field=field, before=None, after=after,
         operation=of,
@@ -60,7 +60,7 @@ EVENTS = [
 
 
 def ask(question: str) -> tuple[str, list[int]]:
-    """Give the answer and the numbers of the operations that it tells of."""
+    """Return the answer and the numbers of the operations that it describes."""
     text, chosen = answer_recent(
         read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS.__getitem__, ["s", "s0"]
     )
@@ -69,12 +69,12 @@ def ask(question: str) -> tuple[str, list[int]]:
 
 @pytest.mark.parametrize(("question", "expected"), cases("question_chooses_its_operations"))
 def test_question_chooses_its_operations(question: str, expected: list[int]) -> None:
-    """By time, kind, what was done, and how many; newest first, and never a mere question."""
+    """A question selects operations by time, kind, action and count, newest first, but never mere questions."""
     assert ask(question)[1] == expected
 
 
 def test_answer_is_told_from_changes_of_work() -> None:
-    """The oldest first, each change once; a failure says why, and of many changes the first are told."""
+    """The answer lists each change once, oldest first; a failure states its error, and an empty result says so."""
     assert ask("what did we create?")[0] == (
         'Epic #5 "User authentication" was created; Story #10 "Login" was created; Story #11 "Signup" was created'
         '; Story #11 "Signup": status in progress, was none'
@@ -84,13 +84,13 @@ def test_answer_is_told_from_changes_of_work() -> None:
 
 
 def test_operations_without_changes_speak_for_themselves() -> None:
-    """A host's own operations have no work events."""
+    """An operation without work events is described by its own data."""
     own = [operation(7, {"decision": "use bcrypt", "type": "x"}, kind="decision"), operation(8, "plain", kind="remark")]
     assert answer_recent(RecentQuestion(), own, [], ITEMS.__getitem__, [])[0] == "Decision: use bcrypt\nRemark: plain"
 
 
 def test_failure_is_known_by_error_outcome_or_result() -> None:
-    """What merely speaks of errors in its input has not failed."""
+    """An operation has failed if its fields say so; an input that mentions errors has not."""
     assert has_failed(operation(1, {"error": "boom"}))
     assert has_failed(operation(1, {"status": "failed"}))
     assert has_failed(operation(1, {"success": False}))
@@ -100,6 +100,6 @@ def test_failure_is_known_by_error_outcome_or_result() -> None:
 
 @given(st.text(max_size=200))
 def test_any_question_is_read(text: str) -> None:
-    """No string raises, and periods run forward."""
+    """Any question parses without an error, and its period ends after it starts."""
     question = read_recent_question(text, NOW)
     assert question.since is None or question.until is None or question.since < question.until

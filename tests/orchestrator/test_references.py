@@ -1,4 +1,4 @@
-"""What a phrase in a line refers to: each form of reference, when it is asked back, and what is never guessed."""
+"""References in lines: how each form is resolved, when the user is asked, and what is never guessed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LOOKUP = Items(WORK)
 
 
 def did(happening: str, *items: int) -> Mention:
-    """Make a mention."""
+    """Return a mention of the items."""
     return Mention(items=items, happening=Happening(happening))
 
 
 def talk(*mentions: Mention) -> Talk:
-    """Make a talk of mentions, the oldest first."""
+    """Return a conversation with these mentions, oldest first."""
     return Talk(mentions=mentions[::-1], lookup=LOOKUP)
 
 
@@ -57,7 +57,7 @@ TALKS = {
 
 @pytest.mark.parametrize(("after", "line", "meant"), cases("line_means_what_a_listener_takes_it_for"))
 def test_line_means_what_a_listener_takes_it_for(after: str, line: str, meant: list[int]) -> None:
-    """Each form of reference, after what was said before; a question where a listener would ask."""
+    """Each form of reference resolves as a listener would, or asks where a listener would."""
     resolution = resolve_line(line, TALKS[after])
     assert sorted(each.id for each in resolution.items) == sorted(meant)
     assert bool(resolution.ask) is not bool(meant)
@@ -68,13 +68,13 @@ def test_line_means_what_a_listener_takes_it_for(after: str, line: str, meant: l
 
 @pytest.mark.parametrize(("line", "ids"), cases("number_is_taken_as_it_stands"))
 def test_number_is_taken_as_it_stands(line: str, ids: list[int]) -> None:
-    """In figures or words, one or several, with or without the sign."""
+    """A number refers to its item in digits or words, alone or in a list, with or without `#`."""
     assert [each.id for each in resolve_line(line, FIRST_STARTED).items] == ids
 
 
 @pytest.mark.parametrize(("line", "question"), cases("number_that_cannot_be_meant_is_told_and_not_replaced"))
 def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, question: str) -> None:
-    """Whatever else was spoken of."""
+    """A number without a suitable item leads to a question, never to an item mentioned before."""
     resolution = resolve_line(line, THREE_CREATED)
     assert resolution.items == ()
     assert resolution.ask == question
@@ -82,19 +82,19 @@ def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, questio
 
 @pytest.mark.parametrize("line", cases("clause_that_is_not_understood_is_asked_about"))
 def test_clause_that_is_not_understood_is_asked_about(line: str) -> None:
-    """What says which one is meant is never passed over for what is in focus."""
+    """A qualifying clause that is not understood leads to a question, not to the item in focus."""
     resolution = resolve_line(line, THREE_CREATED)
     assert (resolution.items, bool(resolution.ask)) == ((), True)
 
 
 @pytest.mark.parametrize(("line", "meant"), cases("clauses_of_a_line_are_told_apart"))
 def test_clauses_of_a_line_are_told_apart(line: str, meant: list[int]) -> None:
-    """What is ordered, from what is said aside."""
+    """Only the clause with the request is resolved, not remarks in the same line."""
     assert [found.id for found in resolve_line(line, THREE_CREATED).items] == meant
 
 
 def test_question_says_what_is_close_or_that_nothing_fits() -> None:
-    """With kind, number and title of each; a name that is nowhere is said back."""
+    """A question lists the candidates with kind, number and title, or repeats a name that nothing matches."""
     assert resolve_line("start one of them", ONE_BY_ONE).ask == (
         'Which do you mean by "one of them": Story #10 "Login" or Story #11 "Signup"?'
     )
@@ -104,7 +104,7 @@ def test_question_says_what_is_close_or_that_nothing_fits() -> None:
 
 
 def test_need_decides_which_one_it_is() -> None:
-    """Kinds rule out; statuses only make less likely."""
+    """The kinds that a command needs exclude candidates, and its statuses lower their score."""
     lately = talk(did("mentioned", 5), did("mentioned", 22))
     for need, meant in ((ANYTHING, 22), (Need(kinds=(EPIC,)), 5), (Need(statuses=(ACTIVE,)), 5)):
         assert [each.id for each in resolve_text("it", lately, need).items] == [meant]
@@ -114,21 +114,21 @@ def test_need_decides_which_one_it_is() -> None:
 
 @pytest.mark.parametrize("phrase", ["all tasks of epic 5", "all pending tasks", "all part tasks"])
 def test_a_plural_means_every_item(phrase: str) -> None:
-    """However many there are."""
+    """A plural phrase resolves to every matching item, even to more than a hundred."""
     task = WorkItem(id=100, kind=WorkKind.TASK, title="Part", parent=5, created=NOON, changed=NOON)
     many = Items((*WORK, *(replace(task, id=number) for number in range(100, 220))))
     assert len(resolve_text(phrase, Talk(mentions=(), lookup=many)).items) >= 120
 
 
 def test_target_of_an_intent_is_resolved_by_its_text() -> None:
-    """Phrases that "and" joins mean all of them; a title with such words is one."""
+    """Phrases joined by "and" resolve to all their items; a title matches without an article."""
     found = resolve_text("the first one and the MFA story", THREE_CREATED)
     assert [each.id for each in found.items] == [10, 12]
     assert [each.id for each in resolve_text("hash passwords", NOTHING_SAID).items] == [21]
 
 
 def test_written_cases_are_understood() -> None:
-    """Over the test split, which nobody read for this: seldom wrong without asking."""
+    """On the unseen test split at least 93% resolve correctly and at most 2% to wrong items."""
     cases = load_cases()
     assert list(faults_of(cases)) == []
     tested = [case for case in cases if case.split == "test"]

@@ -1,1 +1,1 @@
-"""The README's ten promises, each in a file, through public doors: the package's names, its files, processes."""
+"""The README's ten promises, a file each, tested through the public API, the files and separate processes."""

@@ -1,4 +1,4 @@
-"""A project whose window is so small that it spills, compacts and refreshes within a few dozen operations."""
+"""Fixtures: a project whose window is so small that a few dozen operations make it spill, compact and refresh."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Open = Callable[..., OrchestratorContextManager]
 
 
 def slow_clock() -> Clock:
-    """Twenty seconds pass between two looks at it."""
+    """A clock that advances by 20 seconds at each reading."""
     return Clock(datetime(2025, 3, 1, 9, tzinfo=UTC), step_s=20)
 
 
 @pytest.fixture
 def open_project(tmp_path: Path) -> Open:
-    """Open the memory of one folder, as often as is wanted; more settings may be given as `config`."""
+    """Open the memory of one folder, any number of times; `config` adds settings."""
     clock = slow_clock()
 
     def opened(config: dict[str, Any] | None = None, **given: Any) -> OrchestratorContextManager:
@@ -35,13 +35,13 @@ def open_project(tmp_path: Path) -> Open:
 
 @pytest.fixture
 def memory(open_project: Open) -> Iterator[OrchestratorContextManager]:
-    """The project's memory, open."""
+    """The opened memory of the project."""
     with open_project() as opened:
         yield opened
 
 
 def operation(number: int) -> tuple[str, dict[str, Any]]:
-    """What an agent does at its step of that number: a decision, a failure, or work that says its number."""
+    """Return operation `number` of an agent: a decision, a failed task, or a message that contains the number."""
     place = PLACES[number % len(PLACES)]
     if number % 11 == 3:
         return "decision", {"text": f"We decided to keep batch {number} of the {place} in table t{number}."}
@@ -52,7 +52,7 @@ def operation(number: int) -> tuple[str, dict[str, Any]]:
 
 
 def work(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
-    """Record the steps `first` to `first + count - 1`."""
+    """Record operations `first` to `first + count - 1`."""
     for number in range(first, first + count):
         memory.record_operation(*operation(number))
 

@@ -1,6 +1,6 @@
-"""A process that shares and adopts for several projects, and tells in a line each what was acknowledged.
+"""A process that shares and adopts decisions for several projects and prints a line for each acknowledged change.
 
-Call: the folder of the projects, a seed, how many projects it goes through.
+Arguments: the folder of the projects, a random seed, the number of projects to visit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _tell(*words: object) -> None:
 
 
 def main(folder: str, seed: str, count: str) -> None:
-    """Go through the projects in an order of its own."""
+    """Visit projects in an order that the seed determines."""
     rng = random.Random(seed)
     projects = sorted(Path(folder).iterdir())
     for project in rng.choices(projects, k=int(count)):

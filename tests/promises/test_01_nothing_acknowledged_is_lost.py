@@ -1,4 +1,4 @@
-"""Promise 1: when `record_operation` has returned, the operation survives `kill -9` at any instruction."""
+"""Promise 1: once `record_operation` has returned, the operation survives `kill -9` at any instruction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestra_mem import open_memory
 from tests.processes import start
 from tests.promises.conftest import SMALL, Open, work
 
-# Records without end, refreshing and reading between, and says each id as soon as it has it.
+# Records operations in a loop, with refreshes and reads between, and prints each id once it is acknowledged.
 WORKER = """
 import json, sys
 from orchestra_mem import open_memory
@@ -35,7 +35,7 @@ def _worker(project: Path, name: str) -> subprocess.Popen[str]:
 
 
 def _killed(worker: subprocess.Popen[str], lines: int, pause_s: float) -> dict[int, int]:
-    """Let a worker acknowledge some operations and kill it a moment later: the ids that it said, with their numbers."""
+    """Kill a worker soon after its first acknowledgements; return the operation numbers by acknowledged id."""
     assert worker.stdout is not None
     said = [worker.stdout.readline() for _ in range(lines)]
     time.sleep(pause_s)
@@ -47,7 +47,7 @@ def _killed(worker: subprocess.Popen[str], lines: int, pause_s: float) -> dict[i
 
 
 def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
-    """At four moments, of one project: each operation is there once, as it was recorded, and recording goes on."""
+    """After each of four kills every acknowledged operation is stored as recorded, and recording continues."""
     chance = random.Random(0)
     expected: dict[int, tuple[int, str]] = {}
     for life in "abcd":
@@ -66,7 +66,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_processes_record_side_by_side(tmp_path: Path) -> None:
-    """Two writers of one project, both killed: what either acknowledged is there, under ids that differ."""
+    """Two processes that record into one project get distinct ids, and both keep their operations when killed."""
     workers = [_worker(tmp_path, name) for name in "xy"]
     said = [_killed(worker, 60, 0.0) for worker in workers]
     assert not set(said[0]) & set(said[1])
@@ -75,7 +75,7 @@ def test_processes_record_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_second_session_has_the_first(open_project: Open) -> None:
-    """Closing and flushing keep every operation."""
+    """All operations of earlier sessions are there after flushing and reopening."""
     for first in (1, 41, 81):
         with open_project() as memory:
             work(memory, 40, first)

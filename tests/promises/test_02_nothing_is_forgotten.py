@@ -10,9 +10,9 @@ from tests.promises.conftest import Open, operation, work
 
 
 def test_every_summary_expands_to_its_operations_word_for_word(memory: OrchestratorContextManager) -> None:
-    """Of each level: as many as it counts, without a gap, with the data that was recorded.
+    """Every summary expands to exactly the operations that it covers, without a gap and as they were recorded.
 
-    What none covers stands in working memory or in the session's document.
+    Operations without a summary are in working memory or in the session's document.
     """
     work(memory, 150)
     memory.refresh()
@@ -27,7 +27,7 @@ def test_every_summary_expands_to_its_operations_word_for_word(memory: Orchestra
 
 
 def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -> None:
-    """Through compaction and the end of the session."""
+    """Every fact expands to its source operation, after compaction and the end of the session."""
     work(memory, 100)
     memory.flush_session()
     facts = memory.facts()
@@ -35,7 +35,7 @@ def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -
     for fact in facts:
         (source,) = memory.expand(f"K{fact.id}").operations
         assert source.id == fact.operation
-        if source.type != "task_execution":  # of fields, the text is put together
+        if source.type != "task_execution":  # its fact's text is composed from several fields
             assert fact.text in str(source.data)
 
 
@@ -49,7 +49,7 @@ def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -
     ],
 )
 def test_a_failure_stands_until_it_is_mended(memory: OrchestratorContextManager, later: str, stands: bool) -> None:
-    """Work that is only about the same thing closes no failure."""
+    """A failure stays active until it is fixed: later work on the same topic alone does not close it."""
     failure = "The nightly backup of the search index fails."
     for text in (failure, later):
         memory.record_operation("user_message", {"text": text})
@@ -58,7 +58,7 @@ def test_a_failure_stands_until_it_is_mended(memory: OrchestratorContextManager,
 
 
 def test_facts_stand_in_what_the_model_is_given(open_project: Open) -> None:
-    """A rule of the first minute is in the context of a later session, among much else."""
+    """A rule from the first minute is in the context of a later session, after 180 other operations."""
     rule = "Never write card numbers to the log."
     with open_project() as memory:
         memory.record_operation("user_message", {"text": rule})

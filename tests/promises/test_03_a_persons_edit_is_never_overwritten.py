@@ -1,4 +1,4 @@
-"""Promise 3: the machine's text is merged with what people wrote; where both changed a line, the person's stands."""
+"""Promise 3: the machine's text is merged with people's edits; where both changed a line, the person's version wins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _save(path: Path, text: str) -> None:
 
 @pytest.fixture
 def project(memory: OrchestratorContextManager, tmp_path: Path) -> Path:
-    """A project whose documents have something in them, by the machine."""
+    """A project whose three documents have content written by the machine."""
     epic = memory.state.create(WorkKind.EPIC, "Sign in")
     memory.state.create(WorkKind.STORY, "Login form", parent=epic.id)
     work(memory, 40)
@@ -30,7 +30,7 @@ def project(memory: OrchestratorContextManager, tmp_path: Path) -> Path:
 def test_lines_of_a_person_stand_through_all_that_follows(
     memory: OrchestratorContextManager, project: Path, open_project: Open
 ) -> None:
-    """In each document: at its end, and in the middle; through records, refreshes, the end of sessions."""
+    """Lines that a person adds to a document stay, byte for byte, through records, refreshes and new sessions."""
     for path in documents(project):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         middle = max(at for at, line in enumerate(lines) if line.startswith("## ")) + 1
@@ -51,7 +51,7 @@ def test_lines_of_a_person_stand_through_all_that_follows(
 
 
 def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorContextManager, project: Path) -> None:
-    """The next context has the person's words; what was deleted does not come back with a refresh."""
+    """A fact reworded in the document is shown in the new words; a deleted one does not return with a refresh."""
     log = documents(project)[2]
     edit(log, ("keep batch 3 of the mail queue in table t3", "keep batch 3 of the mail queue in REDIS"))
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -70,7 +70,7 @@ def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorCo
 def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
     memory: OrchestratorContextManager, project: Path
 ) -> None:
-    """What was reworded and deleted in it is heard; another editor's section and the machine's new lines stand."""
+    """An old text saved after 14 refreshes applies its edits and keeps all lines that others added since."""
     log = documents(project)[2]
     opened = log.read_text(encoding="utf-8")
     for number in range(14):
@@ -92,7 +92,7 @@ def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
 
 
 def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContextManager, project: Path) -> None:
-    """Of two saves whose `updated:` is no time of the machine's the second deletes a decision: it stays gone."""
+    """A decision deleted in a file whose `updated:` time was set by the editor stays deleted."""
     log = documents(project)[2]
     for gone in ("", "table t14."):
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -111,7 +111,7 @@ def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContext
 def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_since(
     memory: OrchestratorContextManager, project: Path
 ) -> None:
-    """It bears a stamp, is away while the machine records a decision, and is saved again: the decision stands."""
+    """A decision recorded while the file was missing stays when the old, editor-stamped text is saved again."""
     log = documents(project)[2]
     for table in ("t3.", "t14.", "t25."):
         edit(log, (f"in table {table}", f"in the old table {table}"))
@@ -136,7 +136,7 @@ def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_sinc
 def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
     memory: OrchestratorContextManager, project: Path
 ) -> None:
-    """The machine writes the document anew meanwhile, without what people had written; then the editor saves."""
+    """A person's entry stays when its explanation is deleted from a saved copy of a file that was missing meanwhile."""
     log = documents(project)[2]
     entry = "### Use the old lamp\n\nBecause it is warm.\n\n"
     edit(log, ("## Decisions\n\n", f"## Decisions\n\n{entry}"))
@@ -153,7 +153,7 @@ def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
 
 
 def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContextManager, project: Path) -> None:
-    """The editor saves the machine's own text again, byte for byte, after the rewording was heard."""
+    """Saving the machine's own text again, byte for byte, undoes a rewording that a refresh had already applied."""
     log = documents(project)[2]
     opened = log.read_text(encoding="utf-8")
     edit(log, ("the mail queue in table t3", "the mail queue in REDIS"))
@@ -171,9 +171,9 @@ def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContex
 def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
     memory: OrchestratorContextManager, project: Path, away: bool, old: bool
 ) -> None:
-    """A rewording is undone to the one before: the machine had heard it, and found no file that it could keep.
+    """An undo is applied even if the file was empty or missing when the machine last wrote.
 
-    So too where the editor was opened before the machine had last written.
+    This also holds if the editor opened the file before the machine's last write.
     """
     log = documents(project)[2]
     edit(log, ("the mail queue in table t3", "the mail queue in REDIS"))
@@ -199,7 +199,7 @@ def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
 
 
 def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
-    """A ticked line is done, a new one is a new item, and the document keeps both."""
+    """Ticking a line of the plan completes its work item, and a new line creates one; the tick stays."""
     plan = documents(project)[1]
     edit(plan, ("- [ ] #2 Login form", "- [x] #2 Login form\n  - [ ] Forgotten password"))
     memory.get_orchestrator_context("next prompt")
@@ -210,7 +210,7 @@ def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextM
 
 
 def test_every_text_that_is_replaced_is_kept(memory: OrchestratorContextManager, project: Path) -> None:
-    """Each earlier text of a document that a person saved is among its versions once the machine has written."""
+    """Every text of a document that a person saved is its current text or one of its versions after a refresh."""
     state = documents(project)[0]
     for number in range(3):
         _save(state, state.read_text(encoding="utf-8") + f"\nNote {number} by Ada.\n")

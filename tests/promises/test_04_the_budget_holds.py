@@ -1,4 +1,4 @@
-"""Promise 4: a context never exceeds its budget, and says which counter counted and whether that is exact."""
+"""Promise 4: a context never exceeds its token budget, and names its token counter and whether that is exact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKED = st.tuples(TEXTS, st.integers(0, 5_000), st.sampled_from([None, "the mail
 def test_no_context_exceeds_its_budget(
     memory: OrchestratorContextManager, asked: list[tuple[str, int, str | None]]
 ) -> None:
-    """Whatever was recorded and asked: its text, counted again, is as long as it says and within the budget."""
+    """A context's token count equals a recount of its text and is within the budget, for any texts and queries."""
     work(memory, 3)
     for text, budget, query in asked:
         memory.record_operation("note", {"text": text})
@@ -31,7 +31,7 @@ def test_no_context_exceeds_its_budget(
 
 
 def test_the_window_is_never_exceeded_in_a_long_session(memory: OrchestratorContextManager) -> None:
-    """Without a budget of its own a context stays in the window, through refreshes, and the tracker agrees."""
+    """Without an explicit budget, contexts and the tracker's count stay within the window over many refreshes."""
     window = memory.context_tracker.max_tokens
     for first in range(1, 150, 10):
         work(memory, 10, first)
@@ -41,7 +41,7 @@ def test_the_window_is_never_exceeded_in_a_long_session(memory: OrchestratorCont
 
 
 def test_a_count_says_whether_it_is_exact(memory: OrchestratorContextManager) -> None:
-    """tiktoken counts for a model of unknown vocabulary: the counter is named, the figure is no exact one."""
+    """A context names its token counter and says whether that counter is exact."""
     work(memory, 10)
     context = memory.get_orchestrator_context("next prompt")
     assert (context.counter, context.exact) == (COUNTER.name, COUNTER.exact)

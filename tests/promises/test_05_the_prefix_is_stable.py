@@ -1,4 +1,4 @@
-"""Promise 5: between two refreshes each context begins with the bytes of the one before."""
+"""Promise 5: between two refreshes each context begins with the bytes of the previous one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.promises.conftest import documents, work
 
 
 def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorContextManager) -> None:
-    """Over many records, with queries between; what is recalled for a query stands behind everything else."""
+    """Within an epoch each context begins with the previous context, and recalled text comes after that prefix."""
     before, epochs = memory.get_orchestrator_context("next prompt"), set[int]()
     for number in range(1, 80):
         work(memory, 1, number)
@@ -29,7 +29,7 @@ def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorCon
 
 
 def test_a_persons_edit_is_told_at_the_end(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """It does not rewrite what stands before; the next refresh takes it into its place."""
+    """A person's edit is appended to the context until the next refresh moves it into the prefix."""
     work(memory, 40)
     memory.refresh()
     before = memory.get_orchestrator_context("next prompt")
@@ -44,7 +44,7 @@ def test_a_persons_edit_is_told_at_the_end(memory: OrchestratorContextManager, t
 
 
 def test_reading_twice_gives_the_same_bytes(memory: OrchestratorContextManager) -> None:
-    """Nothing of the clock or of chance is in it."""
+    """Contexts requested without a change in between are equal byte for byte, whatever the clock says."""
     work(memory, 30)
     first = memory.get_orchestrator_context("next prompt").render()
     assert {memory.get_orchestrator_context("next prompt").render() for _ in range(5)} == {first}

@@ -1,4 +1,4 @@
-"""Promise 6: everything works with neither."""
+"""Promise 6: everything works without a model and without a network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.processes import python
 
-# Every connection fails, and so does finding an address.
+# Connecting and resolving host names fail.
 PROGRAM = """
 import socket, sys
 def refuse(*given, **named):
@@ -30,6 +30,6 @@ print("done")
 
 
 def test_a_program_without_network_does_everything(tmp_path: Path) -> None:
-    """Records, refreshes, searches by words and by meaning, retrieves, flushes; no folder with caches is needed."""
+    """Without a network a program records, refreshes, searches, retrieves and flushes; nothing is written to HOME."""
     assert python(PROGRAM, tmp_path, env={"HOME": str(tmp_path / "nowhere")}).stdout == "done\n"
     assert not (tmp_path / "nowhere").exists()

@@ -1,4 +1,4 @@
-"""Promise 7: each summary is checked; whatever a model says, facts and identifiers are those of the operations."""
+"""Promise 7: each summary is checked; whatever a model answers, facts and identifiers come from the operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.promises.conftest import SMALL, slow_clock, work
 from tests.timing import until
 
 LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."
-# More of the first kind are in `tests/test_bad_models.py` and `tests/test_fact_reader.py`.
+# More bad models are in `tests/test_bad_models.py` and `tests/test_fact_reader.py`.
 MODELS: dict[str, Callable[[], ScriptedModel]] = {
     "invents": lambda: ScriptedModel(
         json.dumps({"lines": [LIE], "summary": LIE, "facts": [{"kind": "decision", "quote": LIE}]})
@@ -31,7 +31,7 @@ def _with_model(folder: Path, model: ScriptedModel | None) -> OrchestratorContex
 
 
 def _until_all_is_read(model: ScriptedModel) -> None:
-    """Wait until the model, which reads behind, is asked no more."""
+    """Wait until the background jobs send the model no more prompts."""
     until(lambda: model.prompts)
     asked = 0
     while asked < len(model.prompts):
@@ -41,7 +41,7 @@ def _until_all_is_read(model: ScriptedModel) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_whatever_a_model_says_the_memory_tells_what_was_recorded(tmp_path: Path, name: str) -> None:
-    """No summary has an identifier that its operations lack, the same facts stand as without a model."""
+    """No summary contains an identifier that its operations lack, and no fact found without a model is missing."""
     with _with_model(tmp_path / "without", None) as memory:
         work(memory, 60)
         memory.refresh()

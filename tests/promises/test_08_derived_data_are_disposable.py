@@ -1,4 +1,4 @@
-"""Promise 8: delete what is derived, and the memory answers the same."""
+"""Promise 8: the memory answers the same after its derived data were deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _answers(memory: OrchestratorContextManager) -> list[list[str]]:
 
 
 def test_search_answers_the_same_without_its_index(tmp_path: Path, open_project: Open) -> None:
-    """After the index was deleted, or its files were emptied or overwritten."""
+    """Searches return the same hits after the index was deleted, emptied or overwritten."""
     with open_project() as memory:
         work(memory, 80)
         memory.flush_session()
@@ -35,7 +35,7 @@ def test_search_answers_the_same_without_its_index(tmp_path: Path, open_project:
 
 
 def test_a_session_document_is_made_again(tmp_path: Path, open_project: Open) -> None:
-    """The running session's document was deleted: it is as it was, entries and summaries, at the next start."""
+    """A deleted document of the running session is rebuilt byte for byte at the next start."""
     with open_project() as memory:
         work(memory, 90)
         memory.refresh()

@@ -1,4 +1,4 @@
-"""Promise 9: `status` and `doctor` say what is off and what to do; everything else works."""
+"""Promise 9: `status` and `doctor` say what is broken and how to fix it; everything else works."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HARM: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.mark.parametrize("name", HARM)
 def test_each_part_can_break_alone_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Recording, contexts and words in search work; `status` and `doctor` name what is broken; no traceback."""
+    """One broken part leaves recording, contexts and (unless it is the index) search working; a command names it."""
     harm, named = HARM[name]
     with open_memory(tmp_path) as memory:
         work(memory, 20)

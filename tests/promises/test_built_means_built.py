@@ -1,4 +1,4 @@
-"""Built means built: what the designs say is there does what they say. Each test is named after one promise."""
+"""Promises of the design documents, a test for each: a feature that is listed as built does what the design says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server of embeddings, whose answers a test can break."""
+    """An embedding server whose answers a test can break."""
     with serving() as told:
         yield told
 
@@ -48,7 +48,7 @@ def server() -> Iterator[Server]:
 
 
 def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) -> None:
-    """However many others lie nearer, whatever passes a filter is found: by pattern, by operation, by likeness."""
+    """A filtered search fills its limit with matches, even if many operations that do not match are more similar."""
     store = VectorStore(memory)
     for number in range(60):
         task = f"Review the login module, part {number}"
@@ -63,7 +63,7 @@ def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) ->
 
 
 def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContextManager) -> None:
-    """Of facts those that stand are found, behind however many that a person took out."""
+    """A search for facts finds the active one behind any number of facts that a person deleted."""
     record(memory, 40, kind="decision", say="We decided to host the shop in region number {n}.")
     memory.record_operation("decision", {"text": "We decided that the shop gets painted."})
     memory.refresh()
@@ -78,7 +78,7 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
 
 
 def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContextManager) -> None:
-    """Among thousands that are not in the index yet, what was recorded last is found, by each search."""
+    """Every search finds the newest operation, even with 2,000 operations not yet indexed."""
     record(memory, 2_000, say="Step {n}: the crate was moved to the next shelf.")
     for last, name in enumerate(("garnet parser", "amber lexer"), 2_001):
         memory.record_operation("step", {"text": f"The {name} was seen."})
@@ -86,7 +86,7 @@ def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContext
 
 
 def test_the_index_follows_a_record_within_ten_seconds(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """With its vectors, where any process has searched the project; where none has, nothing is loaded."""
+    """New operations are indexed within ten seconds once a process has searched; otherwise no index is opened."""
     record(memory, 3)
     (searched := tmp_path / "searched").mkdir()
     with open_memory(searched) as answering:
@@ -100,7 +100,7 @@ def test_the_index_follows_a_record_within_ten_seconds(tmp_path: Path, memory: O
 
 
 def test_what_follows_ends_with_the_memory(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """A memory that is closed, or that nobody has any more, leaves no thread; connections to a server have some."""
+    """A memory that is closed or garbage-collected leaves no thread running and, unsearched, has made no index."""
     before = threading.active_count()
     with open_memory(tmp_path, config={"storage": storage}) as memory:
         record(memory, 3)
@@ -109,18 +109,18 @@ def test_what_follows_ends_with_the_memory(tmp_path: Path, storage: dict[str, An
     del forgotten, memory
 
     def gone() -> bool:
-        gc.collect()  # its own worker may have held it a moment ago
+        gc.collect()  # the memory's worker may still hold a reference
         return threading.active_count() <= before
 
     until(gone, 10)
     assert not (tmp_path / HOME / "index" / "search.db").exists()
 
 
-# A server of embeddings that is away
+# An embedding server that does not answer
 
 
 def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
-    """And after as many failures in a row as the settings say, once in a minute; the first success ends that."""
+    """A failing embedder is retried after 5, 10 and 20 seconds, then every minute, until a call succeeds."""
     now = [0.0]
     guard = Guard(failures=5, reset_s=60.0, timer=lambda: now[0])
 
@@ -133,7 +133,7 @@ def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
             guard.call(fail)
         pauses.append(guard.pause_s)
         now[0] += guard.pause_s - 1
-        with pytest.raises(EmbedderError, match="no power"):  # it is not asked
+        with pytest.raises(EmbedderError, match="no power"):  # the embedder is not called
             guard.call(lambda: pytest.fail("called within the pause"))
         now[0] += 1
     assert pauses == [5, 10, 20, 20, 60, 60]
@@ -143,12 +143,12 @@ def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
 
 @pytest.mark.parametrize("dimensions", [0, 64])
 def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, server: Server, dimensions: int) -> None:
-    """Each search answers by words within a second, from the first on, and tells what is missing."""
+    """Every search answers by keywords within a second and notes that the embedding server does not answer."""
     server.failures, server.silence_s = [None] * 99, 60.0
     search = {"embedder": "http", "base_url": server.url, "model": "m", "dimensions": dimensions}
     with open_memory(tmp_path, config={"search": search}) as memory:
         record(memory, 5)
-        memory.search("")  # loads what search is made of
+        memory.search("")  # loads the search modules
         for _ in range(6):
             start = time.monotonic()
             answer = memory.search("step number 3")
@@ -162,7 +162,7 @@ def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, s
 
 @pytest.mark.parametrize("dimensions", [0, 64])
 def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: Server, dimensions: int) -> None:
-    """Though it was not there at the start: what was recorded meanwhile is embedded, and meaning finds it."""
+    """A server that was down at the start is used once it answers, and dense search finds what was recorded before."""
     server.broken = True
     search = {"embedder": "http", "base_url": server.url, "model": "m", "dimensions": dimensions}
     with open_memory(tmp_path, config={"search": {**search, "breaker_reset_s": 0.5}}) as memory:
@@ -175,7 +175,7 @@ def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: 
 
 
 def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
-    """Where there is no embedder, nothing is not what was found."""
+    """Without an embedder, dense search raises an error instead of returning no hits; other searches work."""
     with open_memory(tmp_path, config={"search": {"embedder": "off"}}) as memory:
         record(memory, 3)
         with pytest.raises(EmbedderError) as told:
@@ -187,11 +187,11 @@ def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
         assert (found.hits[0].chunk.source, found.notes) == ("op 3", ())
 
 
-# The window of a talk
+# The window of a conversation
 
 
 def test_the_window_follows_a_talk_that_nobody_has_searched(memory: OrchestratorContextManager) -> None:
-    """Eight turns for one topic; four where the last message begins another. The index is not opened for it."""
+    """A context shows many turns while the topic stays, few after it changes, and opens no index for that."""
     for text in BREAD:
         memory.record_operation("message", {"role": "user", "text": text})
     turns = memory.get_orchestrator_context("x").turns
@@ -206,7 +206,7 @@ def test_the_window_follows_a_talk_that_nobody_has_searched(memory: Orchestrator
 
 
 def _day(project: Path, *lines: str) -> list[str]:
-    """What is answered to the lines of one session, which ends with them."""
+    """Execute lines as one session and return the answers."""
     with open_memory(project) as memory, Orchestrator(memory) as orchestrator:
         answers = [orchestrator.execute(line).text for line in lines]
         memory.flush_session()
@@ -214,7 +214,7 @@ def _day(project: Path, *lines: str) -> list[str]:
 
 
 def test_the_last_session_is_the_last_in_which_something_was_done(tmp_path: Path) -> None:
-    """Asked twice, and after a session of questions alone: what was made and what was finished in it, and no other."""
+    """The last session is the last in which work changed: sessions that only asked questions do not count."""
     _day(tmp_path, 'create an epic "Alpha"')
     _day(tmp_path, 'create an epic "Beta"', 'create a story "Login" in epic 2', "finish 3")
     asked = "What did we do in the last session?"
@@ -225,7 +225,7 @@ def test_the_last_session_is_the_last_in_which_something_was_done(tmp_path: Path
 
 
 def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> None:
-    """The epic stands in the project's state, what was finished and what is stuck in the session's summary too."""
+    """Orchestrated work is in the project's state and the archived session's summary on the next day."""
     epic = [f'create a story "Story {name}" in epic 1' for name in "ABC"]
     _day(tmp_path, 'create an epic "User authentication"', *epic, "finish 2", "block 3 because the mail server is down")
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
@@ -243,7 +243,7 @@ def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> 
 
 
 def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
-    """Not what was created last, and whatever kind of item it was."""
+    """The last task executed is the item that ran last, not the one created last, whatever its kind."""
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
         orchestrator.execute('create an epic "Alpha"')
         orchestrator.execute('create a story "Login" in epic 1')
@@ -268,7 +268,7 @@ class Audit:
 
 
 def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> None:
-    """By its class and its name; the line is answered all the same."""
+    """A failing hook is listed in the problems by class and method, and the line is answered all the same."""
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
         orchestrator.hooks.add(Audit())
         assert "Alpha" in orchestrator.execute('create an epic "Alpha"').text
@@ -278,6 +278,6 @@ def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> N
 
 
 def test_a_completed_milestone_is_a_completion(memory: OrchestratorContextManager) -> None:
-    """As a completed task or epic is."""
+    """A completed milestone is recorded as a completion fact, like a completed task or epic."""
     memory.record_operation("milestone_update", {"milestone": "Beta", "status": "completed"})
     assert [fact.text for fact in memory.facts(MustKeepKind.COMPLETION)] == ["status: completed (Beta)"]

@@ -1,4 +1,4 @@
-"""The catalog's promises: what agents learn is kept apart, given back when it matters, and given up in time."""
+"""The catalog's promises: items of agents are kept apart, injected when relevant, and expire in time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIVE = ItemFilter()
 
 @pytest.fixture
 def opened(tmp_path: Path, clock: Clock) -> Open:
-    """Open the memory of one folder, with settings of the catalog."""
+    """Open the memory of one folder with the given catalog settings."""
 
     def with_catalog(**catalog: Any) -> OrchestratorContextManager:
         return open_memory(tmp_path, config={"catalog": catalog}, clock=clock)
@@ -48,7 +48,7 @@ def opened(tmp_path: Path, clock: Clock) -> Open:
 
 @pytest.fixture
 def memory(opened: Open) -> Iterator[OrchestratorContextManager]:
-    """One with the settings that there are by default."""
+    """A memory with the default settings."""
     with opened() as made:
         yield made
 
@@ -61,11 +61,11 @@ def _live(memory: OrchestratorContextManager, agent: str = "ada") -> list[str]:
     return [item.content for item in memory.catalog.items(ItemFilter(agents=[agent]))]
 
 
-# Two lines around an agent
+# `inject` before an agent's call and `learn` after it
 
 
 def test_what_an_agent_answered_is_given_with_its_next_message(memory: OrchestratorContextManager) -> None:
-    """Decision, insight, error and plan come back fenced as data, within the budget, and name what was put in."""
+    """A decision, insight, error and plan learnt from an answer are injected, fenced, before the next message."""
     said = (
         "We decided to use Redux for state management. I discovered that the old store leaks memory on reload. "
         "The build fails with ENOSPC on runner 3. Next step: migrate the settings page."
@@ -84,7 +84,7 @@ def test_what_an_agent_answered_is_given_with_its_next_message(memory: Orchestra
 
 
 def test_learning_survives_a_kill(tmp_path: Path) -> None:
-    """An exchange that `learn` has acknowledged is learnt from by the next process."""
+    """An exchange that `learn` has acknowledged is learnt from by the next process after `kill -9`."""
     program = (
         "import os, signal, sys; from orchestra_mem import open_memory\n"
         "memory = open_memory(sys.argv[1])\n"
@@ -97,9 +97,9 @@ def test_learning_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_what_was_given_is_not_learnt_again(memory: OrchestratorContextManager) -> None:
-    """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing.
+    """An answer that repeats an injected item neither adds nor strengthens one.
 
-    A person who says the same has said it again; what another agent finds out in the same words is new to it.
+    A person who repeats the item strengthens it, and another agent who says the same gets a new item.
     """
     said = "We decided to keep the juniper archive in the cellar."
     memory.catalog.store({"content": said, "agent": "ada"})
@@ -112,7 +112,7 @@ def test_what_was_given_is_not_learnt_again(memory: OrchestratorContextManager) 
 
 
 def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memory: OrchestratorContextManager) -> None:
-    """A name that no agent of an operation can have is refused, before anything is kept."""
+    """A longest agent name works in every catalog call, and an invalid name is refused before anything is stored."""
     name = "a" * 200
     memory.record_operation("note", {"text": "x"}, agent=name)
     memory.learn("", "We decided to keep the lamp in the cellar.", agent=name)
@@ -131,7 +131,7 @@ def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memor
 
 
 def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
-    """A sentence with one of their words is an item; `status` names patterns that are invalid or could run for ever."""
+    """A configured pattern extracts items, and patterns that are invalid or could backtrack endlessly are problems."""
     patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "a{99999999999}", "decision": "(a+)+"}
     with opened(extraction_patterns=patterns) as memory:
         memory.learn("", "Gegebenenfalls morgen der Keller.", agent="ada")
@@ -143,7 +143,7 @@ def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Op
 def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without waiting for another exchange; after the third attempt it is reported."""
+    """A failed exchange is retried at each read of the catalog and reported as a problem after three attempts."""
 
     def broken(catalog: MemoryCatalog, *given: object, **more: object) -> None:
         raise ValueError("no")
@@ -155,7 +155,7 @@ def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     assert "could not be learnt from; the last: ValueError: no" in str(memory.get_stats()["problems"])
 
 
-# Saying it again, taking it back
+# Repeating and superseding
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
 def test_a_second_saying_strengthens_and_does_not_add(
     memory: OrchestratorContextManager, clock: Clock, again: str
 ) -> None:
-    """The item is newer, lasts longer, counts its sayings and weighs a little more."""
+    """Storing an item again in similar words adds none, but raises its count and priority and renews its expiry."""
     first = memory.catalog.store({"content": "We use Redis for the cache.", "type": "decision", "agent": "ada"})
     clock.now += DAY
     second = memory.catalog.store({"content": again, "type": "decision", "agent": "ada"})
@@ -187,14 +187,14 @@ def test_a_second_saying_strengthens_and_does_not_add(
 def test_what_says_something_else_is_an_item_of_its_own(
     memory: OrchestratorContextManager, content: str, other: str
 ) -> None:
-    """A word or a sign more may change the meaning."""
+    """Two texts that differ in a meaningful word or sign are two items."""
     memory.catalog.store({"content": content, "agent": "ada"})
     memory.catalog.store({"content": other, "agent": "ada"})
     assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
 
 
 def test_each_word_of_a_long_search_must_match(memory: OrchestratorContextManager) -> None:
-    """An id may be long, too."""
+    """A search of 300 words finds only items with all of them, and a very long id is reported as unknown."""
     words = [f"word{n}" for n in range(300)]
     memory.catalog.store({"content": " ".join(words)})
     assert len(memory.catalog.items(ItemFilter(text=" ".join(words)))) == 1
@@ -204,7 +204,7 @@ def test_each_word_of_a_long_search_must_match(memory: OrchestratorContextManage
 
 
 def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: OrchestratorContextManager) -> None:
-    """The earlier one is hidden, and names the later; of another agent's it says nothing."""
+    """A later decision hides the same agent's earlier one, which then names its successor; other agents' items stay."""
     old = memory.catalog.store(
         {"content": "We decided to use Redux for state management.", "type": "decision", "agent": "ada"},
         author=Author.MACHINE,
@@ -233,7 +233,7 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: 
 def test_only_an_observation_of_a_completion_completes_a_plan(
     memory: OrchestratorContextManager, observation: str, gone: bool
 ) -> None:
-    """An observation that only shares its topic leaves the plan live."""
+    """A plan is superseded by an observation that it was done, not by one that only shares its topic."""
     plan = {"content": "We plan to migrate the billing tables to Postgres.", "type": "plan", "agent": "ada"}
     old = memory.catalog.store(plan, author=Author.MACHINE)
     memory.catalog.store({"content": observation, "agent": "ada"}, author=Author.MACHINE)
@@ -244,7 +244,7 @@ def test_only_an_observation_of_a_completion_completes_a_plan(
 
 
 def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """And each item tells the four parts of its score, as the source design has them."""
+    """An item whose tags all match outranks a newer one without matches, and each score has the design's four parts."""
     memory.catalog.store({"content": "Redux store", "tags": ["redux", "store"], "agent": "ada", "priority": 5})
     clock.now += 3 * DAY
     memory.catalog.store({"content": "Lamps are warm", "tags": ["lamps"], "agent": "ada", "priority": 5})
@@ -266,13 +266,13 @@ def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextM
     ],
 )
 def test_a_tag_of_several_words_matches(memory: OrchestratorContextManager, tag: str, message: str) -> None:
-    """In scripts without spaces too."""
+    """A tag of several words matches a message that contains it, in scripts without spaces too."""
     memory.catalog.store({"content": "An item", "tags": [tag], "agent": "ada"})
     assert memory.relevant(message, agent="ada").items[0].relevance.tags == 0.4
 
 
 def test_what_does_not_fit_is_given_as_its_summary_then_the_next(memory: OrchestratorContextManager) -> None:
-    """With where the whole can be had; a smaller one behind it is given whole."""
+    """An item over the budget is injected as its summary with a reference, and a smaller one after it in full."""
     long = "The parser reads tables. " + "It keeps every row of every table in order. " * 60
     item = memory.catalog.store({"content": long, "tags": ["parser"], "agent": "ada"})
     memory.catalog.store({"content": "Lamps are warm.", "tags": ["lamps"], "agent": "ada"})
@@ -292,7 +292,7 @@ _contents = st.lists(st.tuples(_words, st.integers(0, 10), st.sampled_from(["ada
 def test_the_budget_holds_whatever_the_items_and_the_message(
     tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, int, str]], budget: int, message: str
 ) -> None:
-    """By the counter's own count over all that is put in, 0 included; nobody else's item is in it."""
+    """An injection counts at most its budget in tokens, 0 included, and has no item of another agent."""
     with open_memory(tmp_path_factory.mktemp("memory")) as memory:
         for content, priority, agent in items:
             memory.catalog.store({"content": content, "priority": priority, "agent": agent})
@@ -307,7 +307,7 @@ def test_the_budget_holds_whatever_the_items_and_the_message(
 
 
 def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """From its last moment on, before any clean-up; from priority 8 on it stays for good."""
+    """An expired item is hidden from its expiry on, before any clean-up; items of priority 8 or more never expire."""
     memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
     kept = memory.catalog.store({"content": "Never deploy on Fridays.", "agent": "ada", "priority": 8})
     assert kept.expires is None
@@ -320,7 +320,7 @@ def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager,
 
 
 def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """One that ran while the clock was a year ahead says nothing of the days until then."""
+    """A clean-up that ran while the clock was a year ahead does not delay the next one after the clock is set back."""
     clock.now += 365 * DAY
     memory.catalog.clean_up()
     due = [memory.catalog.cleanup_due]
@@ -331,7 +331,7 @@ def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(memory: Orchestrat
 
 
 def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:
-    """What is permanent stays."""
+    """Beyond the cap the least important items are hidden first, then the oldest; permanent items stay."""
     with opened(max_memories_per_ci=2) as memory:
         for content, priority in (("one", 9), ("two", 3), ("three", 5), ("four", 5)):
             clock.now += DAY / 24
@@ -342,7 +342,7 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
 
 
 def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """Not a word of it stays in the catalog, the audit trail or the search index; what is live stays."""
+    """A purge deletes hidden items permanently from catalog, search, documents and audit trail; live items stay."""
     item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
     memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
     memory.refresh()
@@ -364,7 +364,7 @@ def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextMana
 
 
 def test_an_agent_sees_and_changes_its_own_alone(memory: OrchestratorContextManager) -> None:
-    """All agents' items are read and not written; a refusal names the permission that is missing, and is audited."""
+    """An agent reads its own and global items and changes only its own; audited refusals name the permission."""
     mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.", type="decision")
     shared = memory.catalog.store({"content": "The juniper office opens at nine."})
     assert (mine.ci_source, shared.ci_source) == ("ada", "global")
@@ -392,7 +392,7 @@ def test_an_agent_sees_and_changes_its_own_alone(memory: OrchestratorContextMana
 
 
 def test_an_item_that_is_given_to_another_agent_is_that_ones_alone(memory: OrchestratorContextManager) -> None:
-    """In messages and in documents, from then on, whatever else has been given before."""
+    """An item moved to another agent is at once in that agent's messages and document and no longer in the first's."""
     first = memory.catalog.store({"content": "The bread goes in at five.", "type": "decision"}, agent="ada")
     memory.catalog.store({"content": "The bread is sold from seven.", "type": "decision"}, agent="ada")
     memory.write_catalog()
@@ -408,7 +408,7 @@ def test_an_item_that_is_given_to_another_agent_is_that_ones_alone(memory: Orche
 def test_what_comes_while_others_are_learnt_is_learnt_too(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next look at the catalog finds it."""
+    """An exchange that arrives while others are being learnt is learnt at the next read of the catalog."""
     learner = memory._parts.agents.learner
     read = learner.store.exchanges
 
@@ -425,7 +425,7 @@ def test_what_comes_while_others_are_learnt_is_learnt_too(
 
 
 def test_grants_open_what_they_name(opened: Open) -> None:
-    """Reading of one agent's, writing of all agents'."""
+    """A permission opens reading or writing of exactly the agents that it names."""
     with opened(permissions={"bob": {"read": ["ada"], "write": ["global"]}}) as memory:
         memory.as_agent("ada").remember("Ada keeps the key in the juniper box.")
         memory.as_agent("eve").remember("Eve keeps the lamp.")
@@ -436,14 +436,14 @@ def test_grants_open_what_they_name(opened: Open) -> None:
 
 
 def test_an_empty_catalog_gives_nothing_to_an_agent_that_may_read_all(opened: Open) -> None:
-    """The message comes back unchanged, and the catalog counts as read."""
+    """An empty catalog leaves the message of an agent that may read all unchanged and counts as loaded."""
     with opened(permissions={"eve": {"read": ["*"]}}) as memory:
         message = memory.as_agent("eve").inject("hello")
         assert (message, message.context_loaded, memory.catalog.get_relevant("", "hello").items) == ("hello", True, ())
 
 
 def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
-    """One that may read an agent's items may read what that agent did; `*` opens all."""
+    """Under strict isolation a permission to read an agent's items also opens its operations; `*` opens all."""
     with opened(isolation="strict", permissions={"bob": {"read": ["ada"]}, "eve": {"read": ["*"]}}) as memory:
         for agent in ("ada", "bob", "cid"):
             memory.record_operation("message", {"role": "user", "text": f"The {agent} lamp is blue."}, agent=agent)
@@ -457,7 +457,7 @@ def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
 
 
 def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> None:
-    """Context, retrieval, recommendations, facts and what led to an operation; of others' nothing, nor any document."""
+    """Under strict isolation every call shows an agent its own operations and facts, and nothing of others."""
     with opened(isolation="strict") as memory:
         said = {"ada": "The ada archive goes to the cellar.", "bob": "We paint the bob archive blue on Mondays."}
         for agent in ("ada", "bob", "ada"):
@@ -488,7 +488,7 @@ def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> No
 
 
 def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: OrchestratorContextManager) -> None:
-    """All agents see operations: one that tells the message with what was put before it tells the message alone."""
+    """Injected text is removed from a message before the message is recorded for all agents to read."""
     ada = memory.as_agent("ada")
     ada.remember("Ada keeps the key in the juniper box.")
     message = ada.inject("Where is the key?")
@@ -498,7 +498,7 @@ def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: Orches
 
 
 def test_an_agents_view_has_no_way_to_act_as_another(memory: OrchestratorContextManager) -> None:
-    """It has what an agent may do and no more; no agent has the name of all, and none is named on the way."""
+    """An agent's view lacks the owner's methods and options, and an agent may not be called `global` or `*`."""
     view = memory.as_agent(" eve ")
     assert view.agent == "eve"
     for name in ("flush_session", "audit", "as_agent", "response_cache", "blame", "conflicts"):
@@ -517,7 +517,7 @@ def test_an_agents_view_has_no_way_to_act_as_another(memory: OrchestratorContext
 
 @pytest.mark.parametrize("isolation", ["catalog", "strict"])
 def test_no_call_of_an_agent_gives_or_changes_what_is_anothers(tmp_path: Path, isolation: str) -> None:
-    """Every public method of the view, and every command that takes an agent, with many arguments."""
+    """No method of an agent's view and no command with `--agent` returns or changes another agent's data."""
     (tmp_path / ".obra").mkdir()
     (tmp_path / ".obra" / "config.yaml").write_text(f"catalog: {{isolation: {isolation}}}\n")
     with open_memory(tmp_path) as memory:
@@ -530,7 +530,7 @@ def test_no_call_of_an_agent_gives_or_changes_what_is_anothers(tmp_path: Path, i
 
 @pytest.mark.parametrize("name", ["agent", "ci_source"])
 def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str) -> None:
-    """It would be put before the other's messages; by whichever name the other is told."""
+    """An agent may not move its own item to another agent, where the item would be injected into messages."""
     with open_memory(tmp_path) as memory:
         catalog = memory.as_agent("eve").catalog
         item = catalog.store({"content": "parser lexer cache"})
@@ -542,7 +542,7 @@ def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("isolation", ["catalog", "strict"])
 def test_a_catalog_document_is_for_people_and_no_agent_is_given_it(tmp_path: Path, isolation: str) -> None:
-    """Whoever has an editor owns the memory: each agent's items stand there and are edited, whatever agents may see."""
+    """Catalog documents can be edited by people, and no agent can search or expand them."""
     with open_memory(tmp_path, config={"catalog": {"isolation": isolation}}) as memory:
         memory.as_agent("ada").remember("The key is in the juniper box.")
         memory.write_catalog()
@@ -557,7 +557,7 @@ def test_a_catalog_document_is_for_people_and_no_agent_is_given_it(tmp_path: Pat
 
 
 def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: Clock) -> None:
-    """Who, what, how much; a change with what it was before; and how often what was put into messages."""
+    """The audit trail has every access and change, with old and new values but no content, until retention ends."""
     with opened(audit_retention_days=30) as memory:
         item = memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "priority": 3})
         memory.catalog.update(item.id, {"priority": 9})
@@ -579,7 +579,7 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
 
 
 def test_words_are_found_in_upper_and_lower_case_of_any_script(memory: OrchestratorContextManager) -> None:
-    """Beyond ASCII too, and a sharp s as the two that it is written with in capitals."""
+    """Catalog search ignores case in every script, ß matching SS, but not accents."""
     item = memory.catalog.store({"content": "Der Ärger über die Straße nach Łódź; и ещё Москва."})
     for query in ("ÜBER", "über ÄRGER", "STRASSE", "łÓDŹ", "МОСКВА", "Ещё"):
         assert memory.catalog.search(query) == [item], query
@@ -587,7 +587,7 @@ def test_words_are_found_in_upper_and_lower_case_of_any_script(memory: Orchestra
 
 
 def test_the_report_of_injections_tells_share_and_disuse(memory: OrchestratorContextManager) -> None:
-    """A long item takes the larger part; what was looked at, changed or said again counts as used."""
+    """The injection report has each item's token share and unused streak; `get` by the agent counts as use."""
     tea = memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
     rule = memory.catalog.store({"content": "Tea " + "needs fresh water and time. " * 10, "agent": "ada"})
     memory.inject("tea", agent="ada", max_tokens=0)  # nothing is given; the message counts
@@ -612,7 +612,7 @@ def test_the_report_of_injections_tells_share_and_disuse(memory: OrchestratorCon
 
 
 def test_all_that_is_wrong_with_an_item_is_told_at_once(memory: OrchestratorContextManager) -> None:
-    """Each fault with its field, in words; nothing is stored."""
+    """An invalid item is refused with all its faults by field, and nothing is stored."""
     wrong = {
         "content": "x" * 5_000_000, "type": "rumour", "priority": 11, "expires": "2020-01-01T00:00:00Z",
         "tags": "redux", "colour": "red",
@@ -633,7 +633,7 @@ def test_all_that_is_wrong_with_an_item_is_told_at_once(memory: OrchestratorCont
 
 
 def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open, tmp_path: Path, clock: Clock) -> None:
-    """With its agent and its statistics; what has expired by then stays out, and a fault names its item."""
+    """An export has the design's JSON and imports elsewhere without its expired items; a fault names its item."""
     with opened() as memory:
         memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "tags": ["tea"], "references": ["op 12"]})
         document = memory.catalog.export("ada")
@@ -656,7 +656,7 @@ def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open
 
 
 def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
-    """What one stores the other gives with the next message."""
+    """An item stored through one open memory is injected by another, and a deleted one no longer."""
     with open_memory(tmp_path) as one, open_memory(tmp_path) as other:
         assert _ids(other, "tea") == []
         item = one.catalog.store({"content": "Tea is at four.", "agent": "ada"})
@@ -668,7 +668,7 @@ def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
 def test_a_catalog_that_cannot_be_read_never_keeps_a_message_back(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message comes alone, with the reason."""
+    """With an unreadable catalog `inject` returns the message alone, with the reason."""
 
     def refuse(*_: object, **__: object) -> None:
         raise StorageError("the disk has gone")

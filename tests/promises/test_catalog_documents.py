@@ -1,4 +1,4 @@
-"""The catalog as markdown: what people do to a line is done to the item, and no line of theirs is lost."""
+"""The catalog as markdown: an edit of a line changes its item, and people's other lines are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID = (
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory in which ada has learnt four things, and their document is written."""
+    """A memory with four items of ada's and their document written."""
     with open_memory(tmp_path, clock=clock) as opened:
         opened.learn("", SAID, agent="ada")
         opened.refresh()
@@ -32,7 +32,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """Where ada's document lies."""
+    """The path of ada's document."""
     return tmp_path / ".obra" / "memory" / "catalog" / "ada.md"
 
 
@@ -41,7 +41,7 @@ def _items(memory: OrchestratorContextManager) -> dict[str, MemoryItem]:
 
 
 def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorContextManager, document: Path) -> None:
-    """Each on a line with its priority and its number, in a section of its type; another agent has its own file."""
+    """A document has a section per type and a line per item with priority and number; each agent has its own file."""
     text = document.read_text(encoding="utf-8")
     assert "## Decisions\n\n- We decided to use Redux for state management. (priority: 6) (M1)\n" in text
     assert "## Observations\n\n- None\n" in text
@@ -53,14 +53,14 @@ def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorCon
 
 
 def test_an_agents_name_makes_no_heading_and_can_be_pasted(clock: Clock) -> None:
-    """In the command that lists the items that are not shown."""
+    """An agent's name in a document's text is shell-quoted in the command shown and cannot start a heading."""
     text = render_catalog("o'hara\n## Rules", [], 1, clock())
     assert """\n1 more: `orchestra-mem catalog list --of 'o'"'"'hara ## Rules'`\n""" in text
     assert "\n## Rules" not in text
 
 
 def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorContextManager, document: Path) -> None:
-    """Reworded, weighed, pinned, taken out, added: seen by the next look, and by the next refresh's text."""
+    """A line that a person rewords, weighs, pins, deletes or adds changes its item at the next read."""
     (line,) = [line for line in document.read_text(encoding="utf-8").split("\n") if "ENOSPC" in line]
     edit(
         document,
@@ -88,7 +88,7 @@ def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorCo
 
 
 def test_a_deletion_that_is_undone_brings_the_item_back(memory: OrchestratorContextManager, document: Path) -> None:
-    """Also after the machine has written the document without it."""
+    """A deleted line that is put back restores its item, even after the document was rewritten without it."""
     (line,) = [line for line in document.read_text(encoding="utf-8").split("\n") if "ENOSPC" in line]
     edit(document, (f"{line}\n", ""))
     memory.refresh()
@@ -100,7 +100,7 @@ def test_a_deletion_that_is_undone_brings_the_item_back(memory: OrchestratorCont
 
 
 def test_a_persons_other_lines_stay_word_for_word(memory: OrchestratorContextManager, document: Path) -> None:
-    """A section of one's own, remarks, odd spacing, while items come and go."""
+    """A person's own section stays verbatim, spacing included, while items are added and deleted."""
     own = "\n## Notes by Hand\n\n  A remark of mine,   spaced oddly.\n- [ ] call Ruth\n"
     document.write_text(document.read_text(encoding="utf-8") + own, encoding="utf-8")
     memory.catalog.delete("M3")
@@ -115,7 +115,7 @@ def test_a_persons_other_lines_stay_word_for_word(memory: OrchestratorContextMan
 def test_an_old_text_that_is_saved_takes_out_nothing_that_came_since(
     memory: OrchestratorContextManager, document: Path, clock: Clock
 ) -> None:
-    """An editor had it open before the machine wrote: its new line counts, and so do the items that it never had."""
+    """An old text saved by an editor adds its new line and deletes no item that was learnt meanwhile."""
     opened = document.read_text(encoding="utf-8")
     memory.learn("", "We decided to keep the juniper archive in the cellar.", agent="ada")
     memory.refresh()
@@ -128,7 +128,7 @@ def test_an_old_text_that_is_saved_takes_out_nothing_that_came_since(
 
 
 def test_a_file_that_is_gone_or_empty_says_nothing(memory: OrchestratorContextManager, document: Path) -> None:
-    """No item goes with it, and it is written anew."""
+    """A document that is deleted or emptied deletes no item and is written anew."""
     for way in (document.unlink, lambda: document.write_text("", encoding="utf-8")):
         way()
         assert len(_items(memory)) == 4
@@ -139,7 +139,7 @@ def test_a_file_that_is_gone_or_empty_says_nothing(memory: OrchestratorContextMa
 
 
 def test_a_long_item_is_cut_and_its_end_stays(memory: OrchestratorContextManager, document: Path) -> None:
-    """A rewording of the beginning leaves what the line did not show."""
+    """Rewording the shown beginning of a long item keeps the end that the line does not show."""
     end = "It ends with the word zanzibar."
     memory.catalog.store({"content": f"The parser reads tables. {'It keeps all rows. ' * 30}{end}", "agent": "ada"})
     memory.refresh()
@@ -153,7 +153,7 @@ def test_a_long_item_is_cut_and_its_end_stays(memory: OrchestratorContextManager
 def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
     memory: OrchestratorContextManager, document: Path, tmp_path: Path, saved_since: bool
 ) -> None:
-    """It comes back at the next start; where somebody has saved since, it is a version of this document."""
+    """A save that a killed writer had set aside is restored at the start, or kept as a version after a newer save."""
     memory.close()
     written = document.read_bytes()
     aside_of(document, written, b"what stood there before", ".tmp~").write_bytes(written.replace(b"Redux", b"Zustand"))
@@ -172,7 +172,7 @@ def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
 def test_what_is_purged_before_its_document_is_written_stays_in_no_version(
     memory: OrchestratorContextManager, document: Path, tmp_path: Path
 ) -> None:
-    """The text that the next write takes the place of is kept as a version, and has no word of it either."""
+    """An item purged before its document is rewritten is in no version that the rewrite keeps."""
     memory.catalog.delete(_items(memory)["We decided to use Redux for state management."].id)
     assert memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED])) == 1
     memory.refresh()
@@ -181,7 +181,7 @@ def test_what_is_purged_before_its_document_is_written_stays_in_no_version(
 
 
 def test_every_agents_document_is_found_by_the_name_it_is_listed_under(memory: OrchestratorContextManager) -> None:
-    """Whatever the agent is called; where one is not, the status and the list of documents fail as a whole."""
+    """Every agent's document can be read by the name in the list of documents, whatever the agent is called."""
     agents = ["__main__", "notes.md", "Ünïcode 探", "..", "a/b", "_.-", "x" * 70, "CON"]
     for hours, agent in enumerate(agents):
         memory.catalog.store({"content": f"The oven takes {hours} hours."}, agent=agent)

@@ -1,4 +1,4 @@
-"""Who holds a source design gets in: its names are there, or an error says what to use in their place."""
+"""The source designs' names exist in the package, or an error names the replacement."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, 
 
 
 class Llm:
-    """A model as the design has it: it only takes prompts."""
+    """A model as in the design: it only has `send_prompt`."""
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
 
     def send_prompt(self, prompt: str) -> str:
-        """Answer always the same."""
+        """Return a fixed answer."""
         self.prompts.append(prompt)
         return "It is blue."
 
 
 def test_a_tier_that_the_memory_hands_out_is_of_the_class_at_the_top(memory: OrchestratorContextManager) -> None:
-    """So that `isinstance` holds."""
+    """Every tier of a memory is an instance of the class that the package exports under the design's name."""
     parts = {
         "WorkingMemory": memory.working_memory, "SessionMemoryManager": memory.session_memory,
         "EpisodicMemoryManager": memory.episodic_memory, "StateManager": memory.state,
@@ -56,7 +56,7 @@ def test_a_tier_that_the_memory_hands_out_is_of_the_class_at_the_top(memory: Orc
 
 
 def test_a_tracker_is_made_as_in_the_design() -> None:
-    """With its four numbers."""
+    """A tracker is constructed with the design's four parameters."""
     tracker = ContextWindowTracker(
         max_tokens=1_000, warning_threshold=0.70, refresh_threshold=0.80, critical_threshold=0.95
     )
@@ -74,7 +74,7 @@ def test_a_tracker_is_made_as_in_the_design() -> None:
 def test_the_managers_four_arguments_are_answered_with_what_to_use(
     arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
-    """By position or by name; nothing is made."""
+    """The manager's four arguments in the design, by position or name, raise an error that names `open_memory`."""
     with pytest.raises(TypeError, match=r"use open_memory\(project, config=config, model=llm_interface\)"):
         OrchestratorContextManager(*arguments, **named)
 
@@ -94,13 +94,13 @@ def test_the_managers_four_arguments_are_answered_with_what_to_use(
     ],
 )
 def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments: tuple[Any, ...], use: str) -> None:
-    """The message names the class and the call that gives one."""
+    """A constructor called as in the design raises an error with the class and the call to use."""
     with pytest.raises(TypeError, match=rf"^{name} is not made like this \(.+\): use {re.escape(use)}$"):
         getattr(orchestra_mem, name)(*arguments)
 
 
 def test_what_is_derived_from_a_class_takes_its_own_arguments(memory: OrchestratorContextManager) -> None:
-    """A configuration, for one."""
+    """A subclass may define its own constructor arguments, such as a configuration."""
 
     class Mine(Orchestrator):
         def __init__(self, config: dict[str, str]) -> None:
@@ -110,7 +110,7 @@ def test_what_is_derived_from_a_class_takes_its_own_arguments(memory: Orchestrat
 
 
 def test_an_operation_is_read_by_its_keys(memory: OrchestratorContextManager) -> None:
-    """As the design's dictionaries: type, data, timestamp, tokens."""
+    """An operation can be read like the design's dictionary: type, data, timestamp, tokens."""
     recorded = memory.record_operation("nl_command", {"result": "Created Story #12"}, 387)
     (operation,) = memory.query_recent_operations(limit=1)
     assert operation["type"] == "nl_command"
@@ -124,7 +124,7 @@ def test_an_operation_is_read_by_its_keys(memory: OrchestratorContextManager) ->
 
 
 def test_a_context_is_read_by_its_keys(memory: OrchestratorContextManager) -> None:
-    """Those of the design, with the design's dictionaries below them, operations newest first."""
+    """A context can be read by the design's keys, with operations as dictionaries, newest first."""
     memory.record_operation("step", {"text": "heated the oven"})
     memory.record_operation("decision", {"text": "We decided to bake rye bread."})
     memory.refresh()
@@ -138,7 +138,7 @@ def test_a_context_is_read_by_its_keys(memory: OrchestratorContextManager) -> No
 
 
 def test_add_operation_takes_what_is_recorded_and_says_so(memory: OrchestratorContextManager) -> None:
-    """Recorded it is there once; what is not recorded would be lost, and is told how to be."""
+    """`add_operation` keeps a recorded operation once; a dictionary raises an error that names `record_operation`."""
     recorded = memory.record_operation("step", {"text": "heated the oven"}, 5)
     memory.working_memory.add_operation(recorded)
     assert memory.working_memory.get_all_operations() == [recorded]
@@ -151,7 +151,7 @@ def test_add_operation_takes_what_is_recorded_and_says_so(memory: OrchestratorCo
 
 
 def test_compress_spills_and_brings_the_session_within_its_size(memory: OrchestratorContextManager) -> None:
-    """What a refresh does, by the design's name."""
+    """`compress` runs one refresh, which spills operations from working memory."""
     work(memory, 60)
     spilled, refreshes = memory.working_memory.get_stats()["operation_count"], memory.context_tracker.refresh_count
     memory.session_memory.compress()
@@ -161,7 +161,7 @@ def test_compress_spills_and_brings_the_session_within_its_size(memory: Orchestr
 
 
 def test_archive_ends_the_session(memory: OrchestratorContextManager) -> None:
-    """The document lies in the archive, under the design's name, and the next operation begins another session."""
+    """`archive` ends the session and returns its document's path in the archive, named as in the design."""
     first = memory.record_operation("step", {"text": "one"}).session
     path = memory.session_memory.archive()
     assert path is not None
@@ -173,7 +173,7 @@ def test_archive_ends_the_session(memory: OrchestratorContextManager) -> None:
 
 
 def test_update_project_state_writes_what_is_recorded(memory: OrchestratorContextManager) -> None:
-    """Called as the design's refresh calls it."""
+    """`update_project_state`, called as in the design, makes a recorded decision a recent decision."""
     memory.record_operation("decision", {"text": "We decided to keep batches in table t1."})
     assert "t1" not in memory.episodic_memory.path(orchestra_mem.types.DocumentName.DECISION_LOG).read_text("utf-8")
     memory.episodic_memory.update_project_state(memory.session_memory.get_current_state())
@@ -181,7 +181,7 @@ def test_update_project_state_writes_what_is_recorded(memory: OrchestratorContex
 
 
 def test_layers_are_loaded_one_after_the_other(memory: OrchestratorContextManager) -> None:
-    """First the index, then the texts of its best within a budget."""
+    """`load_layer1` returns an index, and `load_layer2` the texts of its best entries within a token budget."""
     for place in ("parser", "scheduler", "gateway", "importer"):
         memory.record_operation("message", {"text": f"The garnet {place} was slow because of its regular expressions."})
     index = memory.retriever.load_layer1("why was the garnet slow?")
@@ -198,13 +198,13 @@ def test_layers_are_loaded_one_after_the_other(memory: OrchestratorContextManage
 
 
 def test_clear_cache_forgets_what_a_pattern_names(memory: OrchestratorContextManager) -> None:
-    """By task, agent or way of working; without one, all."""
+    """`clear_cache` removes results whose task or pattern matches; without an argument it removes all."""
     work(memory, 5)
 
     def cached() -> Any:
         return memory.retriever.get_stats()["cached"]
 
-    for _ in range(50):  # documents saved a moment ago are not relied on, and nothing is kept
+    for _ in range(50):  # results are not cached while the documents' mtimes are very recent
         memory.retriever.retrieve_context("mend the Parser")
         if cached():
             break
@@ -223,7 +223,7 @@ def test_clear_cache_forgets_what_a_pattern_names(memory: OrchestratorContextMan
 
 @pytest.mark.parametrize("kind", ["send_prompt", "callable"])
 def test_a_model_may_only_take_prompts(tmp_path: Path, kind: str) -> None:
-    """An object with `send_prompt`, or a callable: it answers as any model does."""
+    """An object with `send_prompt`, or a callable, can be used as a model."""
     llm = Llm()
     with open_memory(tmp_path, config=SMALL, model=llm if kind == "send_prompt" else llm.send_prompt) as memory:
         model = memory.model
@@ -239,7 +239,7 @@ def test_a_model_may_only_take_prompts(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_such_a_model_says_is_checked(tmp_path: Path) -> None:
-    """As with any model: what was recorded counts, what is made up does not; where it breaks that is told."""
+    """A callable's answer is checked: invented lines are dropped, and its exceptions become `ModelError`."""
     said = "Mended the cursor in src/rows.py because it was opened too early"
 
     def answer(prompt: str) -> str:
@@ -261,7 +261,7 @@ def test_what_such_a_model_says_is_checked(tmp_path: Path) -> None:
 
 
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
-    """With what may be given; a model of ours is taken as it is."""
+    """An object that is no model raises an error with the accepted kinds; a `LanguageModel` is used unchanged."""
     nothing: Any = object()
     with pytest.raises(TypeError, match=r"object is no model: give a LanguageModel .*send_prompt.*callable"):
         open_memory(tmp_path, model=nothing)
@@ -272,7 +272,7 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
 
 
 def test_work_is_done_without_memory_where_that_is_asked(memory: OrchestratorContextManager) -> None:
-    """The work's context is empty; the line and the task are recorded all the same."""
+    """With `use_memory=False` a task gets an empty context and is recorded all the same."""
     orchestrator = Orchestrator(memory)
     given: list[str] = []
     for number, use_memory in enumerate((True, False), 1):
@@ -287,7 +287,7 @@ def test_work_is_done_without_memory_where_that_is_asked(memory: OrchestratorCon
 
 
 def test_the_table_of_names_has_each_of_them() -> None:
-    """The reference page says what is called how; no class or call of this page is missing there."""
+    """The reference page of names contains every class and call tested in this module."""
     table = TABLE.read_text("utf-8")
     called = (
         'op["type"]', 'context["working_memory"]', "manager.compressor", "add_operation", "compress()", "archive()",

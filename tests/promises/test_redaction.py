@@ -1,4 +1,4 @@
-"""Secrets never come into a memory: not a file below .obra has one, whichever door it came through."""
+"""Redaction: no file below .obra contains a secret, whichever call it came in by."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkKind
 
-# Made, and of the form that its vendor documents; in two pieces, so that no scanner takes it for a leaked one.
+# Invented, in the vendor's documented format; split in two, so that secret scanners do not report it.
 SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
 KEY_ID = "AKIA" + "TXZ6X5AO6U4DPHRS"
 PASSWORD = "correct-Horse7-battery"
@@ -49,7 +49,7 @@ def _leaks(project: Path) -> list[str]:
 
 
 def test_no_file_has_a_secret_that_came_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Nor has a log, a context, a search's answer or an error; what was said around it stays."""
+    """No file, log, search result or context contains a secret that was passed to any recording call."""
     caplog.set_level(logging.DEBUG, logger="orchestra_mem")
     with open_memory(tmp_path) as memory:
         for come_in in DOORS.values():
@@ -66,7 +66,7 @@ def test_no_file_has_a_secret_that_came_in(tmp_path: Path, caplog: pytest.LogCap
 
 
 def test_equal_secrets_look_equal_in_a_project_and_say_nothing_elsewhere(tmp_path: Path) -> None:
-    """The placeholder has the kind and four digits, made with the project's own key."""
+    """A secret's placeholder is the same throughout one project and differs between projects."""
     seen: list[Json] = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -90,22 +90,22 @@ def test_equal_secrets_look_equal_in_a_project_and_say_nothing_elsewhere(tmp_pat
     ],
 )
 def test_what_is_taken_out_is_a_setting(tmp_path: Path, settings: dict[str, Any], text: str, kept: str) -> None:
-    """Secrets by default, personal data where it is wanted, the user's own kinds, and what is allowed stays."""
+    """The `redaction` settings choose the mode, personal data, custom patterns and allowed texts."""
     with open_memory(tmp_path, config={"redaction": settings}) as memory:
         assert kept in str(memory.record_operation("note", {"text": f"it is {text} here"}).data)
 
 
 def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
-    """A broken pattern is named in the problems."""
+    """A broken pattern is named in the problems, and built-in secrets are still redacted."""
     with open_memory(tmp_path, config={"redaction": {"patterns": {"broken": "("}}}) as memory:
         assert "broken" in str(memory.get_stats()["problems"])
         assert SECRET not in str(memory.record_operation("note", {"text": SECRET}).data)
 
 
 def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
-    """In the database, in documents, in versions and archives: each place is named, and afterwards none is left.
+    """Stored secrets are reported by place and can be removed from the database, documents and versions.
 
-    Files of others in the memory's folders stay as they are. If a document cannot be written, a second call goes on.
+    Foreign files in the memory's folders stay unchanged. After an unwritable document a second call finishes the work.
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.build.storage import open_database
@@ -155,7 +155,7 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
 
 
 def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:
-    """The line stays as it is; `check` names its place and its kind, and never the secret."""
+    """A secret that a person writes into a document stays there; `check` names its kind and never the secret."""
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.doctor.documents import check_documents
 

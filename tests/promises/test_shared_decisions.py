@@ -1,4 +1,4 @@
-"""What projects share is there once, whatever runs at the same time, and all promises hold for it as for their own."""
+"""Shared decisions: each is in the shared log once under concurrency, and the memory's promises hold for it too."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Open = Callable[..., OrchestratorContextManager]
 
 @pytest.fixture
 def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
-    """Open projects by their names, each with what a user says in it; they are closed at the end."""
+    """Open projects by name, each with user messages recorded; they are closed at the end."""
     memories: list[OrchestratorContextManager] = []
 
     def open_project(name: str, *said: str, **config: Any) -> OrchestratorContextManager:
@@ -61,24 +61,24 @@ def opened(home: Path, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def run(home: Path, tmp_path: Path) -> Program:
-    """The program, for commands that name their project."""
+    """The command line, for commands that name their project."""
     return Program(tmp_path)
 
 
 def log_of(home: Path) -> Path:
-    """The shared log's document."""
+    """Return the path of the shared decision log."""
     return home / "shared" / "decision_log.md"
 
 
 def part_of(memory: OrchestratorContextManager, budget: int | None = None, query: str | None = None) -> list[str]:
-    """What a context of the project has of the shared decisions."""
+    """Return the shared decisions in a context of the project."""
     found = memory.get_orchestrator_context("next prompt", budget, query=query).as_dict().get("shared_decisions", [])
     assert isinstance(found, list)
     return [str(each) for each in found]
 
 
 def prepared(folder: Path) -> None:
-    """Make twenty projects with a decision of their own and a rule that all have."""
+    """Make twenty projects, each with a decision of its own and one rule common to all."""
     for thing, tool in zip(_THINGS, _TOOLS, strict=True):
         (folder / thing).mkdir(parents=True)
         with open_memory(folder / thing) as memory:
@@ -95,7 +95,7 @@ def _acknowledged(output: str) -> list[list[str]]:
 
 
 def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
-    """Every acknowledged decision stands in the shared log once, and in each project that adopted it once."""
+    """Check that each acknowledged decision is once in the shared log and at most once active where it was adopted."""
     shared = {(row[1], row[3].strip()) for row in told if row[0] == "shared"}
     entries = read_shared(log_of(home).read_text(encoding="utf-8"))
     stands = {(each.number, each.text) for each in entries}
@@ -107,7 +107,7 @@ def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
         if row[0] == "adopted":
             with open_memory(folder / row[1]) as memory:
                 texts = [[fact.text for fact in memory.facts(standing=only)] for only in (False, True)]
-            # What was adopted later may have superseded it; twice it never stands.
+            # A later adoption may have superseded it, so zero is allowed.
             assert row[3].strip() in texts[0]
             assert texts[1].count(row[3].strip()) <= 1
 
@@ -115,7 +115,7 @@ def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
 def test_twenty_projects_and_ten_processes_share_and_adopt_at_once_and_some_are_killed(
     home: Path, tmp_path: Path
 ) -> None:
-    """Nothing that was acknowledged is lost, nothing stands twice, and who is not killed comes to its end."""
+    """Processes that share and adopt at once, some killed, lose no acknowledged decision and duplicate none."""
     folder = tmp_path / "projects"
     prepared(folder)
     children = _children(folder, 10, 4)
@@ -137,7 +137,7 @@ def test_twenty_projects_and_ten_processes_share_and_adopt_at_once_and_some_are_
 
 
 def _edited(text: str, number: int) -> str:
-    """A rule more at each edit; at the second a decision in other words, at the third one is taken out."""
+    """Add a rule at each edit; reword a decision at the second edit and delete one at the third."""
     text = text.replace("## Rules\n", f"## Rules\n\n- {_rule(number)}\n", 1)
     if number == 2:
         return text.replace("write all times in UTC.", "write all times in UTC, and show them in local time.", 1)
@@ -153,7 +153,7 @@ def _rule(number: int) -> str:
 
 
 def test_a_persons_edits_stand_while_projects_share(home: Path, tmp_path: Path, opened: Open) -> None:
-    """Lines of theirs stay, a reworded decision stays theirs, and what they take out does not come back."""
+    """A person's added, reworded and deleted lines of the shared log stay so while two processes share."""
     shop = opened("zoo", "We decided to write all times in UTC.", "We decided to sign every release with minisign.")
     for fact in ("K1", "K2"):
         shop.share_decision(fact)
@@ -178,7 +178,7 @@ def test_a_persons_edits_stand_while_projects_share(home: Path, tmp_path: Path, 
 
 
 def test_a_decision_is_shared_once_with_where_it_comes_from(home: Path, opened: Open) -> None:
-    """Sharing again says so, in the same project or another; the log names project, id and number."""
+    """A decision shared twice, even from another project, is one entry with its first project, id and number."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.", project={"id": "7", "name": "Shop"})
     first, again = shop.share_decision("K1", tags=["web"]), shop.share_decision("K1")
     assert (first.number, first.is_new, again.number, again.is_new) == ("K1", True, "K1", False)
@@ -189,7 +189,7 @@ def test_a_decision_is_shared_once_with_where_it_comes_from(home: Path, opened: 
 
 
 def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Open) -> None:
-    """What its document still says is shared already; what is new is added to it."""
+    """After the log's database was deleted, its document prevents duplicates and new decisions are added to it."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     for file in (home / "shared" / ".obra").glob("obra.db*"):
@@ -202,7 +202,7 @@ def test_a_log_whose_database_was_lost_has_nothing_twice(home: Path, opened: Ope
 
 
 def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place(home: Path, opened: Open) -> None:
-    """Nothing goes by itself; what a person has reworded in the shared log is theirs and stays."""
+    """A superseded decision stays shared, with a problem reported, until its successor is shared in its place."""
     first, second, third = (
         f"We decided to {what} for storage." for what in ("use PostgreSQL", "use MySQL", "drop MySQL and use files")
     )
@@ -226,7 +226,7 @@ def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place
 
 
 def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open, tmp_path: Path) -> None:
-    """Whether it shall hold for others is theirs to say: it is told until they delete it in the shared log too."""
+    """A shared decision that a person deleted from its project is a problem until deleted from the log too."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     shop.refresh()
@@ -243,7 +243,7 @@ def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open,
 
 
 def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open, tmp_path: Path) -> None:
-    """In the project's document and in the shared log alike."""
+    """A decision reworded in the shared log and in the project's document is still one shared entry."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     edit(log_of(home), ("use PostgreSQL for storage.", "use PostgreSQL 17 for storage."))
@@ -257,7 +257,7 @@ def test_what_a_person_has_put_in_other_words_stays_one(home: Path, opened: Open
 
 
 def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
-    """It is a fact of its ledger once, stays when the log no longer has it, and is told once in a context."""
+    """An adopted decision is one fact of the project and stays after it is deleted from the shared log."""
     opened("shop", EVERYBODYS).share_decision("K1")
     web = opened("web")
     first, again = web.adopt_decision("K1"), web.adopt_decision("k1")
@@ -272,13 +272,13 @@ def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
 
 
 def _take_out(home: Path) -> None:
-    """Delete the rules of the shared log, as a person does."""
+    """Delete the rules of the shared log as a person would."""
     text = log_of(home).read_text(encoding="utf-8")
     log_of(home).write_text(text[: text.index("### [")] + text[text.index("## Decisions") :], encoding="utf-8")
 
 
 def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) -> None:
-    """Their word stands, whoever shares it; and nobody has it in a context."""
+    """A decision that a person deleted from the shared log can be shared again only with `again=True`."""
     shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
     shop.share_decision("K1")
     _take_out(home)
@@ -292,7 +292,7 @@ def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) ->
 
 
 def test_what_is_shared_again_is_for_those_whom_that_names(home: Path, opened: Open) -> None:
-    """Whoever shares it, in the same words as before or others: the line that says so comes back with it."""
+    """Sharing a deleted decision again restores its line with the project and tags of the new call."""
     shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
     shop.share_decision("K1", tags=["pages"])
     for name, memory in {"shop": shop, "web": web}.items():
@@ -304,7 +304,7 @@ def test_what_is_shared_again_is_for_those_whom_that_names(home: Path, opened: O
 
 
 def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, opened: Open) -> None:
-    """With a query and without; not in the project that it came from, and not where its tags are others."""
+    """A context has matching shared decisions after the project's own, except its own and those with other tags."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     shop.share_decision("K2", tags=["web"])
@@ -320,7 +320,7 @@ def test_every_context_has_what_is_shared_behind_its_own_decisions(home: Path, o
 
 
 def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, opened: Open) -> None:
-    """The tags are what stands there, as is a rule that they write into it themselves."""
+    """Tags that a person writes into the log take effect, and a rule that a person adds there is shared."""
     opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
     edit(log_of(home), ("*Shared by shop, K1.*", "*Shared by shop, K1; for web, pages.*"))
     edit(log_of(home), ("## Rules\n\n- None", "## Rules\n\n- Nobody deploys on Fridays."))
@@ -339,7 +339,7 @@ def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, ope
     ],
 )  # fmt: skip
 def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, opened: Open, line: str) -> None:
-    """And the project is told which line that is."""
+    """A tag line that cannot be parsed hides its entry from all projects and is reported as a problem."""
     opened("shop", EVERYBODYS).share_decision("K1")
     edit(log_of(home), ("*Shared by shop, K1.*", line))
     web = opened("web", "We decided to number versions by date.", project={"tags": ["pay", "web"]})
@@ -347,11 +347,11 @@ def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, open
         assert part_of(web) == []
         [problem] = problems_of(web)
         assert f"{line!r} does not say for whom it is" in problem["problem"]
-        web.share_decision("K1")  # which writes the document
+        web.share_decision("K1")  # rewrites the document
 
 
 def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open) -> None:
-    """It may have been for some projects alone: they are told which, a line of a person's own stays for all."""
+    """An entry without its tag line is hidden and reported until the line is back; a person's own entry is for all."""
     opened("shop", EVERYBODYS).share_decision("K1", tags=["pay"])
     edit(log_of(home), ("*Shared by shop, K1; for pay.*\n\n", ""))
     edit(log_of(home), ("## Decisions\n\n- None", "## Decisions\n\n### Number versions by date"))
@@ -362,7 +362,7 @@ def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open)
         [problem] = problems_of(web)
         assert f"{entry!r} does not say for whom it is, so it is for nobody; write below it as in" in problem["problem"]
         with open_memory(home / "shared") as log:
-            log.refresh()  # which writes the document
+            log.refresh()  # rewrites the document
     edit(log_of(home), (f"{entry}\n", f"{entry}\n\n*Shared by shop, K1; for pay.*\n"))
     assert problems_of(web) == []
     web.refresh()
@@ -370,7 +370,7 @@ def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open)
 
 
 def test_a_line_that_a_person_adds_behind_an_entry_is_shared_with_whom_that_is(home: Path, opened: Open) -> None:
-    """It stays where it stands, with a number of its own; a line that is the entry's own is no decision."""
+    """A decision that a person adds below an entry keeps its place and gets a number and that entry's tags."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1", tags=["pay"])
     last = "*Shared by shop, K1; for pay.*"
@@ -378,13 +378,13 @@ def test_a_line_that_a_person_adds_behind_an_entry_is_shared_with_whom_that_is(h
     for _ in range(2):
         found = [(each.text, each.tags) for each in shop.shared_decisions()][:2]
         assert found == [(EVERYBODYS, ("pay",)), ("Never deploy on Mondays.", ("pay",))]
-        shop.share_decision("K2")  # which writes the document
+        shop.share_decision("K2")  # rewrites the document
     assert f"{last}\n\n- Never deploy on Mondays. (K2)\n" in log_of(home).read_text(encoding="utf-8")
     assert problems_of(shop) == []
 
 
 def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: Open) -> None:
-    """Whichever came first; the part says so in one line."""
+    """A shared decision that contradicts the project's own is shown as not applying, with the project's decision."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")
     shop.share_decision("K1")
     web = opened("web", "We decided to use MySQL for storage.")
@@ -395,7 +395,7 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
 
 
 def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
-    """With a question and without."""
+    """A context with shared decisions stays within its budget at any size, with and without a query."""
     shop = opened("shop")
     for thing, tool in zip(_THINGS, _TOOLS, strict=True):
         shop.record_operation("message", {"role": "user", "text": f"We decided to keep {thing} with {tool}."})
@@ -412,7 +412,7 @@ def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
 
 
 def test_the_prefix_stays_and_what_is_shared_meanwhile_is_told_at_the_end(home: Path, opened: Open) -> None:
-    """The next epoch has it in its place."""
+    """A decision shared within an epoch is appended to the context; the next epoch has it in the prefix."""
     shop, web = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage."), opened("web", "Hello.")
     shop.share_decision("K1")
     web.refresh()
@@ -430,7 +430,7 @@ def test_the_prefix_stays_and_what_is_shared_meanwhile_is_told_at_the_end(home: 
 def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
     opened: Open, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its context has no such part, and nothing is told to be wrong."""
+    """With nothing shared there is no shared part and no problem; without a home, sharing raises an error."""
     web = opened("web", EVERYBODYS)
     assert "shared" not in web.explain()
     assert problems_of(web) == []
@@ -444,7 +444,7 @@ def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
 
 
 def test_a_shared_log_that_is_gone_or_none_stops_no_project(home: Path, opened: Open) -> None:
-    """The context goes on without, and `status` says so."""
+    """Without a readable shared log contexts still work and the problem is reported; sharing writes the log anew."""
     shop, web = opened("shop", EVERYBODYS), opened("web", "Hello.")
     shop.share_decision("K1")
     before = web.get_orchestrator_context("next prompt").render()
@@ -464,7 +464,7 @@ def test_a_shared_log_that_is_gone_or_none_stops_no_project(home: Path, opened: 
 
 
 def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home: Path, opened: Open) -> None:
-    """Sharing is refused in words then; contexts do not wait."""
+    """Sharing into a locked log fails after the project's lock timeout, and contexts do not wait for the lock."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.", storage={"lock_timeout_s": 0.1})
     web = opened("web", "Hello.")
     shop.share_decision("K1")
@@ -476,7 +476,7 @@ def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home
 
 
 def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sharing is refused in words."""
+    """A read-only shared log is still read; sharing something new raises an error that says so."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     closed_to_writing(home / "shared" / ".obra", monkeypatch)
@@ -487,7 +487,7 @@ def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, mo
 
 
 def test_a_broken_database_of_the_shared_log_refuses_what_is_new_and_nothing_else(home: Path, opened: Open) -> None:
-    """Sharing is refused in words; what stands in the document is read all the same."""
+    """With the log's database broken, sharing raises an error and the log's document is still read."""
     shop, web = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage."), opened("web", "Hello.")
     shop.share_decision("K1")
     database = home / "shared" / ".obra" / "obra.db"
@@ -501,7 +501,7 @@ def test_a_broken_database_of_the_shared_log_refuses_what_is_new_and_nothing_els
 
 
 def test_a_project_may_share_nothing_and_read_all_the_same(home: Path, opened: Open) -> None:
-    """`project.shared: false` refuses in a sentence."""
+    """A project with `project.shared: false` cannot share, but reads and adopts shared decisions."""
     opened("shop", EVERYBODYS).share_decision("K1")
     web = opened("web", "We decided to use PostgreSQL for storage.", project={"shared": False})
     with pytest.raises(InvalidChangeError, match=r"its setting project\.shared is false"):
@@ -511,7 +511,7 @@ def test_a_project_may_share_nothing_and_read_all_the_same(home: Path, opened: O
 
 
 def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> None:
-    """With its kind and what became of it; and a tag that the document could not show."""
+    """Sharing an open item, an unknown fact or an invalid tag raises an error and creates no log."""
     shop = opened("shop", "TODO: write the migration guide for operators.", EVERYBODYS)
     [task] = [fact for fact in shop.facts() if fact.text.startswith("TODO") or "migration" in fact.text]
     with pytest.raises(InvalidChangeError) as refused:
@@ -526,7 +526,7 @@ def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> Non
 
 
 def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, opened: Open, tmp_path: Path) -> None:
-    """It is that agent's alone; what the owner or a person says is theirs to share."""
+    """With strict isolation an agent's decision is shareable only once a person edited it; the owner's always is."""
     shop = opened("shop", EVERYBODYS, catalog={"isolation": "strict"})
     bob = shop.as_agent("bob")
     bob.record_operation("message", {"role": "user", "text": "We decided to use PostgreSQL for storage."})
@@ -542,7 +542,7 @@ def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, open
 
 
 def test_secrets_stay_out_of_the_shared_log_and_reach_no_project(home: Path, opened: Open, tmp_path: Path) -> None:
-    """One that a person wrote into a document stands there alone, and each project takes it out as it reads."""
+    """A secret in a shared decision is redacted in the log, and one that a person writes into the log on reading."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     shop, web = opened("shop", "Hello."), opened("web", "Hello.")
     shop.refresh()
@@ -558,7 +558,7 @@ def test_secrets_stay_out_of_the_shared_log_and_reach_no_project(home: Path, ope
 
 
 def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: Open) -> None:
-    """It is a memory like any other, with its one document: versions, blame, restoring."""
+    """The shared log is a memory with one document, whose blame and history work."""
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     for number in ("K1", "K2"):
         shop.share_decision(number)
@@ -575,7 +575,7 @@ def test_every_command_of_documents_works_on_the_shared_log(home: Path, opened: 
 def test_the_commands_say_for_whom_and_what_could_not_be_written(
     home: Path, opened: Open, run: Program, tmp_path: Path
 ) -> None:
-    """Of what is shared already, with where to change it; and of what stands in no document yet."""
+    """`decisions share` reports an existing entry, where to edit it, and that the log could not be written."""
     opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.").close()
     here = ("-C", str(tmp_path / "projects" / "shop"))
     assert run("decisions", "share", "K1", *here) == f"shared as K1: {EVERYBODYS}\n"
@@ -595,7 +595,7 @@ def test_the_commands_say_for_whom_and_what_could_not_be_written(
 
 
 def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run: Program, tmp_path: Path) -> None:
-    """The project's own decision is not gone without a word."""
+    """`decisions adopt` names the project's own decision that the adopted one supersedes."""
     opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
     own = "We decided to use MySQL for storage."
     opened("web", own).close()

@@ -1,4 +1,4 @@
-"""Machines that have copies of one memory."""
+"""Machines with working copies of one memory on a server."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Machine:
 
     @classmethod
     def of(cls, root: Path, name: str, on_server: dict[str, Any]) -> Machine:
-        """Make one, with a folder called as on every machine."""
+        """Create a machine; the project folder has the same name on every machine."""
         project = root / name / "bakery"
         project.mkdir(parents=True)
         return cls(project, {**SMALL, "storage": {**on_server, "machine": name}})
 
     def open(self, **given: Any) -> OrchestratorContextManager:
-        """Open the memory there."""
+        """Open the memory on this machine."""
         return open_memory(self.project, **{"config": self.config, **given})
 
     def settings(self, config: dict[str, Any] | None = None) -> Settings:
-        """Its own settings, or those of another configuration there."""
+        """Return the machine's settings, or those of another configuration in its folder."""
         return load_settings(self.project, {}, config or self.config)
 
     def move(self, old: dict[str, Any], new: dict[str, Any]) -> dict[str, int]:
-        """Move the memory from where one configuration has it to where another will; gives the rows of each table."""
+        """Move the memory from one configuration's storage to another's; return the number of rows by table."""
         told: dict[str, int] = {}
         moved = move_database(self.project, self.settings(old), self.settings(new), on_table=told.__setitem__)
         assert moved.rows == sum(told.values())
@@ -48,21 +48,21 @@ class Machine:
 
     @property
     def log(self) -> Path:
-        """Its decision log."""
+        """The path of the machine's decision log."""
         return self.project / ".obra" / "memory" / "decision_log.md"
 
     def text(self) -> str:
-        """What stands in that, but for the number of the revision."""
+        """Return the decision log without its revision number."""
         return _without_revision(self.log)
 
     def edit(self, old: str, new: str) -> None:
-        """Save it with other words somewhere."""
+        """Replace a text in the decision log, as an editor would."""
         text = self.log.read_text("utf-8")
         assert old in text
         self.log.write_text(text.replace(old, new), "utf-8")
 
     def files(self) -> dict[str, str]:
-        """Its documents with their versions, without the numbers of revisions."""
+        """Return documents and versions by relative path, without revision numbers."""
         home = self.project / ".obra"
         return {str(path.relative_to(home)): _without_revision(path) for path in home.rglob("*.md")}
 
@@ -73,7 +73,7 @@ def _without_revision(path: Path) -> str:
 
 @pytest.fixture
 def on_server(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
-    """A schema of one's own on the server."""
+    """Storage settings with a new schema on the server."""
     schema = postgres.schema()
     yield {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}
     postgres.drop(schema)
@@ -81,7 +81,7 @@ def on_server(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def laptop(tmp_path: Path, on_server: dict[str, Any]) -> Machine:
-    """The machine on which the memory began: it has a rule and a decision."""
+    """The first machine of a memory, with two recorded decisions."""
     machine = Machine.of(tmp_path, "laptop", on_server)
     with machine.open() as memory:
         memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
@@ -92,5 +92,5 @@ def laptop(tmp_path: Path, on_server: dict[str, Any]) -> Machine:
 
 @pytest.fixture
 def desk(tmp_path: Path, on_server: dict[str, Any], laptop: Machine) -> Machine:
-    """Another one, which has never opened the memory."""
+    """A second machine, which has never opened the memory."""
     return Machine.of(tmp_path, "desk", on_server)

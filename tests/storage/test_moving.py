@@ -1,4 +1,4 @@
-"""A memory moves between its file and a server, with its documents; what it was moved from tells of that."""
+"""Moving a memory with its documents between a file and a server; the old place then refuses use."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ move_database(project, file, server, on_table=lambda table, rows: None, write_po
 
 
 def _said(machine: Machine, config: dict[str, Any]) -> tuple[object, ...]:
-    """What the memory answers, byte for byte, and its documents."""
+    """Return the memory's hits, a context, the operations and the documents, to compare byte for byte."""
     with machine.open(config=config, clock=Clock()) as memory:
         asked = [[hit.chunk.text for hit in memory.search(f"where is batch {n}?").hits] for n in range(0, 30, 3)]
         return asked, memory.get_orchestrator_context("x").render(), str(memory.operations()), machine.files()
 
 
 def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """The same contexts, hits and documents byte for byte, there and on another machine; what it leaves makes way."""
+    """A memory moved to a server, used on another machine, and moved back answers the same, byte for byte."""
     machine, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with machine.open(config=SMALL, clock=Clock()) as memory:
         work(memory, 30)
@@ -63,7 +63,7 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
     moved = machine.move(SMALL, machine.config)
     assert moved["operations"] == 31
     assert _said(machine, machine.config) == before
-    with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is of no use any more
+    with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):  # the file is disabled
         machine.open(config=SMALL)
     with desk.open() as there:
         assert desk.files() == machine.files()
@@ -87,7 +87,7 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
 
 
 def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """Between the commits of the two databases; what was recorded in the old one since is not left behind untold."""
+    """A move killed between the two commits can be repeated; moving newer records over the result is refused."""
     machine = Machine.of(tmp_path, "laptop", on_server)
     with machine.open(config=SMALL) as memory:
         work(memory, 20)
@@ -110,7 +110,7 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any
 def test_who_records_where_the_memory_was_moved_from_is_told(
     laptop: Machine, desk: Machine, postgres: PostgresServer
 ) -> None:
-    """All that was acknowledged before has moved; whoever opens it is told as well, until it is to go on there."""
+    """Recording in a memory that is moved away fails with its new place, and every acknowledged record has moved."""
     schema = postgres.schema()
     other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
 
@@ -147,7 +147,7 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
 
 
 def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: PostgresServer) -> None:
-    """With the folder that it is moved from, which has the documents that it had."""
+    """A memory moves from one schema to another together with its folder's documents."""
     schema, before = postgres.schema(), laptop.files()
     other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
     laptop.move(laptop.config, other.config)
@@ -158,7 +158,7 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
 
 
 def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """Who moves back what a server has from before the move loses nothing of what lies here."""
+    """Moving back an older copy from a server is refused and leaves the newer memory complete."""
     machine = Machine.of(tmp_path, "laptop", on_server)
     with machine.open(config=SMALL) as memory:
         work(memory, 12)
@@ -172,7 +172,7 @@ def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path,
 
 
 def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """In front matter that was there before the documents were shared, and through what is shared later."""
+    """A person's own `revision:` line in front matter stays when documents are shared and edited."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     with laptop.open(config=SMALL) as memory:
         memory.record_operation("decision", {"text": "We close at noon."})
@@ -189,7 +189,7 @@ def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: 
 
 @pytest.mark.parametrize("sessions", [".obra/sessions", ".obra/memory/sessions"])
 def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: dict[str, Any], sessions: str) -> None:
-    """If the machine is ended meanwhile, nothing is missing on others. One folder may contain the other."""
+    """Interrupted sharing of the first documents leaves none missing; session and document folders may nest."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
     for machine in (laptop, desk):
         machine.config["orchestrator"] = {**SMALL["orchestrator"], "session_dir": sessions}

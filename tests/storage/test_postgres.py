@@ -1,4 +1,4 @@
-"""A memory on a PostgreSQL server: it answers as one in a file does, and outlives the server's death."""
+"""A memory on a PostgreSQL server answers like one in a file, and survives the server's crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.processes import start
 from tests.promises.conftest import work
 from tests.timing import until
 
-# Records until it has said so often that something was acknowledged; what fails is told, and the next one tried.
+# Records until so many operations are acknowledged; prints each failure and tries the next one.
 WORKER = """
 import json, sys
 from orchestra_mem import StorageError, open_memory
@@ -48,24 +48,24 @@ with open_memory(project, config=config) as memory:
 
 @pytest.fixture
 def server(postgres: PostgresServer) -> Iterator[PostgresServer]:
-    """The server, which runs again afterwards."""
+    """The server, which is started again after the test."""
     yield postgres
     postgres.start()
 
 
 @pytest.fixture
 def config(on_server: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a memory with a schema of its own."""
+    """The settings of a memory in a new schema."""
     return {**SMALL, "storage": on_server}
 
 
 def recording(project: Path, config: dict[str, Any], name: str, count: int) -> subprocess.Popen[str]:
-    """Start a process that records."""
+    """Start a process that records operations."""
     return start("-c", WORKER, project, json.dumps(config), name, count)
 
 
 def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]) -> None:
-    """Facts, documents, and what was recorded: by the same operations at the same times; and it is found."""
+    """The same operations give the same facts, operations and decision log in a file and on a server."""
     said = []
     for folder, settings in (("file", SMALL), ("server", config)):
         project = tmp_path / folder / "project"
@@ -85,7 +85,7 @@ def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]
 
 
 def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
-    """What each was told is there, under the number that it was told; there is no gap."""
+    """Processes record at once: every acknowledged operation is stored under its number, without a gap."""
     workers = [recording(tmp_path, config, f"w{number}", 20) for number in range(4)]
     kept: dict[int, str] = {}
     for number, worker in enumerate(workers):
@@ -101,7 +101,7 @@ def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path,
 def test_what_was_acknowledged_outlives_the_server(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
-    """Killed three times, and each connection cut once; who records is told or waits, and goes on by itself."""
+    """Acknowledged records survive three server crashes and a cut of all connections; recording goes on by itself."""
     kept: dict[int, str] = {}
     refused: list[str] = []
     with recording(tmp_path, config, "w", 200) as worker:
@@ -124,7 +124,7 @@ def test_what_was_acknowledged_outlives_the_server(
     with open_memory(tmp_path, config=config) as memory:
         found = {each.id: each.data["text"] for each in memory.operations(OperationFilter())}  # type: ignore[call-overload, index]
     assert kept.items() <= found.items()
-    # What was refused as the server died may have been kept: then it is there once, and nothing else is.
+    # An operation refused while the server died may be stored, at most once.
     assert len(found) - len(kept) <= len(refused)
     assert len(set(found.values())) == len(found)
 
@@ -132,7 +132,7 @@ def test_what_was_acknowledged_outlives_the_server(
 def test_after_a_cut_no_call_waits_for_each_dead_connection(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """Whoever finds one of them dead drops them all, and has a new one soon."""
+    """A call that finds a dead connection drops all of them and soon has a new one."""
     with closing(open_database(tmp_path, load_settings(tmp_path, {}, config))) as database:
         with ExitStack() as at_once:
             for _ in range(6):
@@ -144,7 +144,7 @@ def test_after_a_cut_no_call_waits_for_each_dead_connection(
 def test_while_the_server_is_away_documents_and_the_last_context_are_there(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
-    """A record is refused in words within the time that is set; when the server is back it is taken."""
+    """Without the server, documents and the last context are available and recording fails; later it succeeds."""
     config["storage"]["busy_timeout_s"] = 3
     with open_memory(tmp_path, config=config) as memory:
         work(memory, 20)
@@ -158,9 +158,9 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
             assert (context.render(), context.for_operation) == (last.render(), "y")
             (note,) = context.notes
             assert note.startswith("this is the last context, nothing newer can be read: reading: postgresql://")
-        assert time.monotonic() - begun < 2  # who has waited in vain once does so no more
+        assert time.monotonic() - begun < 2  # only the first call waits for the server
         for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
-            with pytest.raises(ServerAwayError):  # nothing was given that may be shown again
+            with pytest.raises(ServerAwayError):  # no earlier context with this budget or filter
                 memory.get_orchestrator_context("y", budget, where=where)
         with pytest.raises(StorageError, match=r"the server cannot be reached: see whether it runs, and storage\.url"):
             memory.record_operation("note", {"text": "lost?"})
@@ -173,7 +173,7 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
 def test_a_connection_that_was_cut_is_met_by_nobody(
     tmp_path: Path, config: dict[str, Any], server: PostgresServer
 ) -> None:
-    """Neither by a record nor by a reading, nor when the server was begun anew meanwhile."""
+    """After cut connections or a server restart, the next record or read succeeds at once."""
     with open_memory(tmp_path, config=config) as memory:
         for number in range(1, 7):
             if number == 4:
@@ -190,7 +190,7 @@ def test_a_connection_that_was_cut_is_met_by_nobody(
 def test_a_statement_that_the_server_ends_is_told_as_that(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """A limit that whoever looks after the server has set is no server that cannot be reached."""
+    """A statement that hits the server's `statement_timeout` is reported as such, not as a lost connection."""
     with postgres.connect() as connection, ExitStack() as stack:
         connection.execute("ALTER DATABASE postgres SET statement_timeout = '300ms'")
         stack.callback(connection.execute, "ALTER DATABASE postgres RESET statement_timeout")
@@ -201,7 +201,7 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
 
 
 def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config: dict[str, Any]) -> None:
-    """It stopped within a record, with the schema's lock; when it is ended, the next record is taken."""
+    """A process that hangs with the schema's lock is named in the error; once killed, recording succeeds."""
     config["storage"]["busy_timeout_s"] = 2
     stopping = (
         "import json, os, signal, sys; from orchestra_mem import open_memory\n"
@@ -221,7 +221,7 @@ def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config
 
 
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:
-    """No server there, no such form, no such schema's name."""
+    """An unreachable server and an invalid address or schema are errors that never contain the password."""
     away = {"storage": {"url": "postgresql://ann:secret1@127.0.0.1:1/db", "busy_timeout_s": 0.5}}
     with pytest.raises(StorageError, match="the server cannot be reached") as error:
         open_memory(tmp_path, config=away)
@@ -240,7 +240,7 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
 
 
 def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All is sound, and it says where the database is."""
+    """The doctor finds a memory on a server sound and says where the database is."""
     monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", config["storage"]["url"])
     monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__SCHEMA_NAME", config["storage"]["schema_name"])
     with open_memory(tmp_path) as memory:
@@ -253,7 +253,7 @@ def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monk
 def test_what_others_keep_in_a_schema_is_left_alone(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """A schema that has something is refused; what is put there later is neither rewritten nor moved."""
+    """A schema with foreign tables is refused; a view added later is not listed among the memory's tables."""
     schema = config["storage"]["schema_name"]
     with postgres.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema}")
@@ -272,7 +272,7 @@ def test_what_others_keep_in_a_schema_is_left_alone(
 def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a pgbouncer does that was told to ignore them; all memories would share the tables of one schema."""
+    """A pooler that drops connection options is refused, since all memories would share one schema."""
     connect = psycopg.Connection.connect
 
     def without_options(conninfo: str = "", **how: Any) -> Any:
@@ -289,7 +289,7 @@ def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
 def test_a_commit_is_noticed_whatever_else_the_server_commits_meanwhile(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """Also where another transaction, begun later, has ended before: who looked in between looks again."""
+    """The commit count changes with each commit, even if a transaction that began later ended earlier."""
     settings = load_settings(tmp_path, {}, config)
     insert = "INSERT INTO notices (time, subject, text) VALUES (1, '', '')"
     with (

@@ -1,4 +1,4 @@
-"""Records of many at once, on each storage: numbers in the order of commits, keys once, errors in words."""
+"""Concurrent recording on each storage: numbers in commit order, each key once, clear errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTICE = "INSERT INTO notices (time, subject, text) VALUES (1, ?, '')"
 
 
 def draft(text: str, key: str | None = None) -> UnrecordedOperation:
-    """An operation that says the text."""
+    """Return an operation with this text."""
     return UnrecordedOperation(
         type="note", data={"text": text}, timestamp=START, tokens=5, entry_tokens=5, agent=None, critical=False,
         idempotency_key=key,
@@ -33,17 +33,17 @@ def draft(text: str, key: str | None = None) -> UnrecordedOperation:
 
 
 def new_session(name: str = "one") -> Session:
-    """A session that begins."""
+    """Return a new active session."""
     return Session(id=name, started=START, status=SessionStatus.ACTIVE)
 
 
 def opened(folder: Path, storage: dict[str, Any]) -> Any:
-    """The database, opened once more."""
+    """Open the database once more."""
     return closing(open_database(folder, Settings.model_validate({"storage": storage})))
 
 
 def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """Eight record at once, each with connections of its own: what a reader sees is 1, 2, 3 and so on to the end."""
+    """While eight connections record, a reader that asks for new operations sees every number in order."""
     seen: list[int] = []
     ended = Event()
     with ExitStack() as stack, ThreadPoolExecutor(9) as pool:
@@ -71,7 +71,7 @@ def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, stor
 
 
 def test_a_key_is_recorded_once_and_takes_no_number(database: SqlDatabase) -> None:
-    """What was recorded first is returned, and the next operation has the next number."""
+    """A repeated key returns the first operation and uses no number."""
     log = SqlEventLog(database)
     first, created = log.append(draft("first", "key"), new_session)
     assert created
@@ -80,7 +80,7 @@ def test_a_key_is_recorded_once_and_takes_no_number(database: SqlDatabase) -> No
 
 
 def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """A statement alone as a transaction; nothing of it is left, and the next one is done."""
+    """Waiting too long for another transaction is an error and changes nothing; the next write succeeds."""
     with opened(tmp_path, storage) as one, opened(tmp_path, {**storage, "busy_timeout_s": 0.2}) as other:
         with one.transaction("long"):
             one.write("long", NOTICE, ["one"])
@@ -93,7 +93,7 @@ def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[
 
 
 def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
-    """What was sent is compared with what stands in the target; then nothing stands there."""
+    """Copying fails and leaves the target empty if arrived rows differ from those sent."""
     (tmp_path / "to").mkdir()
     with opened(tmp_path, {}) as source, opened(tmp_path / "to", {}) as target:
         source.write("note", NOTICE, ["one"])
@@ -106,7 +106,7 @@ def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
 
 
 def test_a_read_waits_for_nobody_who_writes(tmp_path: Path, storage: dict[str, Any]) -> None:
-    """While another process writes for long, what is there is read, and nothing told as wrong; the rest follows."""
+    """Reads succeed while another process writes for long, and report no problem; pending work follows later."""
     config = {**SMALL, "storage": {**storage, "busy_timeout_s": 60}}
     edits = ("We close at noon.", "We close at nine.")
     with open_memory(tmp_path, config=config) as memory, opened(tmp_path / ".obra", storage) as other:

@@ -1,6 +1,6 @@
-"""Several machines with one memory on a server: each folder has a copy of the documents, and all come to say the same.
+"""Several machines with one memory on a server: each folder has a copy of the documents, and the copies converge.
 
-What many rounds of edits, cuts and kills leave is for `benchmarks/machines.py`.
+Many rounds of edits, cuts and kills are in `benchmarks/machines.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.timing import until
 
 
 def test_what_is_saved_on_one_machine_is_in_the_others_file_within_two_seconds(laptop: Machine, desk: Machine) -> None:
-    """Whatever the programs there do; it is a fact for all of them. A new folder has the documents at once."""
+    """A saved edit reaches the other machine's file within 2 s and is a fact on both; a new folder starts complete."""
     with laptop.open() as here, desk.open() as there:
         assert desk.text() == laptop.text()
         laptop.edit("rye bread on Tuesdays", "rye bread on Mondays")
@@ -47,7 +47,7 @@ def test_what_is_saved_on_one_machine_is_in_the_others_file_within_two_seconds(l
 
 
 def test_what_is_saved_while_the_documents_are_held_is_a_fact_afterwards(laptop: Machine) -> None:
-    """Whoever asks meanwhile waits and has it, as the thread has that brings copies together."""
+    """A query made while the documents are locked waits and includes an edit saved meanwhile."""
     held, saved = Event(), Event()
     with laptop.open() as memory, ThreadPoolExecutor(1) as pool:
 
@@ -65,9 +65,9 @@ def test_what_is_saved_while_the_documents_are_held_is_a_fact_afterwards(laptop:
 
 
 def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -> None:
-    """Each one's lines, each one's deletions; both words for a line of free text; of a fact the later one's words.
+    """Simultaneous edits keep both people's lines and deletions; for a fact, the later wording holds.
 
-    The other's words are shown below it in a block that names both machines, and can be accepted.
+    The earlier wording is in a conflict block below the fact that names both machines and can be accepted.
     """
     with laptop.open() as memory:
         laptop.edit("## Decisions", "## Notes\n\n- flour\n- salt\n- yeast\n\n## Decisions")
@@ -94,7 +94,7 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
 
 
 def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(laptop: Machine, desk: Machine) -> None:
-    """The new text is a new revision, which the other machines take as they take any edit."""
+    """A secret removed on one machine disappears from the other's documents, as a new revision does."""
     laptop.edit("## Decisions", f"## Notes\n\nThe token is {SECRET}.\n\n## Decisions")
     for machine in (laptop, desk):
         machine.open().close()
@@ -107,7 +107,7 @@ def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(l
 
 
 def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Machine, desk: Machine) -> None:
-    """Neither what another machine's person wrote, nor does it bring back what they took out."""
+    """An editor that saves an outdated text removes no other machine's lines, and deletions stay deleted."""
     with laptop.open() as here, desk.open() as there:
         opened = desk.log.read_text("utf-8")
         laptop.edit("## Decisions", "## Notes\n\n- from the laptop\n\n## Decisions")
@@ -126,7 +126,7 @@ def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Mach
 
 
 def test_a_machine_that_was_away_merges_when_it_is_back(laptop: Machine, desk: Machine) -> None:
-    """What its person saved meanwhile stands, and what happened elsewhere does; the ends are equal to the byte."""
+    """After a time offline, a machine merges its person's edits with the others'; the files become equal."""
     desk.open().close()
     desk.edit("## Decisions", "## Notes\n\n- written on the train\n\n## Decisions")
     with laptop.open() as here:
@@ -142,7 +142,7 @@ def test_a_machine_that_was_away_merges_when_it_is_back(laptop: Machine, desk: M
 
 
 def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: Machine) -> None:
-    """Though its own copy of the session's document had none of that a moment ago."""
+    """A context includes what another machine has just spilled into the session's document."""
     with desk.open() as there, laptop.open() as here:
         there.get_orchestrator_context("x")
         for number in range(12):
@@ -156,7 +156,7 @@ def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: M
 def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
     laptop: Machine, desk: Machine, names: list[str], is_lost: bool
 ) -> None:
-    """Into the archive on both machines, next to later edits there; without the record of copies into a version."""
+    """An edit to a session archived elsewhere moves to the archive, or to a version if the record of copies is lost."""
     desk.open().close()
     (live,) = (desk.project / ".obra" / "sessions").glob("session_*.md")
     with laptop.open() as here:
@@ -178,7 +178,7 @@ def test_what_is_saved_in_a_session_that_ends_elsewhere_goes_along(
 def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
     laptop: Machine, desk: Machine, end: str
 ) -> None:
-    """Before or after the local move; every machine has the archive, and none has the session's document."""
+    """A session interrupted while being archived is archived once, and its document disappears everywhere."""
 
     def ends(point: str) -> None:
         if point == end:
@@ -194,7 +194,7 @@ def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
 
 
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
-    """History, and what is restored on one stands on the other."""
+    """History is the same on every machine, and restoring a version on one changes the others."""
     with laptop.open() as here, desk.open() as there:
         laptop.edit("We sell rolls by the dozen", "We sell rolls by weight")
         here.refresh()
@@ -214,7 +214,7 @@ def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine
 
 
 def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(laptop: Machine, desk: Machine) -> None:
-    """Others have it still, and nobody has said that its lines are to go."""
+    """A document emptied or removed on one machine is restored soon, since no one deleted its lines."""
     with laptop.open() as here, desk.open():
         before = desk.text()
         for remove in (lambda: laptop.log.write_bytes(b""), laptop.log.unlink):
@@ -225,7 +225,7 @@ def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(lapto
 
 
 def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine, postgres: PostgresServer) -> None:
-    """What it had saved is merged as soon as it is back; others go on meanwhile."""
+    """A machine whose connections are cut loses no edit: both machines end with the same text."""
     with laptop.open() as here, desk.open() as there:
         for number in range(2):
             laptop.edit("## Decisions", f"## Notes {number}\n\n- still here\n\n## Decisions")
@@ -242,7 +242,7 @@ def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine
 def test_what_is_undone_while_it_is_being_sent_stays_undone(
     laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch, is_cut: bool
 ) -> None:
-    """By the very text that was there before; also where nobody here has heard that the server stored what was sent."""
+    """An edit undone while being sent stays undone, even if the connection is cut before the server's reply."""
     put = SqlSharedFiles.put
     sent: list[SharedFile] = []
 
@@ -272,7 +272,7 @@ def test_what_is_undone_while_it_is_being_sent_stays_undone(
 
 
 def test_what_is_taken_out_after_a_kill_stays_out(laptop: Machine, desk: Machine) -> None:
-    """Though the killed process had only just written that text, and others have gone on since."""
+    """A line deleted after a kill stays deleted, though the killed process had just written it and others edited."""
     laptop.edit("## Decisions", "## Notes\n\n- flour\n- yeast\n\n## Decisions")
     laptop.open().close()
     desk.open().close()
@@ -298,7 +298,7 @@ def test_what_is_taken_out_after_a_kill_stays_out(laptop: Machine, desk: Machine
 def test_a_folder_with_another_memorys_documents_is_refused(
     laptop: Machine, desk: Machine, postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    """One that has a memory of its own in a file, and one whose copies are of another schema."""
+    """A folder with its own memory, or with copies of another schema, is refused; a moved folder is accepted."""
     own = Machine(desk.project, SMALL)
     own.open().close()
     other = {**laptop.config, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
@@ -308,7 +308,7 @@ def test_a_folder_with_another_memorys_documents_is_refused(
     own.open().close()
     with pytest.raises(StorageError, match="has documents of another memory than schema"):
         laptop.open(config=other)
-    shutil.copytree(laptop.project, tmp_path / "moved")  # the folder may be moved or copied: it is a copy like any
+    shutil.copytree(laptop.project, tmp_path / "moved")  # a moved or copied folder is one more working copy
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:
         assert len(memory.operations()) == 2
 
@@ -316,7 +316,7 @@ def test_a_folder_with_another_memorys_documents_is_refused(
 def test_a_project_on_a_server_is_searched_by_the_address_in_the_environment(
     home: Path, laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From another project too, where its own settings name the schema alone."""
+    """Another project's search reaches a server project by the URL in the environment and its schema setting."""
     assert home == laptop.project.parents[1] / "home"
     storage = laptop.config["storage"]
     (laptop.project / ".obra" / "config.yaml").write_text(f"storage: {{schema_name: {storage['schema_name']}}}")
@@ -326,7 +326,7 @@ def test_a_project_on_a_server_is_searched_by_the_address_in_the_environment(
 
 
 def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:
-    """Then nobody knows what the text here was made of: the server's stands, and nothing is lost."""
+    """If the record of copies is lost, the server's text wins and the local one is kept as a version."""
     laptop.edit("We sell rolls by the dozen", "We give rolls away")
     for path in (laptop.project / ".obra").glob("working_copy.db*"):
         path.unlink()
@@ -348,7 +348,7 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
 def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_later(
     laptop: Machine, desk: Machine
 ) -> None:
-    """The server has it already; what a person saves here afterwards is shared as ever."""
+    """A document that did not fit on the disk is fetched from the server later, and later edits are shared."""
     desk.open().close()
     full = False
 
@@ -371,7 +371,7 @@ def test_a_document_that_could_not_be_written_here_is_taken_from_the_server_late
 def test_a_document_that_may_not_be_written_here_is_named_and_brought_up_to_date_later(
     laptop: Machine, desk: Machine
 ) -> None:
-    """What somebody has marked as read-only stays as it is, and the others go on."""
+    """A read-only document is reported and left alone, and is updated once it may be written."""
     desk.open().close()
     desk.log.chmod(0o444)
     with laptop.open() as here, desk.open() as there:
@@ -388,7 +388,7 @@ def test_a_document_that_may_not_be_written_here_is_named_and_brought_up_to_date
 
 
 def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machine, desk: Machine) -> None:
-    """An editor of another encoding has saved it; the lines of others are merged with them."""
+    """Invalid UTF-8 in a document stays as it is on every machine and is merged with others' lines."""
     with laptop.open() as here, desk.open():
         saved = laptop.log.read_bytes().replace(b"## Decisions", b"## Notes\n\n- cr\xe8me\n\n## Decisions")
         laptop.log.write_bytes(saved)
@@ -400,7 +400,7 @@ def test_bytes_that_are_no_text_stay_as_they_are_on_every_machine(laptop: Machin
 
 
 def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Machine, desk: Machine) -> None:
-    """A folder there, and a file whose name is no text in UTF-8."""
+    """A folder and an undecodable file name among the versions do not stop sharing."""
     versions = laptop.log.parent / "versions"
     (versions / "folder.md").mkdir(parents=True)
     Path(os.fsdecode(os.fsencode(versions) + b"/caf\xe9.md")).write_text("What is that?", "utf-8")
@@ -410,7 +410,7 @@ def test_what_is_no_version_among_the_versions_keeps_nobody_from_them(laptop: Ma
 
 
 def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: Machine, desk: Machine) -> None:
-    """No file is written there, and later edits of all documents are shared as ever."""
+    """A server file name that leads out of the folders is skipped, and later edits are still shared."""
     with closing(open_database(laptop.project / ".obra", laptop.settings())) as database:
         for name in ("memory/../../outside.md", f"memory/{desk.project}/outside.md", "elsewhere/a.md"):
             SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."), known=0)
@@ -423,7 +423,7 @@ def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: M
 
 
 def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) -> None:
-    """What it leads to is read, shared and written, whoever writes."""
+    """A linked document stays a link; its target is read, shared and written from any machine."""
     file = laptop.log.rename(laptop.project / ".obra" / "log.md")
     laptop.log.symlink_to(file)
     laptop.edit("## Decisions", "## Notes\n\n- by hand\n\n## Decisions")
@@ -441,7 +441,7 @@ def test_a_link_among_the_documents_stays_one(laptop: Machine, desk: Machine) ->
 def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_after_a_cut(
     laptop: Machine, postgres: PostgresServer
 ) -> None:
-    """By its process and its machine. Nobody waits for what the same program has lost."""
+    """A long-held document lock is reported with its holder, and after a server restart is available again soon."""
     home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
     with closing(open_database(home, config)) as one, closing(open_database(home, config, wait_s=1.5)) as other:
         assert isinstance(one, PostgresDatabase)
@@ -457,4 +457,4 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
             postgres.start()
         began = time.monotonic()
         with one.exclusive("documents"):
-            assert time.monotonic() - began < 7  # a lease is for 8
+            assert time.monotonic() - began < 7  # less than the lease of 8 s

@@ -1,4 +1,4 @@
-"""A person at a desk: documents are edited there while the machine goes on writing them."""
+"""Helpers for tests in which a person edits documents while the machine writes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Opened = Callable[..., OrchestratorContextManager]
 
 
 class Paper:
-    """A document as an editor has it."""
+    """A document as an editor sees it."""
 
     def __init__(self, episodic: EpisodicMemoryManager, name: DocumentName) -> None:
         self._episodic = episodic
@@ -30,36 +30,36 @@ class Paper:
 
     @property
     def text(self) -> str:
-        """What stands in it."""
+        """The content of the document."""
         return self.path.read_bytes().decode()
 
     def save(self, text: str) -> None:
-        """Save a text, in its own line ends."""
+        """Save a text with its own line ends."""
         self.path.write_bytes(text.encode())
 
     def edit(self, *changes: tuple[str, str]) -> None:
-        """Change passages that stand once."""
+        """Replace passages that occur exactly once."""
         edit(self.path, *changes)
 
     def has_once(self, *said: str) -> None:
-        """Fail where one of these stands nowhere or twice."""
+        """Fail unless each passage occurs exactly once."""
         assert {each: self.text.count(each) for each in said} == dict.fromkeys(said, 1), self.text
 
     def versions(self) -> list[tuple[Version, str]]:
-        """The versions that are kept, the oldest first, each with its text."""
+        """Return the kept versions with their texts, oldest first."""
         return [(each, Path(each.path).read_bytes().decode()) for each in self._episodic.history(self.name.value)]
 
     def first_version(self, has: str, lacks: str = "\0") -> int:
-        """The number of the first version that has a passage and lacks another."""
+        """Return the number of the first version that contains `has` but not `lacks`."""
         return next(each.sequence for each, text in self.versions() if has in text and lacks not in text)
 
     def restore(self, sequence: int) -> Version:
-        """Put an earlier text back; gives the version of the one that stood there."""
+        """Restore an earlier version; return the version of the text that it replaces."""
         return self._episodic.restore(self.name.value, sequence)
 
 
 class Desk:
-    """A memory, the clock that it goes by, and the documents that a person edits."""
+    """A memory, its clock, and the documents that a person edits."""
 
     def __init__(self, memory: OrchestratorContextManager, clock: Clock, opened: Opened = open_memory) -> None:
         self.memory = memory
@@ -73,35 +73,35 @@ class Desk:
         return self.memory.state
 
     def paper(self, name: DocumentName) -> Paper:
-        """One of the documents."""
+        """Return one of the documents."""
         return Paper(self.memory.episodic_memory, name)
 
     @contextmanager
     def once_more(self, **given: Any) -> Iterator[Desk]:
-        """The same project, opened once more, as another process does."""
+        """Open the same project a second time, as another process does."""
         with self._opened(**given) as memory:
             yield Desk(memory, self.clock, self._opened)
 
     def go_on(self, *texts: str, times: int = 1) -> None:
-        """Have so much said that all of it is looked through, and the documents written."""
+        """Record the texts and enough further operations that a refresh reads them and writes the documents."""
         for _ in range(times):
             say(self.memory, self.clock, *(texts or ("Tea was had.",)), "It rained.", "The bell rang.")
 
     def change(self, *changes: tuple[str, str], times: int = 1) -> None:
-        """Edit the plan, and let the machine write afterwards."""
+        """Edit the plan, then let the machine write."""
         self.plan.edit(*changes)
         self.go_on(times=times)
 
     def says(self, kind: MustKeepKind) -> list[str]:
-        """What the facts of a kind say."""
+        """Return the texts of the active facts of a kind."""
         return [fact.text for fact in self.memory.facts(kind)]
 
     def problems(self) -> str:
-        """What is told to be wrong."""
+        """Return the reported problems as text."""
         return str(problems_of(self.memory))
 
 
 @pytest.fixture
 def empty(request: pytest.FixtureRequest, memory: OrchestratorContextManager, clock: Clock, tmp_path: Path) -> Desk:
-    """The memory of a new project, with the `CONFIG` of the tests' module."""
+    """The memory of a new project, with the `CONFIG` of the test module."""
     return Desk(memory, clock, partial(open_memory, tmp_path, config=request.module.CONFIG, clock=clock))

@@ -1,4 +1,4 @@
-"""Blame: each line of a document names who wrote it, also after further edits, moves and restores."""
+"""Blame: each line of a document names its writer, also after further edits, moves and restores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MACHINE, PERSON = Writer.MACHINE, Writer.PERSON
 
 @pytest.fixture
 def desk(empty: Desk) -> Desk:
-    """A memory whose work plan has two items of the machine's."""
+    """A memory whose work plan has two items by the machine."""
     empty.go_on("TODO: write the migration guide.", "TODO: rotate the signing keys.")
     return empty
 
@@ -30,7 +30,7 @@ def _writers(desk: Desk, *words: str, document: str = "work_plan") -> list[Write
 
 
 def test_a_machines_line_names_the_operation_it_comes_from(desk: Desk) -> None:
-    """By the number that the line bears, through the ledger; with the time at which the line was written."""
+    """A machine's line names, through its fact number, the operation it comes from, and the time of writing."""
     (line,) = [line for line in desk.memory.blame("work_plan.md") if "migration guide" in line.text]
     assert (line.origin.writer, line.origin.operations) == (MACHINE, ((1, 1),))
     assert line.origin.time is not None
@@ -38,7 +38,7 @@ def test_a_machines_line_names_the_operation_it_comes_from(desk: Desk) -> None:
 
 
 def test_a_persons_lines_stay_theirs(desk: Desk) -> None:
-    """Through the machine's next writes, the number that is put behind one, and a section that moves."""
+    """A person's line stays theirs when the machine writes, adds a fact number, or a section moves."""
     desk.plan.edit(("## Backlog\n", "## Backlog\n\n- Ask Grace about the quota\n"))
     assert _writers(desk, "Grace", "signing keys") == [PERSON, MACHINE]
     desk.go_on("TODO: order a new disk.")
@@ -50,7 +50,7 @@ def test_a_persons_lines_stay_theirs(desk: Desk) -> None:
 
 
 def test_a_restored_text_has_its_authors_again(desk: Desk) -> None:
-    """Who puts an earlier text back has not written it."""
+    """Restoring a version restores the writers of its lines; the restorer is not their writer."""
     desk.plan.edit(("## Backlog\n", "## Backlog\n\nMine alone.\n"))
     desk.go_on("TODO: order a new disk.")
     version, text = desk.plan.versions()[-1]
@@ -61,7 +61,7 @@ def test_a_restored_text_has_its_authors_again(desk: Desk) -> None:
 
 
 def test_the_live_session_tells_agents_compactor_and_persons_apart(empty: Desk) -> None:
-    """An entry is its operation's agent's, a summary the compactor's, and what was changed in it a person's."""
+    """An entry is by its agent, a summary by the compactor, and a line edited in an entry by a person."""
     for number in range(40):
         empty.clock.now += timedelta(minutes=2)
         empty.memory.record_operation("message", {"text": f"Part {number} of the parser was moved to module {number}."})

@@ -1,4 +1,4 @@
-"""Episodic memory: every earlier text is kept, people's edits survive the machine, and conflicts are told."""
+"""Episodic memory: earlier texts are kept, people's edits survive the machine's writes, and conflicts are shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COUNTER = open_counter("tiktoken")
 
 
 class Shelf:
-    """Episodic memory over real files and a real ledger, with a clock that tests set."""
+    """Episodic memory over real files and a real ledger, with a settable clock."""
 
     def __init__(self, folder: Path, *, keep_versions: int = 3) -> None:
         self.now = START
@@ -47,18 +47,18 @@ class Shelf:
         )  # fmt: skip
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:
-        """The machine writes; whether that changed the file."""
+        """Write a text as the machine; return whether the file changed."""
         before = self.store.state(self.memory.path(name))
         for error in self._write({name: text}).values():
             raise error
         return self.store.state(self.memory.path(name)) != before
 
     def refresh(self, known: ProjectView) -> dict[str, StorageError]:
-        """The machine writes all documents."""
+        """Write all documents as the machine."""
         return self._write({name: render_document(name, known) for name in DocumentName})
 
     def _write(self, texts: dict[str, str]) -> dict[str, StorageError]:
-        """Write texts, knowing what stands there."""
+        """Write texts after noting the texts that were read."""
 
         def known() -> dict[str, str]:
             with self.memory.writers[0].reading() as read:
@@ -69,20 +69,20 @@ class Shelf:
         return self.memory.writers[0].write_all(known, VersionReason.REFRESH)
 
     def person(self, text: str, name: DocumentName = PLAN) -> None:
-        """A person saves."""
+        """Save a text as a person."""
         self.memory.path(name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def text(self, name: DocumentName = PLAN) -> str:
-        """What stands in the document."""
+        """Return the content of the document."""
         return self.memory.path(name).read_bytes().decode("utf-8", "surrogateescape")
 
     def versions(self, name: DocumentName = PLAN) -> list[tuple[Author, VersionReason, str]]:
-        """The kept versions, oldest first."""
+        """Return the kept versions, oldest first."""
         return [(v.author, v.reason, kept_text(v)) for v in self.memory.history(name.value)]
 
 
 def kept_text(version: Version) -> str:
-    """The text of a version."""
+    """Return the text of a version."""
     return Path(version.path).read_bytes().decode("utf-8", "surrogateescape")
 
 
@@ -95,7 +95,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 
 
 def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
-    """What is known of a project with these decisions."""
+    """A view of a project with these facts."""
     kinds = {kind: [f for f in facts if f.kind is kind] for kind in MustKeepKind}
     return ProjectView(
         project="demo", updated=START, session="s", size_tokens=size, operations=len(facts), sessions=1, facts=kinds,
@@ -104,7 +104,7 @@ def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
 
 
 def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None:
-    """`keep_versions` counts what the machine wrote; what a person wrote is kept without limit."""
+    """`keep_versions` limits the machine's versions; a person's versions are kept without limit."""
     for number in range(8):
         shelf.machine(f"machine {number}\nfoot\n")
         shelf.person(shelf.text() + f"person {number}\n")
@@ -118,7 +118,7 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
 
 
 TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
-# What is no text, as UTF-16 or with NULs in it, is left as it is.
+# Data that is no text, such as UTF-16 or with NULs in it, is never changed by the machine.
 SAVED = TEXT.filter(
     lambda text: (
         not any("\ud800" <= c <= "\udc7f" or (c > "\udcff" and c <= "\udfff") for c in text)
@@ -130,7 +130,7 @@ SAVED = TEXT.filter(
 @given(st.lists(SAVED, min_size=1, max_size=3))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, texts: list[str]) -> None:
-    """restore(save(x)) = x, whatever bytes a person has saved; restoring is itself a version."""
+    """Restoring a version restores its bytes, and keeps the replaced text as a new version."""
     shelf = Shelf(tmp_path)
     try:
         for number, text in enumerate(texts):
@@ -152,7 +152,7 @@ def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, te
 
 
 def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
-    """The machine's text follows behind it."""
+    """The machine's text is appended to a document that existed before, and the old text is kept as a version."""
     shelf.memory.folder.mkdir(parents=True)
     shelf.person("# My plan\n\nStep one.")
     shelf.machine("---\nformat: 1\n---\n\n# Work Plan\n")
@@ -162,7 +162,7 @@ def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> Non
 
 @pytest.mark.parametrize("budget", [0, 10, 100, 1_000])
 def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
-    """Documents and decisions within so many tokens; of decisions the newest."""
+    """Documents and decisions fit the token budget, and the newest decisions are chosen."""
     facts = [
         MustKeep(id=n, kind=MustKeepKind.DECISION, text=f"Use part {n}.", operation=n, timestamp=START)
         for n in range(1, 31)
@@ -177,7 +177,7 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
 
 
 def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
-    """Upper and lower case alike; front matter is not searched."""
+    """Search ignores case and front matter, and returns each line with its document."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
     shelf.refresh(view(facts))
     assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
@@ -186,7 +186,7 @@ def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
 
 
 def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
-    """Between the renaming and its confirmation: the text on disk is the machine's own at the next start."""
+    """A write killed between renaming and commit is recognised as the machine's own at the next start."""
 
     class Killed(BaseException):
         pass
@@ -222,7 +222,7 @@ def _sectioned(blockers: str, steps: str = "- None\n") -> str:
 def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
     shelf: Shelf, earlier: str, later: str, then: str, expected: str
 ) -> None:
-    """After an earlier text was restored as well; that line is nobody's, so nobody's change of it is a conflict."""
+    """Exactly the empty sections say `- None`, also after a restore, and that line never causes a conflict."""
     shelf.machine(_sectioned(earlier))
     shelf.machine(_sectioned(later))
     shelf.memory.restore("work_plan", shelf.memory.history("work_plan")[0].sequence)
@@ -232,7 +232,7 @@ def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
 
 
 def test_what_a_person_says_of_an_empty_section_stands(shelf: Shelf) -> None:
-    """Who takes the line out, or writes it into a section of their own, is not contradicted."""
+    """A person can delete the `- None` of a section, or use it in own sections, and the machine leaves both."""
     shelf.machine(_sectioned("- None\n"))
     own = "\n## Mine\n\n- None\n- yet\n\n## Also Mine\n\n- None"
     shelf.person(_sectioned("") + own)
@@ -243,7 +243,7 @@ def test_what_a_person_says_of_an_empty_section_stands(shelf: Shelf) -> None:
 
 
 def test_a_section_that_is_emptied_says_so_in_the_documents_line_ends(shelf: Shelf) -> None:
-    """A document that an editor has saved with other line ends keeps them."""
+    """Emptying a section of a document with CRLF line ends keeps CRLF throughout."""
     shelf.machine(_sectioned("- one\n"))
     shelf.person(_sectioned("- one\n", "- None\n- mine\n").replace("\n", "\r\n"))
     shelf.machine(_sectioned("- None\n", "- None\n"))
@@ -253,7 +253,7 @@ def test_a_section_that_is_emptied_says_so_in_the_documents_line_ends(shelf: She
 def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three documents, each with a version: six files, two folders; and where nothing is new, for nothing."""
+    """A refresh calls fsync once per file and folder that it changes, and not at all if nothing changes."""
     flushed: list[str] = []
     fsync = os.fsync
 
@@ -282,7 +282,7 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
 
 
 def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Shelf) -> None:
-    """Also where the machine has something to say that a person's line stands against."""
+    """A document is not rewritten for its time alone, even if a conflict with the machine is open."""
     shelf.machine("updated: 1\na\nb\nc\n")
     shelf.person("updated: 1\na\nmine\nc\n")
     shelf.machine("updated: 2\na\nB\nc\n")
@@ -293,14 +293,14 @@ def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Sh
 
 
 def _counted(count: int, session: str) -> str:
-    """A project state as the machine writes it, at the minute of the count."""
+    """Return a project state as the machine writes it at minute `count`."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text=f"Rule {count}.", operation=1, timestamp=START)]
     now = START + timedelta(minutes=count)
     return render_document(STATE, replace(view(facts), updated=now, session=session, operations=count))
 
 
 def test_what_looks_like_the_machines_counts_in_a_persons_section_is_theirs(shelf: Shelf) -> None:
-    """Times, sessions and counts are written anew in the machine's header and statistics alone."""
+    """Times and counts are updated only in the machine's header and statistics, not in a person's section."""
     first, second = "11111111-2222-4333-8444-555555555555", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
     own = (
         "\n## Load Test of March\n\n**Last Updated**: 2024-03-01 09:00:00 UTC\n**Session**: afternoon, with Ann\n"
@@ -313,7 +313,7 @@ def test_what_looks_like_the_machines_counts_in_a_persons_section_is_theirs(shel
 
 
 def test_a_persons_words_in_the_place_of_a_time_or_count_stand(shelf: Shelf) -> None:
-    """The machine's numbers there are no change to tell of; a count that a person has changed is counted again."""
+    """Words in place of a time or count stay without a conflict; a count replaced by a number is updated again."""
     first, second = "11111111-2222-4333-8444-555555555555", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
     ours = [f"**Session**: {first}", "- **Operations**: 1\n", "updated: 2025-01-15T10:01:00.000+00:00", "Sessions**: 1"]
     said = ["**Session**: my note", "- **Operations**: many\n", "updated: yesterday", "Sessions**: 7"]
@@ -330,7 +330,7 @@ def test_a_persons_words_in_the_place_of_a_time_or_count_stand(shelf: Shelf) -> 
 
 @pytest.mark.parametrize("heading", ["## In Numbers", "# Statistics"])
 def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: str) -> None:
-    """They are the machine's wherever they stand, also beside a person's line."""
+    """Statistics are updated under a renamed heading and next to a person's line."""
     session = "11111111-2222-4333-8444-555555555555"
     shelf.machine(_counted(1, session), STATE)
     mine = ("## Statistics", heading), ("- **Sessions**: 1\n", "- **Sessions**: 1\n- **Tea**: 5\n")
@@ -340,7 +340,7 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
-    """It is merged anew; of each there is a version of what was replaced, before any was."""
+    """A document saved during a refresh is merged, the others are written, and versions are stored before renames."""
     shelf = Shelf(tmp_path)
     shelf.refresh(view([]))
     saving = ["document.fsync.after"]

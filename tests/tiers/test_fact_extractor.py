@@ -1,4 +1,4 @@
-"""What a later operation says leaves what an earlier one said standing, or supersedes it."""
+"""Fact extraction across operations: which later operations supersede the facts of an earlier one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDING, SUPERSEDED = MustKeepStatus.STANDING, MustKeepStatus.SUPERSEDED
 
 
 def _first(memory: OrchestratorContextManager) -> list[MustKeepStatus]:
-    """How the facts of the first operation stand."""
+    """Return the statuses of the first operation's facts."""
     return [fact.status for fact in memory.facts(standing=False) if fact.operation == 1]
 
 
@@ -25,7 +25,7 @@ def _first(memory: OrchestratorContextManager) -> list[MustKeepStatus]:
 def test_the_next_version_of_a_note_supersedes_what_the_one_before_said(
     memory: OrchestratorContextManager, apart: bool
 ) -> None:
-    """Whether it was looked through before or is at the same time; what is said again stands as the new one's."""
+    """A new version of a note supersedes all facts of the old one, whether both are read at once or in turn."""
     memory.record_operation("note", {"text": f"{RULE} Never push to main."}, idempotency_key="file:a:1")
     if apart:
         assert _first(memory) == [STANDING, STANDING]
@@ -46,7 +46,7 @@ def test_the_next_version_of_a_note_supersedes_what_the_one_before_said(
 def test_nothing_else_supersedes_a_note(
     memory: OrchestratorContextManager, replaces: Json, key: str | None, agent: str | None
 ) -> None:
-    """What another agent says to replace it, or what is of another thing, leaves it alone."""
+    """A `replaces` from another agent or source, or to no earlier operation, supersedes nothing."""
     memory.record_operation("note", {"text": RULE}, idempotency_key="file:a:1")
     said = {"text": "The weather is fine.", "replaces": replaces}
     memory.record_operation("note", said, idempotency_key=key, agent=agent)
@@ -54,7 +54,7 @@ def test_nothing_else_supersedes_a_note(
 
 
 def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextManager) -> None:
-    """What a tool printed, or a report says in passing, revokes nothing that a person decided."""
+    """A remark in an operation's notes does not supersede a person's decision; a person's statement does."""
     memory.record_operation("note", {"speaker": "Ann", "text": "We decided to use MySQL for the event log."})
     remark = "We decided to use SQLite for the event log instead of MySQL."
     memory.record_operation("note", {"output": "", "notes": remark})
@@ -64,7 +64,7 @@ def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextMana
 
 
 def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
-    """Though the one that held the documents was taken for lost, and a person has reworded what it found."""
+    """Extracting an operation twice finds each fact once, even if a person has reworded it in between."""
     log, ledger = SqlEventLog(database), SqlLedger(database)
     said = UnrecordedOperation(
         type="note", data={"text": RULE}, timestamp=START, tokens=7, entry_tokens=5, agent=None, critical=False,

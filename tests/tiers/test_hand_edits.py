@@ -1,4 +1,4 @@
-"""Hand edits: what a person says by editing a document is so, in every document and for good."""
+"""Hand edits: what a person changes in a document holds in every document, permanently."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.memories import machine_writes, text_of
 from tests.tiers.conftest import Desk
 from tests.timing import until
 
-# A working memory this small lets a refresh look at nearly all that was recorded.
+# With so small a working memory a refresh extracts facts from nearly all recorded operations.
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
 STATE, PLAN, LOG = DocumentName.PROJECT_STATE, DocumentName.WORK_PLAN, DocumentName.DECISION_LOG
 
-# The rule, the open item, and how the machine writes them.
+# The rule, the open item, and the machine's lines for them.
 RULE, TODO = "Never deploy on a Friday.", "TODO: write the migration guide."
 RULE_LINE, TODO_LINE = f"- {RULE} (K2)\n", f"- {TODO} (K3)\n"
 DECISION, CONSTRAINT, OPEN_ITEM = MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.OPEN_ITEM
@@ -39,7 +39,7 @@ def desk(empty: Desk) -> Desk:
 
 
 def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(desk: Desk) -> None:
-    """The machine does not bring it back; the ledger keeps it as removed, and the versions have the line."""
+    """A deleted fact does not come back to its document; the ledger has it as removed, and a version has its line."""
     desk.state.edit((RULE_LINE, ""))
     for number in range(3):
         desk.go_on(f"We decided to try queue {number}.")
@@ -51,12 +51,12 @@ def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
 
 
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
-    """Though closing it changes neither its size nor its time."""
+    """A save counts once its file is closed, though closing changes neither size nor time."""
     with desk.log.path.open("a", encoding="utf-8") as file:
         file.write("\n\n### Use bcrypt for passwords\n")
         file.flush()
         assert "Use bcrypt for passwords" not in desk.says(DECISION)
-    desk.memory.documents.unread()  # as a page looks that shows what is unread
+    desk.memory.documents.unread()  # like a page that shows unread documents
     until(lambda: "Use bcrypt for passwords" in desk.says(DECISION))
 
 
@@ -64,7 +64,7 @@ def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_c
     "written", ["### Use bcrypt for passwords\n\nBecause it is slow.\n", "- Use bcrypt for passwords\n"]
 )
 def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str) -> None:
-    """It is listed at once, gets its number written behind it, stands once, and can be followed."""
+    """A person's decision is listed immediately, gets a number in the log exactly once, and can be expanded."""
     if written.startswith("-"):
         desk.log.edit((DECISIONS, f"{DECISIONS}{written}\n"))
     else:
@@ -80,7 +80,7 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
 
 
 def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:
-    """A contradicting critical operation only casts doubt on it; what a person wants done, a completion ends."""
+    """A critical contradiction only marks a person's decision; a completion closes a person's open item."""
     desk.log.edit((DECISIONS, f"{DECISIONS}- We decided to use MySQL for the event log.\n\n"))
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Write the changelog of release 4\n"))
     desk.go_on()
@@ -97,7 +97,7 @@ def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:
 
 
 def test_a_fact_that_was_added_and_taken_out_again_is_gone(desk: Desk) -> None:
-    """And may be added once more."""
+    """A person's open item that was added and deleted is gone, and can be added again."""
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Ask Grace about the quota\n"))
     assert "Ask Grace about the quota" in desk.says(OPEN_ITEM)
     desk.go_on()
@@ -111,7 +111,7 @@ def test_a_fact_that_was_added_and_taken_out_again_is_gone(desk: Desk) -> None:
 
 
 def test_a_line_that_is_moved_to_another_document_is_still_there(desk: Desk) -> None:
-    """Cut here and pasted there, it is not taken out."""
+    """A fact whose line is moved to another document stays active."""
     desk.plan.edit((TODO_LINE, ""))
     desk.state.edit(("## Blockers\n", f"## Blockers\n\n{TODO_LINE}"))
     desk.go_on()
@@ -119,7 +119,7 @@ def test_a_line_that_is_moved_to_another_document_is_still_there(desk: Desk) -> 
 
 
 def test_a_document_that_is_taken_away_says_nothing_of_its_facts(desk: Desk) -> None:
-    """The machine writes it anew, with all of them."""
+    """Deleting a document removes no fact: the machine writes it anew."""
     desk.state.path.unlink()
     desk.go_on()
     assert RULE in desk.state.text
@@ -127,7 +127,7 @@ def test_a_document_that_is_taken_away_says_nothing_of_its_facts(desk: Desk) -> 
 
 @pytest.mark.parametrize("back_s", [0, 60, 86_400])
 def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(desk: Desk, back_s: int) -> None:
-    """It stands still or is put back, also by as much as it had gone on: what came since the old text stands."""
+    """An old text is recognised though the clock stood still or was put back: later facts stay."""
     opened = [desk.log.text]
     for way in ("We decided to log in JSON.", "We decided to drop the cron job."):
         desk.clock.now -= timedelta(seconds=back_s)
@@ -145,7 +145,7 @@ def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(desk: Desk, 
 
 
 def test_the_last_fact_is_reworded_while_the_machine_adds_one(desk: Desk) -> None:
-    """Both stand and nothing collides, with odd spacing as well."""
+    """A reworded fact and a new fact of the machine are both kept, without a conflict."""
     desk.state.edit((RULE, "Never deploy  on a Friday or a Monday."))
     desk.go_on("Never merge without a review.")
     assert desk.memory.conflicts() == []
@@ -153,7 +153,7 @@ def test_the_last_fact_is_reworded_while_the_machine_adds_one(desk: Desk) -> Non
 
 
 def test_half_a_file_says_nothing(desk: Desk) -> None:
-    """While somebody is writing a document, nothing of it is taken in."""
+    """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
     with desk.state.path.open("wb", buffering=0) as file:
         file.write(data[: data.index(b"Never deploy")])
@@ -163,7 +163,7 @@ def test_half_a_file_says_nothing(desk: Desk) -> None:
 
 
 def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The save comes after the edits were taken in and before the documents are read again."""
+    """A fact deleted while a refresh renders the documents stays deleted."""
     saves = [(RULE_LINE, "- Never paint it green\n")]
 
     def saving(name: DocumentName, view: ProjectView) -> str:
@@ -179,7 +179,7 @@ def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(desk: Desk, monkeyp
 
 
 def test_an_editor_that_saves_again_after_a_refresh_takes_out_what_it_had_saved(desk: Desk) -> None:
-    """It goes on from its own last text, not from the machine's: an own line goes, what came since stands."""
+    """An editor's second save can delete a line of its first, and keeps what the machine wrote in between."""
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Buy a bell\n- Paint the door\n"))
     saved = desk.plan.text
     desk.go_on("TODO: order the paper.")
@@ -191,7 +191,7 @@ def test_an_editor_that_saves_again_after_a_refresh_takes_out_what_it_had_saved(
 
 
 def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(desk: Desk) -> None:
-    """Who saves a text that never had a fact has not taken it out, not even where the own lines stand in its place."""
+    """Saving a text from before a fact does not delete that fact, even with own lines in its place."""
     mine = desk.state.text.replace(RULE_LINE, "- Never deploy on a Monday. (K2)\n- Never paint it green\n")
     desk.go_on("Never merge without a review.")
     desk.state.save(mine)
@@ -202,7 +202,7 @@ def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(desk
 
 
 def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
-    """The version that is kept before a restore is no sign that it was done."""
+    """A killed restore loses neither the person's note nor the machine's facts."""
     points: list[str] = []
 
     def killed(point: str) -> None:
@@ -226,7 +226,7 @@ def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_
 
 
 def test_what_is_taken_out_of_a_restored_text_stays_away(desk: Desk) -> None:
-    """Though it had been taken out before the restore as well, and the machine's last text still has it."""
+    """A line deleted from a restored text stays deleted, even if it was also deleted before the restore."""
     desk.plan.edit((BACKLOG, f"{BACKLOG}\nA remark of mine.\n"))
     desk.go_on("TODO: order the paper.")
     desk.go_on("TODO: order the ink.")
@@ -241,7 +241,7 @@ def test_what_is_taken_out_of_a_restored_text_stays_away(desk: Desk) -> None:
 
 @pytest.mark.parametrize("text", ["a\nb\n", "a\r\nb\r\n", "a\nb"])
 def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None:
-    """Where both wrote at one place, in the document's line ends, with or without a last one."""
+    """The machine's line follows the person's at the same place, with the document's line ends."""
     person = text.replace("b", "mine")
     left = text.replace("b", "theirs")
     found = brought_forward(text, left, person)
@@ -254,7 +254,7 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
 def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_in_brief_by_now(
     tmp_path: Path, clock: Clock, now: str, ends: str
 ) -> None:
-    """What a person says of a fact is of that fact, in whichever form and place the machine shows it meanwhile."""
+    """Editing a decision's entry in an old text edits the fact, though the log by now lists it in another form."""
     config = {"documents": {"decisions_in_full": 1, "decisions_in_brief": 5}}
     with open_memory(tmp_path, clock=clock, config=config) as memory:
         desk = Desk(memory, clock)
@@ -281,7 +281,7 @@ def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_
 
 
 def test_an_old_text_without_many_lines_has_never_had_them(desk: Desk) -> None:
-    """Two editors had the document open: what the first has saved stands, whatever the second saves."""
+    """If two editors had the document open, the second's save keeps the lines that the first saved."""
     mine = desk.plan.text.replace("## Future Work\n", "## Future Work\n\n- Paint the door\n")
     many = "".join(f"- Buy bell {number}\n" for number in range(10))
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n{many}"))
@@ -292,7 +292,7 @@ def test_an_old_text_without_many_lines_has_never_had_them(desk: Desk) -> None:
 
 
 def test_an_old_text_takes_out_no_edit_that_a_refresh_has_taken_in(desk: Desk) -> None:
-    """Though the machine had nothing to write beside it; the edit is a version, once, until it is taken back."""
+    """Saving an old text keeps an edit that a refresh has read; that edit is one version."""
     opened = desk.log.text
     desk.go_on("We decided to log in JSON.")
     left = desk.log.text
@@ -310,7 +310,7 @@ def test_an_old_text_takes_out_no_edit_that_a_refresh_has_taken_in(desk: Desk) -
 
 
 def test_an_edit_that_was_taken_back_is_in_no_old_text_that_is_saved_later(desk: Desk) -> None:
-    """Though a refresh has seen it in between."""
+    """An edit that was made and reverted does not come back when an old text is saved."""
     opened = desk.log.text
     desk.go_on("We decided to log in JSON.")
     left = desk.log.text
@@ -324,7 +324,7 @@ def test_an_edit_that_was_taken_back_is_in_no_old_text_that_is_saved_later(desk:
 
 
 def test_what_was_added_and_taken_back_in_one_editor_stays_away(desk: Desk) -> None:
-    """Though the text is again as it was opened, and the machine has written in between."""
+    """A line that an editor added and removed again stays removed, though the machine wrote in between."""
     opened = desk.plan.text
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Buy a bell\n"))
     desk.go_on("TODO: order the paper.")
@@ -335,7 +335,7 @@ def test_what_was_added_and_taken_back_in_one_editor_stays_away(desk: Desk) -> N
 
 
 def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path, clock: Clock) -> None:
-    """Though the operation that has them is summarised only afterwards."""
+    """A summary of the original operation has the new wording of a fact, not the old."""
     config = {**CONFIG, "compaction": {"verbatim_window_s": 3_600, "verbatim_floor_tokens": 0, "segment_tokens": 100}}
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         desk = Desk(memory, clock)
@@ -352,7 +352,7 @@ def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path
 
 
 def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(desk: Desk) -> None:
-    """Though it was in a context meanwhile: a fact reworded, one taken out, and one added."""
+    """A rewording, deletion and addition that are reverted before a refresh leave no trace."""
     before = {name: desk.paper(name).text for name in DocumentName}
     facts = desk.memory.facts(standing=False)
     desk.state.edit((RULE, "Never deploy on a Sunday."))
@@ -371,7 +371,7 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(desk: Desk
 @pytest.mark.parametrize("own", ["", "- Never paint it green\n"])
 @pytest.mark.parametrize("who_looks", ["one process", "another process", "a new process"])
 def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(desk: Desk, own: str, who_looks: str) -> None:
-    """Undone and redone, with a look at it in between; also where that look was another process's."""
+    """A fact that is restored by undo and deleted by redo stays deleted, whichever process read it in between."""
     desk.state.edit((RULE_LINE, ""))
     desk.go_on("Never merge without a review.")
     gone = desk.state.text
@@ -392,7 +392,7 @@ def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(desk: Desk, o
 
 
 def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(desk: Desk) -> None:
-    """Once the machine has written its line again, a line that makes room for newer ones is nobody's deletion."""
+    """If the machine later drops the line of a restored fact, the fact stays active."""
     desk.state.edit((RULE_LINE, ""))
     desk.go_on("Never merge without a review.")
     desk.state.edit(("- Never merge", f"{RULE_LINE}- Never merge"))
@@ -404,7 +404,7 @@ def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(desk: Desk) 
 
 
 def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
-    """What it lacks is taken out, also after refreshes; put back in its turn, the later text has that again."""
+    """Restoring a text removes the facts that it lacks; restoring the later text brings them back."""
     desk.go_on(new := "Never merge without a review.")
     kept = desk.state.restore(desk.state.first_version(RULE, new))
     assert desk.says(CONSTRAINT) == [RULE]
@@ -421,9 +421,9 @@ def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
 def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other(
     tmp_path: Path, clock: Clock, now: str, restored: bool
 ) -> None:
-    """The machine's own list has gone on to newer things; what a person says of the line is said of the fact.
+    """Editing a line that only an old text still lists edits its fact, though the machine's list has moved on.
 
-    The old text may have been restored, or an editor still had it open.
+    The old text was restored, or an editor still had it open.
     """
     with open_memory(tmp_path, clock=clock, config={"documents": {"progress_items": 2}}) as memory:
         desk = Desk(memory, clock)
@@ -457,7 +457,7 @@ def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other
 
 
 def test_lines_that_an_editor_brings_back_by_undo_stand_again(desk: Desk) -> None:
-    """However many there were: facts, own lines and reworded ones, though a refresh has seen them gone."""
+    """Facts, notes and rewordings that an undo brings back are kept, though a refresh has seen them gone."""
     notes = "".join(f"- Buy bell {number}\n" for number in range(6))
     plan = desk.plan
     plan.edit((BACKLOG, f"{BACKLOG}\n{notes}"))
@@ -479,7 +479,7 @@ def test_lines_that_an_editor_brings_back_by_undo_stand_again(desk: Desk) -> Non
 
 @pytest.mark.parametrize("name", list(DocumentName))
 def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(desk: Desk, name: DocumentName) -> None:
-    """A refresh finds no file and begins a new one; what the editor writes then stands, with what came meanwhile."""
+    """If a refresh creates the missing file anew, the editor's text and the new facts are both kept."""
     paper = desk.paper(name)
     paper.save(paper.text + "\n## Notes\n\n- Ask Grace.\n\nAsk Ada.\n")
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Buy a bell\n"))
@@ -504,7 +504,7 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(desk:
 def test_a_line_taken_out_by_an_editor_whose_file_was_away_when_a_process_began_stays_out(
     desk: Desk, point: str
 ) -> None:
-    """The document comes back while a new one is being written in its place."""
+    """A fact deleted by a save that arrives while a new process rewrites the missing document stays deleted."""
     state = desk.state
     opened = state.text
     desk.memory.close()
@@ -536,7 +536,7 @@ ROWS = st.lists(
 def test_every_free_line_that_a_person_saved_last_stands(
     opened: str, left: str, person: str, own: tuple[str, ...]
 ) -> None:
-    """Whatever was opened, and whatever the machine has left since; a fact in the person's own words is one as well."""
+    """Every line of the person's last text that is not the machine's is in the result, as are facts they worded."""
     rows = set(brought_forward(opened, left, person, own).split("\n"))
     assert [row for row in free_rows(person, own) if row not in rows] == []
 
@@ -553,7 +553,7 @@ def test_every_free_line_that_a_person_saved_last_stands(
 def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
     desk: Desk, name: DocumentName, old: str, new: str
 ) -> None:
-    """A figure, a copy, a remark on a decision, a line of work where there is none: each outlives a file moved away."""
+    """A person's change to a figure, a copy, a remark or a work line outlives the file being moved away."""
     paper = desk.paper(name)
     paper.edit((old, new))
     desk.go_on()
@@ -567,7 +567,7 @@ def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
 
 
 def test_who_rewords_one_of_two_copies_means_the_fact(desk: Desk) -> None:
-    """Copying alone says nothing, nor does a copy that is changed as it is made."""
+    """Copying a line changes nothing; rewording one of the copies rewords the fact."""
     desk.plan.edit((TODO_LINE, f"{TODO_LINE}{TODO_LINE}"))
     desk.go_on()
     assert desk.says(OPEN_ITEM) == [TODO]
@@ -578,14 +578,14 @@ def test_who_rewords_one_of_two_copies_means_the_fact(desk: Desk) -> None:
 
 
 def test_a_section_with_entries_of_a_persons_is_not_called_empty() -> None:
-    """Though the machine has none there any more."""
+    """A section with a person's entry gets no `- None`, even if the machine has nothing there."""
     base = "# Log\n\n## Decisions\n\n### Use oak (K1)\n"
     found = merged(base, base.replace("### Use oak (K1)", "- None"), f"{base}\n### Mine\n\nAsk Grace.\n")
     assert [row for row in found.text.split("\n") if row] == ["# Log", "## Decisions", "### Mine", "Ask Grace."]
 
 
 def test_an_entry_taken_out_of_an_old_text_stays_out_whatever_came_below_it() -> None:
-    """A remark on it goes with it; the entries that came behind it stand."""
+    """A deleted entry takes the machine's remark on it along; entries added after it stay."""
     opened = "# Log\n\n## Decisions\n\n### Use oak (K1)\n\n### Use ash (K2)\n"
     left = opened.rstrip() + "\n\n*Perhaps superseded by K3.*\n\n### Use elm (K3)\n"
     found = brought_forward(opened, left, opened.replace("### Use ash (K2)\n", ""))
@@ -598,7 +598,7 @@ def test_an_entry_taken_out_of_an_old_text_stays_out_whatever_came_below_it() ->
 
 
 def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(desk: Desk) -> None:
-    """Nor does it count as taken out, however often the machine writes."""
+    """A new fact similar to a removed one is separate: it causes no conflict and is not removed."""
     desk.plan.edit((TODO_LINE, ""))
     for text in ("TODO: write the marble guide.", "The oven was cleaned.", "A bell rang."):
         desk.go_on(text)
@@ -608,7 +608,7 @@ def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(desk: Desk) ->
 
 
 def test_an_own_item_stands_also_below_a_new_entry(desk: Desk) -> None:
-    """A line that bears a number is that fact wherever it stands."""
+    """A numbered item stays a fact when a person inserts an entry above it."""
     desk.log.edit((DECISIONS, f"{DECISIONS}- Use bcrypt\n\n"))
     desk.go_on()
     desk.log.edit((DECISIONS, f"{DECISIONS}### Use argon\n\n"))
@@ -616,7 +616,7 @@ def test_an_own_item_stands_also_below_a_new_entry(desk: Desk) -> None:
 
 
 def test_a_save_right_after_a_refresh_is_in_the_next_context(desk: Desk) -> None:
-    """However soon it comes."""
+    """An edit saved directly after a refresh is in the next context."""
     for number in range(5):
         desk.go_on(f"The lamp {number} was changed.")
         desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Buy a bell {number}\n"))
@@ -624,7 +624,7 @@ def test_a_save_right_after_a_refresh_is_in_the_next_context(desk: Desk) -> None
 
 
 def test_a_rewording_that_is_undone_and_done_again_stands(desk: Desk) -> None:
-    """In the ledger as in the document, with a look at each step."""
+    """A rewording that is undone and redone holds in the ledger and in the document."""
     desk.state.edit((RULE, "Never deploy on a Monday."))
     desk.go_on("We decided to log in JSON.")
     for before, now in (("Monday", "Friday"), ("Friday", "Monday")):

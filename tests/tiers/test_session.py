@@ -1,4 +1,4 @@
-"""Session memory: appends are cheap, a killed process's traces are mended, and people's words stay."""
+"""Session memory: appends are cheap, torn writes are repaired, and a person's text stays."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.conftest import Clock, record
 from tests.memories import live, session_of, text_of
 from tests.timing import assert_quick
 
-# Spills after four operations and compacts nothing.
+# Spills after four operations and never compacts.
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
 COUNTER = open_counter("tiktoken")
 
 
 def entries(memory: OrchestratorContextManager) -> list[int]:
-    """The operations that stand in the live document."""
+    """Return the operations that have an entry in the live document."""
     return list(SessionDocument.parse(live(memory).read_text(encoding="utf-8")).entries())
 
 
 def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
-    """No session, no document, and every question has its empty answer."""
+    """Before the first operation there is no session and no document, and every query returns an empty result."""
     session = memory.session_memory
     assert (session.session, session.path) == (None, None)
     assert (session.get_summary(1_000), session.generate_summary()) == ("", {})
@@ -40,7 +40,7 @@ def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContext
 
 
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
-    """Nothing of the document is read again: the last of two thousand take no longer than the first."""
+    """The last of two thousand appends take less than twice the time of the first: nothing is read again."""
     config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
     took: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
@@ -55,7 +55,7 @@ def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clo
 
 @pytest.mark.parametrize("cut", [1, 40])
 def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, cut: int) -> None:
-    """A process killed in the middle of an append leaves a piece: it goes, and the entry is appended whole, once."""
+    """After a kill during an append, the torn entry is replaced by the complete one, exactly once."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 5)
         path = live(memory)
@@ -76,7 +76,7 @@ def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, 
 
 
 def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
-    """Within a heading, at the end of a line, or a few characters into a line of its body."""
+    """A torn entry is removed at the next start, wherever it was cut: in the heading, at a line end, or in the body."""
     with open_memory(tmp_path, config=CONFIG) as memory:
         for number in range(7):
             memory.record_operation("task", {"title": f"task {number}", "a": "b", "status": "completed"})
@@ -92,7 +92,7 @@ def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
 
 
 def undo_spill(project: Path, through: int) -> None:
-    """Set the database back to where the killed process had not yet noted its append."""
+    """Reset the database to its state before the killed process recorded its append."""
     connection = sqlite3.connect(project / ".obra" / "obra.db")
     connection.execute("UPDATE sessions SET spilled_through = ?", (through,))
     connection.commit()
@@ -100,7 +100,7 @@ def undo_spill(project: Path, through: int) -> None:
 
 
 def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> None:
-    """A person may empty it; what is recorded afterwards stands there, what was there does not come back."""
+    """A document that a person has emptied takes later entries, and the earlier ones do not come back."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 10)
         live(memory).write_text("", encoding="utf-8")
@@ -110,7 +110,7 @@ def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> N
 
 
 def test_a_persons_words_survive_spills_byte_for_byte(memory: OrchestratorContextManager) -> None:
-    """Odd line ends, bytes that are no UTF-8, a section at the end: all of it stands, and the log goes on behind."""
+    """A person's section stays byte for byte, and later entries follow in a continued log."""
     record(memory, 10)
     path = live(memory)
     own = b"## Mine\r\n\r\nOdd \xff bytes,\ttabs  \r\nand no end"
@@ -131,7 +131,7 @@ def test_a_persons_words_survive_spills_byte_for_byte(memory: OrchestratorContex
 def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
     memory: OrchestratorContextManager, heading: str
 ) -> None:
-    """Operations leave working memory only when the machine itself has put them into the document."""
+    """A person's heading that names an operation does not stop the machine from spilling that operation."""
     record(memory, 10)
     path = live(memory)
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{heading}\n\nSee above.\n", encoding="utf-8")
@@ -145,7 +145,7 @@ def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
 
 @pytest.mark.parametrize("budget", [0, 1, 40, 200, 100_000])
 def test_a_summary_of_so_many_tokens(memory: OrchestratorContextManager, budget: int) -> None:
-    """The whole document where it fits, else the newest that does; never more."""
+    """The summary is the complete document if it fits the budget, otherwise the newest entries that fit."""
     record(memory, 30)
     text = memory.session_memory.get_summary(budget)
     assert COUNTER.count(text) <= budget
@@ -158,7 +158,7 @@ def test_a_summary_of_so_many_tokens(memory: OrchestratorContextManager, budget:
 
 
 def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clock) -> None:
-    """Choosing what fits is no search over all of it again and again."""
+    """Summarising a document of 1,500 operations takes less than 0.2 seconds."""
     with open_memory(
         tmp_path, config={**CONFIG, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
     ) as memory:
@@ -168,7 +168,7 @@ def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clo
 
 
 def test_the_structured_summary_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
-    """With what was done, decided, failed and left open in its lists."""
+    """The structured summary lists decisions, issues and next steps under the keys of the source design."""
     memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
     memory.record_operation(
         "task_execution", {"task_id": 5, "status": "failed", "error": "The build failed: exit code 2."}
@@ -188,13 +188,13 @@ def test_the_structured_summary_has_the_source_designs_keys(memory: Orchestrator
 
 
 def as_list(value: object) -> list[object]:
-    """A list as a list."""
+    """Return the value, which must be a list."""
     assert isinstance(value, list)
     return value
 
 
 def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> None:
-    """Upper and lower case alike, no more than asked for."""
+    """Search ignores case, and returns at most `max_results` lines, newest first."""
     record(memory, 12)
     newest = max(entries(memory))
     assert memory.session_memory.search("STEP NUMBER", max_results=2) == [
@@ -206,7 +206,7 @@ def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> Non
 
 
 def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, clock: Clock) -> None:
-    """Asked again, it gives the path; the session is there once."""
+    """After a full disk interrupted a flush, flushing again archives the session exactly once."""
     failing: list[str] = []
 
     def point(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Archives of sessions: kept for ever by default, removed when the settings say so, and never with a person's words."""
+"""Session archives: kept forever by default, removed by settings, and never removed with a person's text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _opened(folder: Path, clock: Clock, **archives: float) -> OrchestratorContex
 
 
 def _three_sessions(folder: Path, clock: Clock, **archives: float) -> list[Path]:
-    """Archive three sessions, each compacted and ended two days after the one before."""
+    """Archive three sessions, each compacted, and ended two days after the previous one."""
     with _opened(folder, clock, **archives) as memory:
         ended = []
         for name in ("ada", "bob", "cyd"):
@@ -39,7 +39,7 @@ def _there(paths: list[Path]) -> list[bool]:
 
 
 def test_by_default_archives_are_kept_for_ever(tmp_path: Path, clock: Clock) -> None:
-    """Also by a clean-up ten years later."""
+    """By default a clean-up ten years later removes no archive."""
     archives = _three_sessions(tmp_path, clock)
     clock.now += timedelta(days=3_650)
     with _opened(tmp_path, clock) as memory:
@@ -49,7 +49,7 @@ def test_by_default_archives_are_kept_for_ever(tmp_path: Path, clock: Clock) -> 
 
 
 def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Clock) -> None:
-    """Each removal is told and audited; operations, summaries and search answer as before, from a new index too."""
+    """Removing an archive is audited and leaves operations; search finds nearly the same, with a new index too."""
     archives = _three_sessions(tmp_path, clock)
     with _opened(tmp_path, clock, keep_days=3) as memory:
         operations = memory.operations()
@@ -73,7 +73,7 @@ def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Cloc
 
 @pytest.mark.parametrize("kept", [2, 0])
 def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock, kept: int) -> None:
-    """As many as it takes: a younger archive goes in place of one that is kept for a person's line."""
+    """The oldest archives are removed until the rest fits the size, except those with a person's text."""
     archives = _three_sessions(tmp_path, clock)
     if kept == 0:
         archives[0].write_text(archives[0].read_text() + "\nMine alone.\n")
@@ -92,7 +92,7 @@ def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock, kept: int) ->
     ],
 )
 def test_an_archive_with_a_persons_words_is_kept_and_told(tmp_path: Path, clock: Clock, edit: Any) -> None:
-    """Whether they wrote it while the session ran or later, a line of their own or another word in the machine's."""
+    """An archive that a person has edited is kept and reported, whether a line was added or a word changed."""
     archives = _three_sessions(tmp_path, clock)
     archives[1].write_text(edit(text := archives[1].read_text()))
     assert archives[1].read_text() != text
@@ -103,7 +103,7 @@ def test_an_archive_with_a_persons_words_is_kept_and_told(tmp_path: Path, clock:
 
 
 def test_what_was_written_into_a_running_session_is_kept(tmp_path: Path, clock: Clock) -> None:
-    """A line that stood there before the session ended."""
+    """An archive is kept if a person wrote into its document while the session ran."""
     with _opened(tmp_path, clock, keep_days=1) as memory:
         say(memory, clock, *SAID * 4)
         path = live(memory)
@@ -116,7 +116,7 @@ def test_what_was_written_into_a_running_session_is_kept(tmp_path: Path, clock: 
 
 
 def test_what_became_of_facts_later_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
-    """One that was superseded since, and one that a person took out of the decision log."""
+    """An archive is removed though some of its facts were superseded or removed later."""
     archives = _three_sessions(tmp_path, clock)
     with _opened(tmp_path, clock) as memory:
         log = memory.documents.path("decision_log")
@@ -131,7 +131,7 @@ def test_what_became_of_facts_later_makes_no_line_a_persons(tmp_path: Path, cloc
 
 
 def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> None:
-    """And an archive that somebody has taken away already is forgotten without a fault."""
+    """A folder in place of an archive is left alone, and an archive that is already missing is forgotten."""
     archives = _three_sessions(tmp_path, clock)
     archives[0].unlink()
     archives[0].mkdir()
@@ -145,7 +145,7 @@ def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> 
 
 
 def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
-    """Its archives say the former name."""
+    """Archives of a renamed project, which show its former name, are still removed."""
     folder = tmp_path / "before"
     folder.mkdir()
     _three_sessions(folder, clock)
@@ -155,7 +155,7 @@ def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock)
 
 
 def test_a_kill_between_file_and_database_is_made_up_for(tmp_path: Path, clock: Clock) -> None:
-    """The file is gone, the database still names it: the next clean-up says so there."""
+    """If a kill follows the removal of the file, the next clean-up completes the removal in the database."""
     archives = _three_sessions(tmp_path, clock)
 
     def killed(point: str) -> None:

@@ -1,4 +1,4 @@
-"""Compacting the session document: it gets short, what must be kept stands, and people's words stay."""
+"""Compaction of the session document: it gets shorter, must-keeps stay, and people's text is never lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import Clock
 from tests.memories import edit as edit_file
 from tests.memories import live, session_of, standing, text_of
 
-# Compacts when it is told to.
+# Compacts only on request.
 CONFIG = {
     "orchestrator": {
         "context_window": {"max_tokens": 8_192},
@@ -32,7 +32,7 @@ WORDS = "parser cache router index queue ledger window budget reads writes drops
 
 
 def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say: str = "") -> None:
-    """Operations that each say something else, ten minutes apart."""
+    """Record operations with different texts, ten minutes apart."""
     for _ in range(count):
         clock.now += timedelta(minutes=10)
         newest = memory.operations(OperationFilter(limit=1))
@@ -43,7 +43,7 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
 
 
 def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:
-    """The same, and what follows of it."""
+    """Record operations, then refresh."""
     record(memory, clock, count)
     memory.refresh()
 
@@ -54,18 +54,18 @@ def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
 
 
 def shown(memory: OrchestratorContextManager) -> SessionDocument:
-    """The live document, parsed."""
+    """Parse the live document."""
     return SessionDocument.parse(text_of(memory))
 
 
 def kept_words(memory: OrchestratorContextManager, tmp_path: Path) -> str:
-    """Everything that stands in the document, its versions and the summaries."""
+    """Return the text of the document and of its versions."""
     versions = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / ".obra/memory/versions").glob("session_*"))
     return text_of(memory) + versions
 
 
 def test_what_somebody_pastes_between_two_spills_is_counted(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """What is due by the document's size is due then."""
+    """Text that a person pastes into the document counts towards its tokens at the next spill."""
     record(memory, clock, 30)
     before = memory.session_memory.token_count()
     live(memory).write_text(f"{text_of(memory)}\n## Notes\n\n{'The kettle is on. ' * 2_000}\n", encoding="utf-8")
@@ -74,7 +74,7 @@ def test_what_somebody_pastes_between_two_spills_is_counted(memory: Orchestrator
 
 
 def test_old_operations_become_summaries_and_the_newest_stay(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """In order, without a gap, a fifth in size; the ledger says what each covers."""
+    """Summaries cover the oldest operations in order without a gap, in at most a quarter of their size."""
     record(memory, clock, 60)
     before = memory.session_memory.token_count()
     done = memory.refresh()
@@ -93,7 +93,7 @@ def test_old_operations_become_summaries_and_the_newest_stay(memory: Orchestrato
 
 
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Also in a summary that was written before, and in a document written again."""
+    """A superseded decision is marked in earlier summaries, and stays marked if the document is rewritten."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
     record_and_refresh(memory, clock, 18)
     assert "(superseded by K" not in text_of(memory)
@@ -109,7 +109,7 @@ def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorCon
 def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:
-    """At no time does what it says stand nowhere."""
+    """A pinned entry is not compacted; once unpinned, it is always either an entry or in a summary, never both."""
     record(memory, clock, 12)
     edit(memory, "(op 3)\n", f"(op 3)\n{PIN}\n")
     record_and_refresh(memory, clock, 60)
@@ -129,7 +129,7 @@ def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
 def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
 ) -> None:
-    """The person's words are summarised, not the machine's, and the text before is kept by `person`."""
+    """The summary is made from a person's edit of an entry, and the edited text is kept as a version."""
     record(memory, clock, 20)
     words = "CORRECTION: the zebra module took 17 minutes, not the parser, and Grace confirmed it."
     lines = shown(memory).entries()[4].text.splitlines()
@@ -150,7 +150,7 @@ def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     "compact.fsync.after",
 ])  # fmt: skip
 def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path, clock: Clock, moment: str) -> None:
-    """A person may save at any moment between the reading and the renaming of the document."""
+    """An edit saved at any step of a compaction stays in the document or in a version."""
     words = "SAVED AT THE LAST MOMENT"
     waiting = [moment]
 
@@ -170,7 +170,7 @@ def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path,
 def test_a_persons_edit_of_a_summary_survives_its_merging(
     memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
 ) -> None:
-    """The words go on into the higher summary or stay as a version, whatever becomes of the block."""
+    """An edit of a summary stays in the document or in a version after the summary is merged."""
     record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), summary_block(first).rstrip("\n") + "\nThe ZEBRA case was closed by Grace.\n\n")
@@ -181,7 +181,7 @@ def test_a_persons_edit_of_a_summary_survives_its_merging(
 
 
 def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """People may forget; the event log does not."""
+    """A deleted summary or entry does not come back, but its operations can still be expanded."""
     record_and_refresh(memory, clock, 30)
     first = standing(memory)[0]
     edit(memory, summary_block(first), "")
@@ -196,7 +196,7 @@ def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: Orchestrator
 
 
 def test_a_persons_own_sections_stay_byte_for_byte(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Wherever they stand, whatever they hold: spills, compactions and merges leave them alone."""
+    """Spills, compactions and merges leave a person's sections unchanged, byte for byte."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
     record(memory, clock, 20)
     path = live(memory)
@@ -211,7 +211,7 @@ def test_a_persons_own_sections_stay_byte_for_byte(memory: OrchestratorContextMa
 
 
 def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Later entries and the person's own sections are not part of that entry."""
+    """An unclosed fence in an entry does not swallow later entries or a person's section."""
     record(memory, clock, 20)
     edit(memory, "(op 2)\n", "(op 2)\n```\nunclosed\n")
     path = live(memory)
@@ -226,7 +226,7 @@ def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: Orchestrato
 def test_a_summary_copied_from_another_session_is_a_persons_own(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:
-    """It is not taken for one that this session has merged."""
+    """A summary copied from another session is treated as a person's text and stays."""
     for _ in range(4):
         record_and_refresh(memory, clock, 60)
     merged = next(s for s in memory.losses() if s.parent)
@@ -242,7 +242,7 @@ def test_a_summary_copied_from_another_session_is_a_persons_own(
     "point", ["compaction.commit.after", "compact.write.after", "compact.rename.before", "judge.commit.after"]
 )
 def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path, clock: Clock, point: str) -> None:
-    """The document shows what the ledger has, no operation is lost or doubled, a person's edit is kept."""
+    """After a kill, a refresh completes the compaction: no operation is lost or doubled, and edits are kept."""
     killing: list[str] = []
 
     class Killed(BaseException):
@@ -278,7 +278,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
 
 
 def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:
-    """A document of many short entries is compacted whole: what each says, and what may not be lost of it."""
+    """In a document of 700 short entries, every summarised operation keeps its fact."""
     config = {"orchestrator": {"session_compression_threshold": 8_000, "auto_refresh_enabled": False}}
     with open_memory(tmp_path, config=config) as memory:
         for number in range(700):

@@ -1,4 +1,4 @@
-"""Headings in the session document that name an operation or a summary: nobody's words go without a trace."""
+"""Headings in the session document that name an operation or a summary: no text of a person is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = "REMARK: never trust the parser, Anna said so."
 
 @pytest.fixture
 def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
-    """A memory that compacts when it is told to, with summaries and entries in its document."""
+    """A memory that compacts only on request, with summaries and entries in its document."""
     _record(memory, clock, 30)
     memory.refresh()
     return memory
@@ -43,7 +43,7 @@ def _first_entry(memory: OrchestratorContextManager) -> tuple[int, str]:
 
 
 def _go_on(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Go on until every entry and summary that stood there has become part of another."""
+    """Record and refresh until all present entries and summaries have been merged into others."""
     before = {summary.id for summary in standing(memory)}
     while before & {summary.id for summary in standing(memory)}:
         _record(memory, clock, 60)
@@ -71,7 +71,7 @@ def _versions(memory: OrchestratorContextManager) -> str:
 def test_a_persons_section_that_names_an_operation_stays(
     memory: OrchestratorContextManager, clock: Clock, heading: str, summarised: bool
 ) -> None:
-    """Beside the operation's entry, and when the operation has been summarised long since."""
+    """A section that names an operation stays, whether the operation still has an entry or is summarised."""
     number, text = _first_entry(memory)
     own = f"### {heading.format(5 if summarised else number)}\n\n{WORDS}\n\n"
     edit(memory, text, own + text)
@@ -84,7 +84,7 @@ def test_a_persons_section_that_names_an_operation_stays(
 def test_a_persons_section_that_names_a_summary_stays(
     memory: OrchestratorContextManager, clock: Clock, heading: str
 ) -> None:
-    """Also when that summary has become part of another."""
+    """A section that names a summary stays, also after that summary was merged into another."""
     first = standing(memory)[0]
     own = f"### {heading.format(first.id)}\n\n{WORDS}\n\n"
     edit(memory, f"### Summary S{first.id}:", f"{own}### Summary S{first.id}:")
@@ -99,7 +99,7 @@ def test_a_persons_section_that_names_a_summary_stays(
 def test_an_entry_with_an_edited_heading_is_still_the_operations(
     memory: OrchestratorContextManager, clock: Clock, heading: str
 ) -> None:
-    """It becomes part of a summary with the words that stand there, once; they stay as a version too."""
+    """An entry with an edited heading is summarised with its new text, which is also kept as a version."""
     number, text = _first_entry(memory)
     edit(memory, text, f"### {heading.format(number)}\n\n{WORDS}\n\n")
     _go_on(memory, clock)
@@ -109,7 +109,7 @@ def test_an_entry_with_an_edited_heading_is_still_the_operations(
 
 
 def test_an_entry_without_its_frame_is_a_persons_own(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """The machine does not write the operation a second time, and the words stay."""
+    """An entry whose heading no longer names the operation is a person's section and stays."""
     number, text = _first_entry(memory)
     own = f"### What came of the parser\n\n{WORDS}\n\n"
     edit(memory, text, own)
@@ -122,7 +122,7 @@ def test_an_entry_without_its_frame_is_a_persons_own(memory: OrchestratorContext
 def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
     memory: OrchestratorContextManager, clock: Clock, above: bool
 ) -> None:
-    """Whichever of the two a person edits, and wherever the copy stands."""
+    """An edited copy of an entry is summarised with it and kept as a version, above or below the original."""
     number, text = _first_entry(memory)
     copy = text.replace("\n", f"\n{WORDS}\n", 1)
     edit(memory, text, copy + text if above else text + copy)
@@ -134,7 +134,7 @@ def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
 
 @pytest.mark.parametrize("above", [False, True])
 def test_an_edited_copy_of_a_summary_is_no_loss(memory: OrchestratorContextManager, clock: Clock, above: bool) -> None:
-    """When the summary becomes part of another the text is kept as a version first."""
+    """An edited copy of a summary is kept as a version when the summary is merged."""
     first = standing(memory)[0]
     text = shown(memory).summaries()[first.id].text
     copy = text.replace("\n", f"\n{WORDS}\n", 1)
@@ -147,7 +147,7 @@ def test_an_edited_copy_of_a_summary_is_no_loss(memory: OrchestratorContextManag
 def test_an_entry_that_comes_back_with_a_persons_words_is_summarised_once(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:
-    """An editor that was open during a compaction saves its old text: what is edited there stays as a version."""
+    """An edited entry that an editor brings back after a compaction is removed and kept as a version."""
     _, text = _first_entry(memory)
     _record(memory, clock, 60)
     memory.refresh()
@@ -158,7 +158,7 @@ def test_an_entry_that_comes_back_with_a_persons_words_is_summarised_once(
     assert WORDS in _versions(memory)
 
 
-# Data that look like headings or pins
+# Data that looks like headings or pins
 
 SMALL = {"orchestrator": {"context_window": {"max_tokens": 2_000}}}
 ODD = [
@@ -167,13 +167,13 @@ ODD = [
 
 
 def test_odd_names_go_into_summaries_as_text(tmp_path: Path, clock: Clock) -> None:
-    """Who says a thing, and in which task, is escaped like other data: compaction goes on, and a flush ends it."""
+    """Names of speakers and tasks are escaped in summaries, so that compaction and flush succeed."""
     fields = ("speaker", "author", "role", "from")
     _check(tmp_path, clock, lambda odd, number: {fields[number // len(ODD) % 4]: odd, "task": odd})
 
 
 def test_odd_data_of_any_field_goes_into_every_document_as_text(tmp_path: Path, clock: Clock) -> None:
-    """Names of fields and values, in lists and in mappings, and what must be kept of them."""
+    """Odd field names, values and facts are escaped in every document, and cause no fault and no pin."""
 
     def told(odd: str, number: int) -> dict[str, Json]:
         said = f"We decided to use {odd} for the parser. The tests failed with {odd} at last. TODO: mend {odd}."

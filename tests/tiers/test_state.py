@@ -1,4 +1,4 @@
-"""The state of work: whatever is done to it in whatever order, its laws hold and its events tell how it came."""
+"""The state of work: its invariants hold after any sequence of changes, and its events reproduce it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.builders import cases
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 KINDS, STATUSES = st.sampled_from(WorkKind), st.sampled_from(WorkStatus)
-# Small numbers meet the items that there are, and seldom none.
+# Small numbers mostly hit existing items.
 IDS = st.integers(1, 8)
 
 
 class WorkMachine(RuleBasedStateMachine):
-    """Does whatever to a tree of work, and looks after each step whether all laws hold."""
+    """Changes a tree of work items at random, and checks all invariants after each step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ class WorkMachine(RuleBasedStateMachine):
         self.state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
+        """Close the database and delete its folder."""
         self.database.close()
         self.folder.cleanup()
 
     def attempt(self, change: Callable[[], object]) -> None:
-        """Make a change; one that is refused changes nothing."""
+        """Make a change; if it is refused, nothing must have changed."""
         self.now += timedelta(seconds=1)
         before = self.state.items(), self.state.events()
         try:
@@ -59,7 +59,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """With a tree, in which what follows has something to go wrong about."""
+        """Create a tree that gives the later rules something to break."""
         for kind, parent in (
             (WorkKind.EPIC, None), (WorkKind.STORY, 1), (WorkKind.STORY, 1), (WorkKind.TASK, 2), (WorkKind.TASK, 2),
             (WorkKind.SUBTASK, 4), (WorkKind.EPIC, None),
@@ -68,12 +68,12 @@ class WorkMachine(RuleBasedStateMachine):
 
     @rule(same=st.booleans())
     def next_operation(self, same: bool) -> None:
-        """What follows comes from another operation."""
+        """Let the next changes come from another operation."""
         self.operation += not same
 
     @rule(kind=KINDS, parent=st.none() | IDS, priority=st.integers(1, 2), depends_on=st.sets(IDS, max_size=1))
     def create(self, kind: WorkKind, parent: int | None, priority: int, depends_on: set[int]) -> None:
-        """An item at the end of its priority."""
+        """Create an item at the end of its priority."""
         number = len(self.state.items()) + 1
         self.attempt(
             lambda: self.state.create(
@@ -84,7 +84,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @rule(number=IDS, status=STATUSES)
     def set_status(self, number: int, status: WorkStatus) -> None:
-        """As the table has it."""
+        """Set a status."""
         self.attempt(lambda: self.state.set_status(number, status, operation=self.operation))
 
     @rule(
@@ -93,12 +93,12 @@ class WorkMachine(RuleBasedStateMachine):
         assignee=st.sampled_from([None, "", "ann"]),
     )  # fmt: skip
     def change(self, number: int, **given: Any) -> None:
-        """Several fields at once, or none."""
+        """Change several fields at once, or none."""
         self.attempt(lambda: self.state.change(number, operation=self.operation, **given))
 
     @rule(back=st.integers(0, 3))
     def undo(self, back: int) -> None:
-        """One of the newest operations; what it has made is as it was before, or cancelled."""
+        """Undo a recent operation: its changes are reverted, and the items it created are cancelled."""
         operation = max(self.operation - back, 1)
         made = net_changes([event for event in self.state.events() if event.operation == operation])
 
@@ -116,7 +116,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """What was closed is there again."""
+        """Reopen the database: all items and events are still there."""
         before = self.state.items(), self.state.events()
         self.database.close()
         self.open()
@@ -124,7 +124,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @invariant()
     def all_laws_hold(self) -> None:
-        """Of parents, circles, order, counts, and what each waits for."""
+        """Parents, cycles, order, counts, blockers and progress are consistent."""
         items = {item.id: item for item in self.state.items()}
         assert [*items.values()] == sorted(items.values(), key=lambda item: (item.priority, item.rank, item.id))
         assert not _goes_in_circles(items)
@@ -145,7 +145,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @invariant()
     def events_lead_to_the_items(self) -> None:
-        """From what was created, change by change, and back."""
+        """Reverting all events yields new items, and replaying them yields the present ones."""
         now = {item.id: item for item in self.state.items()}
         items = {**now}
         for event in reversed(self.state.events()):
@@ -181,16 +181,16 @@ def _leaves(item: WorkItem, items: dict[int, WorkItem]) -> Iterator[WorkItem]:
 
 
 WorkMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
-# It waits for the disk at each step.
+# Each step waits for the disk.
 TestWork = pytest.mark.timeout(600)(WorkMachine.TestCase)
 
 
-# What people are told
+# Messages
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[StateManager]:
-    """No work yet."""
+    """An empty state of work."""
     database = Database(tmp_path / "obra.db")
     yield StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
     database.close()
@@ -198,7 +198,7 @@ def state(tmp_path: Path) -> Iterator[StateManager]:
 
 @pytest.fixture
 def epic(state: StateManager) -> WorkItem:
-    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+    """Epic #1 with stories #2 and #3, where #3 depends on #2."""
     epic = state.create(WorkKind.EPIC, "User authentication")
     login = state.create(WorkKind.STORY, "Log in", parent=epic.id)
     state.create(WorkKind.STORY, "Sign up", parent=epic.id, depends_on=[login.id])
@@ -206,7 +206,7 @@ def epic(state: StateManager) -> WorkItem:
 
 
 def _chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """Make kinds and statuses of the words for them in a table."""
+    """Convert the names of kinds and statuses in a table row to enum members."""
     words = {str(each): each for each in (*WorkKind, *WorkStatus)}
     return {
         name: [words.get(each, each) for each in value] if isinstance(value, list) else words.get(value, value)
@@ -218,7 +218,7 @@ def _chosen(given: dict[str, Any]) -> dict[str, Any]:
 def test_what_cannot_be_is_refused_with_what_can(
     state: StateManager, epic: WorkItem, call: str, given: dict[str, Any], message: str
 ) -> None:
-    """What, why, and what would be allowed; nothing is changed."""
+    """An invalid change is refused with a message that says what is allowed, and changes nothing."""
     given |= {
         name: choice(given[name]) for name, choice in (("kind", WorkKind), ("status", WorkStatus)) if name in given
     }
@@ -230,7 +230,7 @@ def test_what_cannot_be_is_refused_with_what_can(
 
 
 def test_a_circle_is_told_with_its_path(state: StateManager, epic: WorkItem) -> None:
-    """For programs as numbers; also where it goes over a parent."""
+    """A refused cycle has its path as item numbers, also if it leads through a parent."""
     with pytest.raises(CircularDependencyError) as caught:
         state.change(2, depends_on=[3])
     assert caught.value.path == (2, 3, 2)
@@ -252,7 +252,7 @@ def test_a_circle_is_told_with_its_path(state: StateManager, epic: WorkItem) -> 
 
 
 def test_what_is_open_stands_under_what_is_open(state: StateManager, epic: WorkItem) -> None:
-    """Neither a new item nor a reopened one comes under a closed one."""
+    """A new or reopened item cannot be placed under a closed parent."""
     for number in (2, 3, 1):
         state.set_status(number, WorkStatus.DONE)
     told = r'cannot be open under Epic #1 "User authentication", which is done; reopen that first$'
@@ -265,7 +265,7 @@ def test_what_is_open_stands_under_what_is_open(state: StateManager, epic: WorkI
 
 
 def test_what_it_is_blocked_for_stays_with_it(state: StateManager, epic: WorkItem) -> None:
-    """Each reason has its event, by whom and from which operation; a status without news has none."""
+    """Each reason for being blocked has an event with author and operation; a repeated status has none."""
     state.set_status(2, WorkStatus.BLOCKED, reason=" the vendor\0 ", author=Author.PERSON, operation=4)
     state.set_status(2, WorkStatus.BLOCKED, reason="the other vendor")
     state.set_status(2, WorkStatus.BLOCKED)
@@ -292,7 +292,7 @@ def test_a_reason_for_being_blocked_outlasts_a_note_that_reads_like_a_status(sta
 
 
 def test_events_are_given_from_a_number_on_and_the_newest_of_many(state: StateManager, epic: WorkItem) -> None:
-    """In the order of their numbers."""
+    """Events are in numerical order, start after a given number, and are limited to the newest."""
     assert [(event.id, event.item) for event in state.events()] == [(1, 1), (2, 2), (3, 3)]
     assert [event.id for event in state.events(after=1)] == [2, 3]
     assert [event.id for event in state.events(limit=2)] == [2, 3]
@@ -300,7 +300,7 @@ def test_events_are_given_from_a_number_on_and_the_newest_of_many(state: StateMa
 
 
 def test_undo_is_told_as_events_and_done_once(state: StateManager) -> None:
-    """What an operation created with all below it is cancelled; nothing is deleted."""
+    """Undo cancels the items that the operation created, is recorded as events, and works only once."""
     epic = state.create(WorkKind.EPIC, "Payment", operation=5)
     story = state.create(WorkKind.STORY, "Refund", parent=epic.id, operation=5)
     assert [item.status for item in state.undo(5, author=Author.PERSON)] == [WorkStatus.CANCELLED] * 2
@@ -313,7 +313,7 @@ def test_undo_is_told_as_events_and_done_once(state: StateManager) -> None:
 
 
 def test_undo_refuses_to_take_back_what_others_built_on(state: StateManager, epic: WorkItem) -> None:
-    """All or nothing."""
+    """Undo refuses an operation if any of its changes was changed since, and then reverts nothing."""
     state.change(2, title="Sign in", operation=6)
     state.set_status(3, WorkStatus.DEFERRED, operation=6)
     state.change(2, title="Sign in by mail", operation=7)
@@ -326,7 +326,7 @@ def test_undo_refuses_to_take_back_what_others_built_on(state: StateManager, epi
 
 
 def test_changes_together_are_all_kept_or_none(state: StateManager, epic: WorkItem) -> None:
-    """One that is refused within and caught was alone not made."""
+    """Changes made together are rolled back if one fails, unless the caller catches its error."""
 
     def start_and_finish() -> None:
         with state.together():
@@ -356,7 +356,7 @@ LONG = [" ".join(f"w{number}" for number in range(2_000)), "y" * 100_000]
 def test_items_are_found_by_all_conditions_together(
     state: StateManager, where: dict[str, Any], expected: list[int]
 ) -> None:
-    """In the order of the backlog."""
+    """Items that match all conditions are returned in the order of the backlog."""
     epic = state.create(WorkKind.EPIC, "Login and sign-up", priority=2)
     story = state.create(
         WorkKind.STORY, "Log in", parent=epic.id, assignee="ann",

@@ -1,4 +1,4 @@
-"""The work plan both ways: it shows the state of work, and what people do to its lines happens to the work."""
+"""The work plan in both directions: it shows the state of work, and edits of its lines change the work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PENDING, DONE, CANCELLED = WorkStatus.PENDING, WorkStatus.DONE, WorkStatus.CANCE
 
 @pytest.fixture
 def desk(empty: Desk) -> Desk:
-    """An epic with three stories, the second waiting for the first; two loose tasks; one that is put off."""
+    """An epic with three stories, the second blocked by the first; two single tasks; one deferred task."""
     work = empty.work
     epic = work.create(WorkKind.EPIC, "User authentication", priority=2)
     login = work.create(WorkKind.STORY, "Login", parent=epic.id)
@@ -43,7 +43,7 @@ def _item(desk: Desk, title: str) -> WorkItem:
 
 
 def test_the_documents_show_the_state_of_work(desk: Desk) -> None:
-    """In the source design's sections, after each refresh and after the flush."""
+    """The documents show all work in the source design's sections, after a refresh and after a flush."""
     desk.work.set_status(2, WorkStatus.IN_PROGRESS)
     desk.work.set_status(6, WorkStatus.BLOCKED, reason="no paint")
     desk.work.set_status(5, DONE)
@@ -86,7 +86,7 @@ def test_an_item_that_was_finished_again_is_among_the_last_that_were_done(empty:
 
 
 def test_work_without_a_session_is_shown_by_a_refresh(empty: Desk) -> None:
-    """And what a person writes then gets its number."""
+    """A refresh without a session writes the plan and gives a person's new line its number."""
     empty.work.create(WorkKind.TASK, "Tidy up")
     assert empty.memory.refresh() is None
     empty.plan.edit(("- [ ] #1 Tidy up (task)\n", "- [x] #1 Tidy up (task)\n- [ ] Buy a bell\n"))
@@ -95,7 +95,7 @@ def test_work_without_a_session_is_shown_by_a_refresh(empty: Desk) -> None:
 
 
 def test_a_new_line_that_may_not_be_is_told(desk: Desk) -> None:
-    """It stays as it was written, until it may be or is taken out."""
+    """A new line that is not allowed stays as written and is reported until it is deleted."""
     desk.change(("- [ ] #5", "- [x] #5"))
     desk.change(("- [x] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n  - [ ] Sweep\n"), times=2)
     assert "  - [ ] Sweep\n" in desk.plan.text
@@ -105,7 +105,7 @@ def test_a_new_line_that_may_not_be_is_told(desk: Desk) -> None:
 
 
 def test_without_work_a_box_is_a_fact_as_before(empty: Desk) -> None:
-    """And the plan has the sections that it had."""
+    """In a project without work items, a line with a box is a fact, and stays one when work items are added."""
     empty.go_on()
     empty.change(("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Buy a bell\n"))
     assert "## Backlog\n\n- [ ] Buy a bell (K1)\n" in empty.plan.text
@@ -128,7 +128,7 @@ def test_without_work_a_box_is_a_fact_as_before(empty: Desk) -> None:
 def test_what_is_done_to_a_line_is_done_to_the_item(
     desk: Desk, old: str, new: str, number: int, status: WorkStatus
 ) -> None:
-    """By a person, at once for who asks, and so the next plan says."""
+    """Editing a line's box, strike or status, or deleting the line, changes the item immediately and permanently."""
     desk.plan.edit((old, new))
     assert desk.work.item(number).status is status
     events = [event for event in desk.work.events(number) if event.field == "status"]
@@ -140,7 +140,7 @@ def test_what_is_done_to_a_line_is_done_to_the_item(
 
 
 def test_words_of_a_line_change_the_item(desk: Desk) -> None:
-    """Title, priority, who does it, what it waits for, and under whom it stands."""
+    """Editing a line changes title, priority, assignee, dependencies and parent of its item."""
     desk.plan.edit(
         ("  - [ ] #4 MFA (story)", "- [ ] #4 Second factor (story, low, blocked by #5, @Grace)"),
         ("(story, blocked by #2)", "(story)"),
@@ -155,7 +155,7 @@ def test_words_of_a_line_change_the_item(desk: Desk) -> None:
 
 
 def test_new_lines_get_their_numbers(desk: Desk) -> None:
-    """Under an epic, under a new line, done already, put off, or loose; each once, in the place where it stands."""
+    """Each new line becomes one item, with number, parent and status according to its place."""
     desk.change(
         (
             "  - [ ] #4 MFA (story)\n",
@@ -183,7 +183,7 @@ def test_new_lines_get_their_numbers(desk: Desk) -> None:
 
 
 def test_the_order_of_lines_is_the_order_of_work(desk: Desk) -> None:
-    """Among those of one priority by rank; who is put before a more urgent one becomes as urgent."""
+    """Reordering lines reorders the items; a line moved above a more urgent one gets that priority."""
     text = desk.plan.text
     desk.plan.edit(
         ("  - [ ] #2 Login (story)\n", ""),
@@ -202,7 +202,7 @@ def test_the_order_of_lines_is_the_order_of_work(desk: Desk) -> None:
 
 
 def test_what_may_not_be_is_told_beside_the_line(desk: Desk) -> None:
-    """And to people, until they have taken the remark out; the line says how things are."""
+    """A refused edit is explained below its line and in the problems until the person deletes the remark."""
     desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
     assert desk.work.item(3).status is PENDING
     told = 'Story #3 "Signup" cannot be finished before what it waits for: Story #2 "Login" (pending)'
@@ -220,7 +220,7 @@ def test_what_may_not_be_is_told_beside_the_line(desk: Desk) -> None:
 
 
 def test_what_is_refused_holds_up_nothing_else(desk: Desk) -> None:
-    """A circle of waiting is told with its path, and the new title of the same line stands."""
+    """A refused dependency cycle is shown with its path, while the new title from the same line is accepted."""
     desk.change(("#2 Login (story)", "#2 Sign in (story, blocked by #3)"))
     item = desk.work.item(2)
     assert (item.title, item.depends_on) == ("Sign in", ())
@@ -229,7 +229,7 @@ def test_what_is_refused_holds_up_nothing_else(desk: Desk) -> None:
 
 
 def test_a_remark_follows_what_it_tells_of(desk: Desk) -> None:
-    """What was waited for is done: that is said; the item is done as well: there is nothing more to say."""
+    """A remark is updated once its cause is resolved, and removed once the item is done."""
     desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
     desk.work.set_status(2, DONE)
     desk.go_on()
@@ -240,7 +240,7 @@ def test_a_remark_follows_what_it_tells_of(desk: Desk) -> None:
 
 
 def test_an_item_whose_line_is_taken_out_is_not_lost(desk: Desk) -> None:
-    """It is cancelled, which is told, and comes back with its line; one with open work below it stays."""
+    """Deleting a line cancels its item, visibly and reversibly; a parent with open children is not cancelled."""
     line = "- [ ] #5 Tidy up (task)\n"
     desk.change((line, ""), ("- [ ] #1 User authentication (epic, high, 0 of 3 done)\n", ""))
     assert desk.work.item(5).status is CANCELLED
@@ -254,7 +254,7 @@ def test_an_item_whose_line_is_taken_out_is_not_lost(desk: Desk) -> None:
 
 
 def test_a_whole_tree_is_ticked_at_once(desk: Desk) -> None:
-    """What is below is done before what is above, whatever order the lines have."""
+    """An epic and its stories can be ticked in one edit: the children are finished first."""
     desk.plan.edit(
         *((f"- [ ] #{number} ", f"- [x] #{number} ") for number in (1, 2, 4)), ("#3 Signup", "~~#3 Signup~~")
     )
@@ -262,7 +262,7 @@ def test_a_whole_tree_is_ticked_at_once(desk: Desk) -> None:
 
 
 def test_what_makes_way_for_another_change_is_done_before_it(desk: Desk) -> None:
-    """Whatever order the lines have: what is waited for, the parent of a new line."""
+    """Edits are applied in the order that their dependencies require, not in the order of lines."""
     desk.work.change(2, depends_on=[4])
     desk.change(("- [ ] #2", "- [x] #2"), ("- [ ] #4", "- [x] #4"), ("- [ ] #5", "- [x] #5"))
     assert [desk.work.item(number).status for number in (2, 4, 5)] == [DONE, DONE, DONE]
@@ -272,7 +272,7 @@ def test_what_makes_way_for_another_change_is_done_before_it(desk: Desk) -> None
 
 
 def test_the_last_line_that_was_ticked_may_be_tidied_away(desk: Desk) -> None:
-    """What is closed stays closed, and does not come back."""
+    """The item of a deleted line that was ticked stays done, and its line does not come back."""
     desk.change(("- [ ] #5", "- [x] #5"))
     desk.change(("- [x] #5 Tidy up (task)\n", ""))
     assert desk.work.item(5).status is DONE
@@ -280,7 +280,7 @@ def test_the_last_line_that_was_ticked_may_be_tidied_away(desk: Desk) -> None:
 
 
 def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(desk: Desk) -> None:
-    """Though it was taken in meanwhile."""
+    """An edit reverted before the machine writes is reverted in the items too."""
     before = desk.plan.text
     desk.plan.edit(("- [ ] #5 Tidy up", "- [x] #5 Sweep up"), ("- [ ] #6 Paint the door (task)\n", ""))
     assert (desk.work.item(5).title, desk.work.item(5).status) == ("Sweep up", DONE)
@@ -291,7 +291,7 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(desk: Desk
 
 
 def test_an_edit_is_taken_in_once(desk: Desk) -> None:
-    """What the machine does afterwards stands, though the file still says otherwise, also for another process."""
+    """An edit is applied once: later changes by the machine hold though the file differs, in another process too."""
     desk.plan.edit(("- [ ] #5", "- [x] #5"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
     assert desk.work.item(5).status is DONE
     desk.work.set_status(5, WorkStatus.IN_PROGRESS)
@@ -306,7 +306,7 @@ def test_an_edit_is_taken_in_once(desk: Desk) -> None:
 
 
 def test_an_old_text_undoes_nothing_of_what_came_since(desk: Desk) -> None:
-    """An editor was open: what was done, added and renamed meanwhile stands beside what the person did."""
+    """Saving an old text applies the person's edits, and keeps what was done, added and renamed since."""
     opened = desk.plan.text
     desk.work.set_status(2, DONE)
     desk.work.change(4, title="Second factor")
@@ -333,7 +333,7 @@ def test_an_old_text_undoes_nothing_of_what_came_since(desk: Desk) -> None:
 def test_an_item_that_a_person_takes_out_of_an_old_text_is_cancelled_though_the_plan_shows_it_no_more(
     desk: Desk,
 ) -> None:
-    """It has made room for more urgent ones since; what else it made room for stays open."""
+    """Deleting a line from an old text cancels only its item, even if the current plan does not show the item."""
     opened = desk.plan.text
     urgent = [desk.work.create(WorkKind.TASK, f"Urgent {number}", priority=1) for number in range(50)]
     desk.go_on()
@@ -351,7 +351,7 @@ def test_an_item_that_a_person_takes_out_of_an_old_text_is_cancelled_though_the_
 
 
 def test_an_editor_that_saves_again_makes_nothing_twice(desk: Desk) -> None:
-    """Its new line has no number yet, though the file has."""
+    """Saving a new line again, before the editor has seen its number, creates no second item."""
     desk.plan.edit(("- [ ] #6", "- [ ] Buy a bell\n- [x] Buy a rope\n- [ ] #6"))
     saved = desk.plan.text
     desk.go_on()
@@ -363,7 +363,7 @@ def test_an_editor_that_saves_again_makes_nothing_twice(desk: Desk) -> None:
 
 
 def test_a_line_under_the_heading_of_before_makes_nothing_twice(desk: Desk) -> None:
-    """A new line gets its number also where a person has given the section the name that it has without work."""
+    """A new line becomes one item though the person gave the section the heading that plans without work have."""
     desk.plan.edit(("## Prioritized Backlog\n", "## Backlog\n\n- [ ] Buy milk\n"))
     for said in ("One more.", "Another.", "A third."):
         desk.go_on(said)
@@ -373,7 +373,7 @@ def test_a_line_under_the_heading_of_before_makes_nothing_twice(desk: Desk) -> N
 
 
 def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(empty: Desk) -> None:
-    """An editor had the plan open when the first work came; what it saves then has one backlog, with all in it."""
+    """Saving a plan from before the first item keeps one backlog, which includes the new line."""
     empty.go_on()
     opened = empty.plan.text
     empty.work.create(WorkKind.TASK, "Tidy up")
@@ -388,7 +388,7 @@ def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(empty
 
 
 def test_a_new_title_in_a_next_step_is_the_items(empty: Desk) -> None:
-    """Whoever corrects an item where it is mentioned means the item; its line has the new title too, if no other."""
+    """Correcting a title in a next step renames the item, unless its own line has another new title."""
     empty.work.create(WorkKind.TASK, "Tidy pu")
     empty.work.create(WorkKind.TASK, "Oil it")
     empty.go_on()
@@ -401,7 +401,7 @@ def test_a_new_title_in_a_next_step_is_the_items(empty: Desk) -> None:
 
 
 def test_a_process_that_dies_while_taking_in_makes_nothing_twice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it did not come to note is found again by the next one."""
+    """A new line whose reading was interrupted becomes exactly one item in the next process."""
 
     def dies(text: str, number_of: object) -> str:
         raise KeyboardInterrupt
@@ -418,7 +418,7 @@ def test_a_process_that_dies_while_taking_in_makes_nothing_twice(desk: Desk, mon
 
 
 def test_machine_and_person_change_one_item(desk: Desk) -> None:
-    """The person's words stand, and the machine's are told below; what only one of them changed is so."""
+    """A person's title wins over the machine's, which a remark shows for a while; other changes are merged."""
     desk.work.change(5, title="Sweep the yard", priority=2)
     desk.change(("#5 Tidy up", "#5 Clean up"))
     item = desk.work.item(5)
@@ -431,7 +431,7 @@ def test_machine_and_person_change_one_item(desk: Desk) -> None:
 
 
 def test_notes_between_the_lines_stay_where_they_are(desk: Desk) -> None:
-    """Below their line, wherever that goes; in the document's own line ends."""
+    """Notes stay below their line when it moves, and the document keeps its line ends."""
     desk.plan.edit(
         ("  - [ ] #4 MFA (story)\n", "  - [ ] #4 MFA (story)\n    Ask Bob.\n    - how long?\n"),
         ("- [ ] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task) <!-- pin -->\n  With a broom.\n"),
@@ -448,7 +448,7 @@ def test_notes_between_the_lines_stay_where_they_are(desk: Desk) -> None:
 
 
 def test_facts_and_work_share_the_plan(desk: Desk) -> None:
-    """A list item without a box is a fact as ever, in its place below the work."""
+    """A list item without a box is a fact and stays at its place below the work."""
     desk.plan.edit(
         ("- [ ] #6 Paint the door (task)\n", "- [ ] #6 Paint the door (task)\n- Ask Grace about the quota\n")
     )
@@ -460,7 +460,7 @@ def test_facts_and_work_share_the_plan(desk: Desk) -> None:
 
 
 def test_a_line_whose_number_was_taken_away_is_still_that_item(desk: Desk) -> None:
-    """Who writes a line anew without it means no other thing."""
+    """A line rewritten without its number still refers to the same item."""
     desk.change(("- [ ] #5 Tidy up (task)", "- [x] Tidy up"), times=2)
     assert desk.work.item(5).status is DONE
     assert "- [x] #5 Tidy up (task)\n" in desk.plan.text
@@ -470,7 +470,7 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(desk: Desk) -> No
 
 
 def test_what_cannot_be_done_to_a_line_is_told(desk: Desk) -> None:
-    """A kind stays; a line that is not read as one, or has a number of nothing, does nothing; that is told once."""
+    """A changed kind, an unreadable line and an unknown number change nothing, and are reported once."""
     unread = ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6")
     desk.change(("#3 Signup (story", "#3 Sign up (task"), *unread, times=2)
     desk.plan.has_once(
@@ -483,14 +483,14 @@ def test_what_cannot_be_done_to_a_line_is_told(desk: Desk) -> None:
 
 
 def test_a_slip_of_the_hand_takes_nothing_out(desk: Desk) -> None:
-    """A space too few before a number is a tick, not a line taken out."""
+    """A missing space before a number or a missing title still reads as a tick, not as a deletion."""
     desk.change(("- [ ] #5 Tidy up", "- [x]#5 Tidy up"), ("- [ ] #6 Paint the door (task)", "- [x] #6"))
     assert [desk.work.item(number).status for number in (5, 6)] == [DONE, DONE]
     assert "- [x] #6 Paint the door (task)\n" in desk.plan.text
 
 
 def test_a_new_line_is_no_other_item_of_that_name(desk: Desk) -> None:
-    """One that is called the same and stands elsewhere, where the plan does not show it, stays there."""
+    """A new line creates an item even if an item of the same title exists under another parent."""
     parents = [desk.work.create(WorkKind.EPIC, f"Epic {each}", priority=1).id for each in range(90)]
     desk.go_on()
     hidden = desk.work.create(WorkKind.TASK, "Write tests", parent=parents[-1], author=Author.PERSON)
@@ -504,7 +504,7 @@ def test_a_new_line_is_no_other_item_of_that_name(desk: Desk) -> None:
 
 
 def test_a_new_line_stays_where_the_list_goes_on(desk: Desk) -> None:
-    """One written below the last that is shown gets its number and is seen, though others come before it."""
+    """A line added at the end of a shortened list stays visible with its number, and the list stays bounded."""
     for each in range(60):
         desk.work.create(WorkKind.TASK, f"Thing {each}")
     desk.go_on()
@@ -518,7 +518,7 @@ def test_a_new_line_stays_where_the_list_goes_on(desk: Desk) -> None:
 
 
 def test_a_plan_that_is_restored_says_what_it_says(desk: Desk) -> None:
-    """What was done since is put back, as far as lines tell of it."""
+    """Restoring an earlier plan restores the statuses that its lines show."""
     desk.go_on()
     desk.work.set_status(5, DONE)
     desk.go_on()
@@ -527,7 +527,7 @@ def test_a_plan_that_is_restored_says_what_it_says(desk: Desk) -> None:
 
 
 def test_who_wrote_a_line_of_work(desk: Desk) -> None:
-    """A person where one said last what it says, though the machine has put the number behind the box."""
+    """A line is a person's if a person wrote its present content, though the machine added the number."""
     operation = desk.memory.record_operation("task_execution", {"title": "Paint"})
     desk.work.set_status(6, WorkStatus.IN_PROGRESS, operation=operation.id)
     desk.change(("- [ ] #5 Tidy up", "- [ ] #5 Sweep up"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
@@ -541,7 +541,7 @@ def test_who_wrote_a_line_of_work(desk: Desk) -> None:
 
 
 def test_documents_stay_small_and_quick_with_much_work(empty: Desk) -> None:
-    """The first of the backlog stands there, the rest is counted; looking costs milliseconds, again looking nothing."""
+    """The plan lists 80 of 660 items and counts the rest, and a refresh takes less than 0.3 seconds."""
     for number in range(60):
         epic = empty.work.create(WorkKind.EPIC, f"Epic {number} " + "long " * 20)
         for part in range(10):
@@ -559,7 +559,7 @@ def test_documents_stay_small_and_quick_with_much_work(empty: Desk) -> None:
 
 
 def test_ticks_and_lines_that_an_undo_brings_back_stand_again(desk: Desk) -> None:
-    """However many there were, though a refresh has seen them ticked or gone."""
+    """An editor's undo reopens six ticked or deleted items, though a refresh has seen the edit."""
     for number in range(6):
         desk.work.create(WorkKind.TASK, f"Paint door {number}")
     desk.go_on()
@@ -576,7 +576,7 @@ def test_ticks_and_lines_that_an_undo_brings_back_stand_again(desk: Desk) -> Non
 
 
 def test_a_context_says_in_one_voice_how_work_stands_after_a_tick(desk: Desk) -> None:
-    """What the prefix still tells of the item is taken back below it; a new epoch does not tell it at all."""
+    """A tick is noted below the unchanged prefix, which it corrects; a new epoch has only the new status."""
     stale = '- Story #2 "Login": can be started'
     before = desk.memory.get_orchestrator_context("task_execution")
     assert stale in before.prefix
@@ -595,7 +595,7 @@ def test_a_context_says_in_one_voice_how_work_stands_after_a_tick(desk: Desk) ->
 
 
 def test_a_context_says_in_one_voice_what_the_machine_has_done(desk: Desk) -> None:
-    """Where a note is due anyway, the other mentions of items are put right as well."""
+    """A new epoch shows the statuses that the machine has set since the plan was written."""
     desk.work.set_status(5, WorkStatus.IN_PROGRESS)
     desk.work.set_status(6, WorkStatus.CANCELLED)
     with desk.once_more() as other:
@@ -605,7 +605,7 @@ def test_a_context_says_in_one_voice_what_the_machine_has_done(desk: Desk) -> No
 
 
 def test_a_copy_of_a_line_says_nothing_until_it_is_changed(desk: Desk) -> None:
-    """What the machine does afterwards stands, though the copy still says otherwise; who ticks one of both means it."""
+    """A copied line changes nothing while the machine changes the item; ticking one copy finishes it."""
     desk.change(("- [ ] #6 Paint", "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint"))
     desk.work.set_status(5, WorkStatus.IN_PROGRESS)
     for _ in range(3):

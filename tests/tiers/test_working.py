@@ -1,4 +1,4 @@
-"""Working memory: within its limits, and nothing leaves it without standing in the next tier."""
+"""Working memory: it stays within its limits, and an operation leaves only after it is in the next tier."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def filled(*tokens: int, max_operations: int = 6, max_tokens: int = 100) -> Work
 
 
 def ids(entries: list[Entry]) -> list[int]:
-    """The numbers of entries."""
+    """Return the numbers of entries."""
     return [found.operation.id for found in entries]
 
 
@@ -55,7 +55,7 @@ def ids(entries: list[Entry]) -> list[int]:
 def test_what_overflows_does_not_depend_on_when_it_is_let_go(
     steps: list[tuple[int, bool]], most: int, most_tokens: int
 ) -> None:
-    """The older ones without a gap; each time that a limit is passed half of both stays, or the newest alone."""
+    """Passing a limit marks the oldest entries to leave, down to half of both limits, whenever they are dropped."""
     at_once = WorkingMemory(max_operations=most, max_tokens=most_tokens)
     later = WorkingMemory(max_operations=most, max_tokens=most_tokens)
     stay: list[int] = []
@@ -77,7 +77,7 @@ def test_what_overflows_does_not_depend_on_when_it_is_let_go(
 
 
 def test_what_waits_is_far_over_when_it_is_as_much_as_the_limits_again() -> None:
-    """By number and by tokens."""
+    """`overflows_far` is true once the waiting entries alone amount to a full limit, in number or tokens."""
     assert not filled(*[1] * 8).overflows_far
     assert filled(*[1] * 12).overflows_far
     assert not filled(90, 90).overflows_far
@@ -85,7 +85,7 @@ def test_what_waits_is_far_over_when_it_is_as_much_as_the_limits_again() -> None
 
 
 def test_questions_are_answered_newest_first() -> None:
-    """By number, by type and by words, upper and lower case alike."""
+    """Queries by count, type and text return the newest first, and text search ignores case."""
     memory = WorkingMemory()
     memory.add(entry(1, kind="a", data="Straße"))
     memory.add(entry(2, kind="b", data={"k": "PARSER"}))
@@ -129,7 +129,7 @@ SAYINGS = st.sampled_from(
 
 
 class Tiers(RuleBasedStateMachine):
-    """Records, refreshes, flushes, restarts, and a person who edits, in any order."""
+    """Record, refresh, flush, restart and a person's edits, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,23 +141,23 @@ class Tiers(RuleBasedStateMachine):
         self.memory = self.open()
 
     def open(self) -> OrchestratorContextManager:
-        """The memory of the folder."""
+        """Open the memory of the folder."""
         return open_memory(self.folder.name, config=SMALL, clock=lambda: self.now)
 
     def teardown(self) -> None:
-        """Let go of the files."""
+        """Close the memory and delete its folder."""
         self.memory.close()
         self.folder.cleanup()
 
     @property
     def path(self) -> Path | None:
-        """The live document, if there is one."""
+        """The live document, or None if there is none."""
         path = self.memory.session_memory.path
         return path if path is not None and path.exists() else None
 
     @initialize()
     def begin(self) -> None:
-        """A session that has spilled already."""
+        """Begin with a session that has already spilled."""
         self.record(20, 7, "", 4)
 
     @rule(
@@ -167,7 +167,7 @@ class Tiers(RuleBasedStateMachine):
         minutes=st.sampled_from([0, 1, 9, 40, -90]),
     )
     def record(self, count: int, seed: int, saying: str, minutes: int) -> None:
-        """Some operations, the clock going on between them, or back."""
+        """Record operations while the clock moves forwards or backwards."""
         for number in range(count):
             self.now += timedelta(minutes=minutes)
             words = " ".join(WORDS[(seed + number * k) % len(WORDS)] for k in range(1, 9 + seed % 30))
@@ -177,12 +177,12 @@ class Tiers(RuleBasedStateMachine):
 
     @rule()
     def refresh(self) -> None:
-        """Spill, compact, begin a new epoch."""
+        """Refresh: spill, compact, and begin a new epoch."""
         self.memory.refresh()
 
     @rule()
     def flush(self) -> None:
-        """End the session."""
+        """End the session; its archive must contain the person's sections."""
         path = self.memory.flush_session()
         if path is not None:
             text = path.read_text(encoding="utf-8")
@@ -192,15 +192,15 @@ class Tiers(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """Close and open again."""
+        """Close and reopen the memory."""
         self.memory.close()
         self.memory = self.open()
 
-    # What is drawn must not depend on what stands where: session ids are random, and their tokens count.
+    # Drawn values must not depend on the document: session ids are random, and so are their token counts.
     @precondition(lambda self: self.path is not None)
     @rule(pick=st.integers(0, 99))
     def pin(self, pick: int) -> None:
-        """A person pins an entry."""
+        """Pin an entry as a person."""
         assert self.path is not None
         text = self.path.read_text(encoding="utf-8")
         entries = [n for n in SessionDocument.parse(text).entries() if n in self.said and n not in self.pinned]
@@ -212,7 +212,7 @@ class Tiers(RuleBasedStateMachine):
     @precondition(lambda self: self.path is not None)
     @rule(pick=st.integers(0, 99))
     def unpin(self, pick: int) -> None:
-        """A person takes a pin away."""
+        """Remove a pin as a person."""
         assert self.path is not None
         if not self.pinned:
             return
@@ -224,7 +224,7 @@ class Tiers(RuleBasedStateMachine):
     @precondition(lambda self: self.path is not None)
     @rule(number=st.integers(0, 99), claimed=st.integers(0, 40))
     def write(self, number: int, claimed: int) -> None:
-        """A person writes a section of their own at the end, or between the entries."""
+        """Write a person's section at the end of the document or between its entries."""
         assert self.path is not None
         words = f"#### Mine {number}.{len(self.person)}\n\nSee (op {claimed}), and ### that (op {claimed}).\n\n"
         text = self.path.read_text(encoding="utf-8")
@@ -238,12 +238,12 @@ class Tiers(RuleBasedStateMachine):
 
     @rule(budget=st.sampled_from([0, 50, 700, 3_000]))
     def context(self, budget: int) -> None:
-        """A context within its budget."""
+        """Request a context, which must fit its budget."""
         assert self.memory.get_orchestrator_context("x", budget).tokens <= budget
 
     @invariant()
     def each_operation_stands_in_exactly_one_place(self) -> None:
-        """In working memory, as an entry of the document, or in a summary that stands there."""
+        """Each operation is in working memory, in an entry, or in a summary of the document, and only in one."""
         session = self.memory.session_memory.session
         if session is None:
             assert self.memory.working_memory.get_all_operations() == []
@@ -266,14 +266,14 @@ class Tiers(RuleBasedStateMachine):
 
     @invariant()
     def working_memory_is_within_its_limits(self) -> None:
-        """Never more operations or tokens than allowed once a record has returned."""
+        """After a record, operations and tokens are within their limits; one operation alone may exceed the tokens."""
         stats = self.memory.working_memory.get_stats()
         assert int(str(stats["operation_count"])) <= 8
         assert int(str(stats["current_tokens"])) <= 500 or stats["operation_count"] == 1
 
     @invariant()
     def ended_sessions_have_their_documents_in_the_archive(self) -> None:
-        """And no document of them is left among the live ones."""
+        """Each archived session has an archive file, and live documents belong to active sessions."""
         folder = Path(self.folder.name) / ".obra" / "sessions"
         live = {path.name for path in folder.glob("*.md")}
         sessions = self.memory.sessions()
@@ -286,7 +286,7 @@ TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
 
 
 def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
-    """Where the next tier takes nothing, each operation is taken in as quickly as the first."""
+    """Adding an operation takes constant time, however many operations wait for the next tier."""
     entries = [entry(number, tokens=60) for number in range(1, 20_001)]
 
     def add(size: int) -> None:
@@ -298,6 +298,6 @@ def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
 
 
 def test_the_newest_operation_stays_however_large() -> None:
-    """What was done last is what the next request is about."""
+    """The newest operation never overflows, even if it alone exceeds the limit."""
     assert ids(filled(5, 900).overflow()) == [1]
     assert filled(900).overflow() == []

@@ -1,6 +1,6 @@
-"""`orchestra_mem.core.redaction.masking`: what stands in the place of secrets, and how users say what is one.
+"""Tests of `orchestra_mem.core.redaction.masking`: placeholders for secrets, and the settings of redaction.
 
-How many are found, and how few other things, is measured by `benchmarks/redaction.py`. Secrets are made by chance.
+Precision and recall are measured by `benchmarks/redaction.py`. The secrets are randomly generated.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def masked(text: str, wanted: RedactionSettings = SECRETS) -> str:
 
 
 def kinds(text: str, wanted: RedactionSettings = SECRETS) -> list[str]:
-    """Give the kinds that are found in a text, in its order."""
+    """Return the kinds of the findings in a text, in text order."""
     return [each.kind for each in redact(text, wanted, KEY).found]
 
 
-# What is found
+# Detection
 
 
 def test_most_secrets_are_found_and_little_else() -> None:
-    """On the texts that the forms were made with; the others are the benchmark's."""
+    """Recall and precision are high on the training texts; `benchmarks/redaction.py` measures the held-out ones."""
     tally = tally_texts("train", seed=2, rounds=2)
     assert tally.recall >= 0.97
     assert tally.precision >= 0.98
@@ -76,7 +76,7 @@ def test_most_secrets_are_found_and_little_else() -> None:
     ],
 )
 def test_a_key_of_a_provider_is_found_whole_in_any_text(text: str, kind: str) -> None:
-    """Alone, in a sentence, in quotes, and behind an escaped line feed as in JSON."""
+    """A key is redacted alone, in a sentence, in quotes, and between escaped line feeds as in JSON."""
     for before, behind in (("", ""), ("use ", ", please"), ('key = "', '"'), ('{"out": "line\\n', '\\nline"}')):
         redacted = masked(f"{before}{text}{behind}")
         assert re.fullmatch(re.escape(before) + PLACEHOLDER.format(kind) + re.escape(behind), redacted)
@@ -84,7 +84,7 @@ def test_a_key_of_a_provider_is_found_whole_in_any_text(text: str, kind: str) ->
 
 @pytest.mark.parametrize("text", cases("a_password_is_found_where_it_is_said_to_be_one"))
 def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
-    """And nothing around it is touched."""
+    """A password that its context names as one is redacted, and the text around it stays unchanged."""
     before, behind = text.split("§")
     redacted = masked(text.replace("§", PASSWORD))
     assert re.fullmatch(re.escape(before) + r"\[redacted:[a-z-]+:[0-9a-f]{4}\]" + re.escape(behind), redacted)
@@ -92,23 +92,23 @@ def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
 
 @pytest.mark.parametrize("text", cases("code_and_placeholders_and_talk_of_secrets_stay"))
 def test_code_and_placeholders_and_talk_of_secrets_stay(text: str) -> None:
-    """They say where a secret would be, and hold none."""
+    """Text that mentions a secret without containing one stays unchanged."""
     assert masked(text) == text
 
 
 @pytest.mark.parametrize("made", ["{h40}", "{h64}", "sha512-{B86}==", "01H{C23}", "{h8}-{h4}-4{h3}-a{h3}-{h12}"])
 def test_names_of_content_stay(made: str) -> None:
-    """Commits, digests, integrity hashes, ULIDs and UUIDs are what work speaks of."""
+    """Commit ids, digests, integrity hashes, ULIDs and UUIDs are not redacted."""
     for text in ("commit {}", '{{"integrity": "{}"}}', "id={}", "{}"):
         text = text.format(fill(made, CHANCE))
         assert masked(text) == text
 
 
-# What stands in their place
+# Findings
 
 
 def test_a_finding_tells_where_it_stood_and_not_what_it_was() -> None:
-    """Counts and places are for the audit; neither they nor what is printed of them hold the secret."""
+    """Findings report the kind and position of a secret, and their `repr` does not contain the secret."""
     text = f"first {GITHUB}, then {AWS}"
     redacted = redact(text, SECRETS, KEY)
     assert [text[each.start : each.end] for each in redacted.found] == [GITHUB, AWS]
@@ -116,11 +116,11 @@ def test_a_finding_tells_where_it_stood_and_not_what_it_was() -> None:
     assert GITHUB not in repr(redacted)
 
 
-# What users say
+# Settings
 
 
 def test_kinds_are_switched_by_name_and_by_group() -> None:
-    """Secrets are on, personal data off."""
+    """Kinds and groups can be switched on and off; by default secrets are on and personal data is off."""
     text = f"{GITHUB} {AWS} jane@example.org"
     assert kinds(text) == ["github-token", "aws-key"]
     assert kinds(text, RedactionSettings(off=frozenset({"aws-key"}))) == ["github-token"]
@@ -131,20 +131,20 @@ def test_kinds_are_switched_by_name_and_by_group() -> None:
 
 @pytest.mark.parametrize(("text", "kind", "wrong"), cases("personal_data_are_found_by_their_sums_where_they_are_on"))
 def test_personal_data_are_found_by_their_sums_where_they_are_on(text: str, kind: str, wrong: str) -> None:
-    """A number that only looks so stays."""
+    """Personal data is redacted only if switched on; a lookalike with a wrong checksum stays."""
     assert re.fullmatch(f"call {PLACEHOLDER.format(kind)} now", masked(f"call {text} now", PERSONAL))
     assert masked(f"call {text} now") == f"call {text} now"
     assert kind not in kinds(f"call {wrong} now", PERSONAL)
 
 
 def test_names_are_those_that_are_listed() -> None:
-    """Whole words alone."""
+    """Only the configured names are redacted, and only as whole words."""
     wanted = RedactionSettings(on=frozenset({"name"}), names=("Ana", "J. Doe"))
     assert kinds("Ana met Anabel and J. Doe", wanted) == ["name", "name"]
 
 
 def test_own_patterns_take_out_their_first_group_or_all() -> None:
-    """Each is a kind that can be switched."""
+    """A user's pattern redacts its first group or the entire match, and can be switched off by its name."""
     patterns = (("employee", r"\b(?:HR-)?\d{4,}\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
     wanted = RedactionSettings(patterns=patterns)
     assert faults(wanted) == ()
@@ -160,7 +160,7 @@ def test_own_patterns_take_out_their_first_group_or_all() -> None:
     [(r"token=(\w+)|pin \d{4}", "pin 1234"), (r"token=(\w*)|(?=pin)", "token= pin"), (r"^S-\d{6}$", "S-123456")],
 )
 def test_own_patterns_find_the_same_in_a_text_and_in_a_value(pattern: str, text: str) -> None:
-    """A match without its group is redacted entirely, an empty one not at all. The key is not part of a value."""
+    """A match without its group is redacted entirely, an empty match not at all; a dict key is not matched."""
     wanted = RedactionSettings(patterns=(("own", pattern),))
     hidden = masked(text, wanted)
     assert (hidden == text) is ("=" in text)
@@ -168,7 +168,7 @@ def test_own_patterns_find_the_same_in_a_text_and_in_a_value(pattern: str, text:
 
 
 def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
-    """Neither it nor its neighbours hold anything up."""
+    """An invalid pattern is reported by name, and the other patterns and detectors still work."""
     wanted = RedactionSettings(patterns=(("bad", "("), ("Good", "x+"), ("good", "x{3}")), allow_patterns=("[",))
     assert [fault.partition(" is left out: ")[0] for fault in faults(wanted)] == [
         "the pattern 'bad' (()", "the pattern 'Good' (x+)", "the pattern 'allow' ([)",
@@ -181,19 +181,19 @@ def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
     [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a+(b)?a+c", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
 )
 def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
-    """Before it meets a text."""
+    """A pattern that could backtrack practically forever, or matches the empty text, is reported as a fault."""
     assert len(faults(RedactionSettings(patterns=(("slow", pattern),)))) == 1
 
 
 def test_a_pattern_that_is_let_through_is_linear() -> None:
-    """Though it would take the square of a line's length."""
+    """An accepted pattern runs in linear time, even one that plain `re` would match in quadratic time."""
     wanted = RedactionSettings(patterns=(("digits", r"\d+x"),))
     assert faults(wanted) == ()
     assert_linear(lambda size: redact("1" * size, wanted, KEY), 400_000)
 
 
 def test_what_is_allowed_stays() -> None:
-    """By its text, or by a pattern of it; nothing else does."""
+    """A secret that the settings allow, by its text or by a pattern, stays; other secrets are redacted."""
     assert masked(GITHUB, RedactionSettings(allow=frozenset({GITHUB}))) == GITHUB
     wanted = RedactionSettings(allow_patterns=("ghp_.*",))
     assert kinds(f"{GITHUB} {AWS}", wanted) == ["aws-key"]
@@ -203,7 +203,7 @@ def test_what_is_allowed_stays() -> None:
 
 
 def test_a_key_says_what_its_string_is() -> None:
-    """Names beside values too; numbers, other strings and the shape stay."""
+    """A string under a key such as `password` is redacted; numbers, other strings and the structure stay."""
     value: dict[str, Any] = {
         "user": "app", "password": "hunter2", "port": 5432, "tls": True, "max_tokens": 4096, "note": None,
         "env": [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "DB_NAME", "value": "main1"}],
@@ -223,7 +223,7 @@ def test_a_key_says_what_its_string_is() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [("", "\n"), (" ", " "), ("\n", "\r\n"), ("", "\\"), ("", "\\\n")])
 def test_a_secret_is_found_between_white_space_and_before_a_backslash(before: str, after: str) -> None:
-    """A password read from a file ends with a line feed."""
+    """A password is redacted, and the white space around it or the backslash after it stays."""
     clean, counts = redact_value({"password": f"{before}{PASSWORD}{after}"}, SECRETS, KEY)
     assert re.fullmatch(before + PLACEHOLDER.format("password") + re.escape(after), clean["password"])
     assert counts == Counter({"password": 1})
@@ -240,7 +240,7 @@ def test_redacted_keys_remain_distinct(mode: RedactionChoice) -> None:
 
 
 def test_a_value_may_be_of_any_depth() -> None:
-    """A recursion would end it."""
+    """A value nested 20,000 lists deep is redacted without a recursion error."""
     value: Any = GITHUB
     for _ in range(20_000):
         value = [value]
@@ -250,7 +250,7 @@ def test_a_value_may_be_of_any_depth() -> None:
     assert (clean, counts.total()) == (masked(GITHUB), 1)
 
 
-# Laws over any text
+# Properties over any text
 
 TRAIN = [each.text for each in (*secrets("train", 3), *lookalikes("train", 3))]
 PIECES = st.sampled_from(TRAIN) | st.text(max_size=20) | st.sampled_from(
@@ -263,7 +263,7 @@ TEXTS = st.lists(PIECES, max_size=5).map("".join)
 @settings(deadline=None)
 @given(TEXTS, st.sampled_from([SECRETS, PERSONAL, RedactionSettings(mode=RedactionChoice.DROP)]))
 def test_twice_changes_nothing_and_nothing_but_the_spans_changes(text: str, wanted: RedactionSettings) -> None:
-    """What stands between the findings stands between the placeholders."""
+    """Redacting again changes nothing, and the text between the findings stays unchanged."""
     redacted = redact(text, wanted, KEY)
     assert redact(redacted.text, wanted, KEY).text == redacted.text
     ends = [0, *(each.end for each in redacted.found)]
@@ -275,7 +275,7 @@ def test_twice_changes_nothing_and_nothing_but_the_spans_changes(text: str, want
 @settings(deadline=None)
 @given(TEXTS, st.sampled_from(["output", "password", "cookie", "name"]), st.booleans())
 def test_json_stays_json(text: str, name: str, ascii_only: bool) -> None:
-    """A line of JSON reads as before but for its strings, whether it is seen as a text or as a value."""
+    """A redacted line of JSON stays valid JSON: only strings change, whether redacted as a text or as a value."""
     value = {name: text, "list": [text, 1, None], "ok": True}
     line = json.dumps(value, ensure_ascii=ascii_only)
     read = json.loads(redact(line, SECRETS, KEY).text)
@@ -291,7 +291,7 @@ CASES = [cased(anchor) for anchor, _ in sorted(ANCHORS) for cased in (str, str.u
 
 @given(st.lists(PIECES | st.sampled_from(CASES), max_size=9).map("".join))
 def test_one_pass_finds_the_anchors_that_a_look_for_each_finds(text: str) -> None:
-    """In any case, overlapping, beside any letter."""
+    """One pass finds the same anchors as a separate search for each, whatever their case, overlap or neighbours."""
     assert sorted(Anchors(ANCHORS).standing_in(text)) == sorted(standing(ANCHORS, text))
 
 
@@ -300,11 +300,11 @@ def test_one_pass_finds_the_anchors_that_a_look_for_each_finds(text: str) -> Non
     ["a", "-", "=", "password=", 'password="', "token:token=", "eyJaaaaaaaa.", "sk-", "://a:b", "--password ", "a_"],
 )
 def test_a_run_of_one_thing_takes_its_share_of_time(unit: str) -> None:
-    """However it begins what could be a secret."""
+    """Redaction is linear in a text that repeats one unit, even the beginning of a secret."""
     assert_linear(lambda size: redact(repeated(unit, size), SECRETS, KEY), 150_000)
 
 
 def test_a_record_takes_no_time_to_speak_of() -> None:
-    """A thousand records of 1 KB with nothing in them."""
+    """Redacting a thousand records of 1 KB without secrets takes less than 0.3 seconds."""
     record = " ".join(each.text for each in lookalikes("train", 4, 1))[:1024]
     assert_quick(0.3, lambda: [redact(record, SECRETS, KEY) for _ in range(1000)])

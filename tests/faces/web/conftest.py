@@ -1,4 +1,4 @@
-"""A real browser before a real server: how the tests of the pages drive it, and what they ask of every page."""
+"""Test helpers that drive a real browser against a real server, and the checks that every page must pass."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tests.faces.server_process import running
 
 NARROW, WIDE = 400, 1280
 HOSTILE = "<script>document.title = 'taken over'</script><img src=x onerror=alert(1)> zephyrberg"
-"""What somebody may have recorded: it is to be shown as it is."""
+"""A recorded text that pages must show as text."""
 SCREENSHOTS = "ORCHESTRA_MEM_SCREENSHOTS"
-"""The environment variable that names the folder which screenshots go to; without it none are made."""
+"""Environment variable with the folder for screenshots; if it is unset, none are made."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass
 class Site:
-    """A server and a page of the browser; `problems` are what the browser's console complained of."""
+    """A server and a browser page; `problems` holds the errors and warnings of the browser's console."""
 
     url: str
     token: str
@@ -38,21 +38,21 @@ class Site:
     problems: list[str]
 
     def open(self, path: str = "/") -> Page:
-        """Go to a view, the first time with the token."""
+        """Open a view; the first call logs in with the token."""
         if not self.page.context.cookies():
             self.page.goto(f"{self.url}/?token={self.token}")
         self.page.goto(f"{self.url}{path}")
         return self.page
 
     def show(self, *, width: int = WIDE, dark: bool = False) -> None:
-        """Set how wide the page is, and whether it is dark."""
+        """Set the page's width and colour scheme."""
         self.page.set_viewport_size({"width": width, "height": 1_200})
         self.page.emulate_media(color_scheme="dark" if dark else "light")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it. One a module: while it runs no other event loop can in its thread."""
+    """The system's Chromium. One per module, since its thread can run no other event loop meanwhile."""
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip("needs Chromium: apt-get install chromium")
@@ -63,7 +63,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def browsing(browser: Browser, project: Path) -> Iterator[Site]:
-    """Serve a project, and open a window of the browser."""
+    """Serve a project and open it in a browser page."""
     with running(project) as server, browser.new_context() as context:
         page = context.new_page()
         site = Site(server.url, server.token, page, [])
@@ -73,7 +73,7 @@ def browsing(browser: Browser, project: Path) -> Iterator[Site]:
 
 
 def fill(project: Path, operations: int) -> None:
-    """Record work of several agents over days in a small window, in two sessions, one of which has ended."""
+    """Record several days' work of several agents in a small window, as two sessions of which the first has ended."""
     clock = WorkClock()
     with open_memory(project, clock=clock) as memory:
         for number, work in enumerate(islice(Generator(3).works(), operations)):
@@ -86,7 +86,7 @@ def fill(project: Path, operations: int) -> None:
 
 
 def no_serious_fault(page: Page) -> None:
-    """Have axe-core look at a page, and fail where it finds something serious or critical."""
+    """Fail if axe-core finds a serious or critical accessibility fault on a page."""
     page.evaluate("() => new Promise(requestAnimationFrame)")
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
     bad = [
@@ -98,14 +98,14 @@ def no_serious_fault(page: Page) -> None:
 
 
 def fits(page: Page) -> None:
-    """Fail where a page has to be scrolled sideways."""
+    """Fail if a page needs horizontal scrolling."""
     wide = page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert wide[0] <= wide[1], page.url
 
 
 @pytest.fixture(scope="module")
 def screenshot() -> Callable[[Page, str], None]:
-    """Keep what a page looks like, where a folder for that is named."""
+    """Save a screenshot if the environment variable names a folder."""
     folder = os.environ.get(SCREENSHOTS)
 
     def keep(page: Page, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The pages of what is remembered, in a real browser: documents, facts, catalog, work, audit."""
+"""The pages for documents, facts, catalog, work and audit, tested in a real browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def memory(project: Path) -> Iterator[OrchestratorContextManager]:
-    """The memory as the machine has it, in another process than the server, with hostile text of every kind in it."""
+    """The memory, opened in another process than the server's, with hostile text in every field."""
     with open_memory(project) as memory:
         for said in ("We decided to use SQLite.", "We must never deploy on Fridays.", f"We decided: {HOSTILE}"):
             memory.record_operation("decision", {"text": said}, agent="builder")
@@ -50,7 +50,7 @@ def memory(project: Path) -> Iterator[OrchestratorContextManager]:
 
 @pytest.fixture(scope="module")
 def site(browser: Browser, memory: OrchestratorContextManager, project: Path) -> Iterator[Site]:
-    """That memory, served; what is looked for is there within five seconds."""
+    """The memory, served and open in a browser with a timeout of five seconds."""
     with browsing(browser, project) as opened:
         opened.page.set_default_timeout(5_000)
         yield opened
@@ -60,7 +60,7 @@ def site(browser: Browser, memory: OrchestratorContextManager, project: Path) ->
 def test_every_view_is_sound_and_shows_hostile_text_as_text(
     site: Site, path: str, screenshot: Callable[[Page, str], None]
 ) -> None:
-    """Light and dark, narrow and wide: no fault of access, nothing to scroll sideways, nothing that runs."""
+    """Every view is accessible and fits narrow and wide screens, and hostile text is shown as text and not run."""
     page = site.open(path)
     for width, dark in ((NARROW, False), (WIDE, True)):
         site.show(width=width, dark=dark)
@@ -77,7 +77,7 @@ def test_every_view_is_sound_and_shows_hostile_text_as_text(
 def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
     site: Site, memory: OrchestratorContextManager
 ) -> None:
-    """The edit is previewed as it was typed, and saved into the text that is there by then."""
+    """An edit is previewed as typed, and saving it keeps what the machine wrote meanwhile."""
     page = site.open(f"/edit/{LOG}")
     page.locator("#text").press("Control+End")
     page.locator("#text").type("\n### We use **ruff**\n")
@@ -108,7 +108,7 @@ def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
 def test_an_edit_of_lines_that_others_have_changed_is_not_lost(
     site: Site, memory: OrchestratorContextManager, screenshot: Callable[[Page, str], None]
 ) -> None:
-    """It is told (412) with what is there now; the text to go on with has both, and saving it takes nothing back."""
+    """A colliding edit is answered 412 with the current text; saving the offered text keeps both sides' lines."""
     documents = memory.documents
     before = documents.text(LOG)
     documents.save(LOG, f"{before}\nAsk Ann first.\n", expected=before)
@@ -131,11 +131,11 @@ def test_an_edit_of_lines_that_others_have_changed_is_not_lost(
     assert page.url == f"{site.url}/documents/{LOG}?done=saved"
     for line in ("Ask Bob first.", "Ask Carl first.", "Mine too."):
         assert documents.text(LOG).count(line) == 1
-    site.problems.clear()  # the browser tells of the 412
+    site.problems.clear()  # the browser logs the 412
 
 
 def test_an_edit_that_is_refused_is_there_again(site: Site, memory: OrchestratorContextManager) -> None:
-    """The way back brings what was typed and the text that it was made of, so that it is merged all the same."""
+    """After a refused save, going back restores the typed text and its base, so that saving again merges."""
     page = site.open(f"/edit/{LOG}")
     page.fill("#text", page.input_value("#text") + "Typed once.\n")
     page.route("**/edit/*", lambda route: route.fulfill(status=429, body="too many"))
@@ -148,7 +148,7 @@ def test_an_edit_that_is_refused_is_there_again(site: Site, memory: Orchestrator
     page.click("button:text-is('Save')")
     assert page.url == f"{site.url}/documents/{LOG}?done=merged"
     assert memory.documents.text(LOG) == f"{then}Typed once.\n"
-    site.problems.clear()  # the browser tells of the 429
+    site.problems.clear()  # the browser logs the 429
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_edit_that_is_refused_is_there_again(site: Site, memory: Orchestrator
 def test_a_conflict_is_decided_with_a_click(
     site: Site, memory: OrchestratorContextManager, screenshot: Callable[[Page, str], None], choice: str, left: str
 ) -> None:
-    """Both sides stand beside each other, and afterwards what was chosen."""
+    """A conflict shows both sides side by side, and a click replaces it by the chosen lines."""
     before = memory.documents.text(LOG).partition("\n# Lunch\n")[0]
     base, person, machine = (f"{before}\n# Lunch\n\n{line}\n" for line in ("At one.", "Mine.", "The machine's."))
     memory.documents.save(LOG, mark(merge(base, machine, person)), expected=memory.documents.text(LOG))
@@ -178,7 +178,7 @@ def test_a_conflict_is_decided_with_a_click(
 
 
 def test_versions_are_compared_and_one_is_put_back(site: Site, memory: OrchestratorContextManager) -> None:
-    """What came has a plus and what went a minus; the earlier text stands again, the later one is a version."""
+    """Two versions can be compared as a diff, and restoring one makes the replaced text a version."""
     documents = memory.documents
     for line in ("one", "two", "three"):
         now = documents.text("project_state")
@@ -200,7 +200,7 @@ def test_versions_are_compared_and_one_is_put_back(site: Site, memory: Orchestra
 
 
 def test_an_item_is_found_forgotten_and_brought_back(site: Site, memory: OrchestratorContextManager) -> None:
-    """As one types the list is narrowed; what is forgotten is hidden from everybody."""
+    """An item can be forgotten and brought back, and typing in the search field narrows the list."""
     memory.catalog.store({"content": "Ann likes tea.", "type": "insight", "expires": None}, agent="reviewer")
     page = site.open("/catalog/M3")
     page.click("text=Forget")

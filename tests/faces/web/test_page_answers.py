@@ -1,4 +1,4 @@
-"""What the pages answer and what their forms send, without a browser."""
+"""Pages and forms, tested over HTTP without a browser."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORM = "application/x-www-form-urlencoded"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A new memory."""
+    """A new memory, served."""
     with serving(tmp_path) as served:
         yield served
 
 
 def test_home_tells_first_what_needs_a_person(served: Served) -> None:
-    """Conflicts with the way to decide them, what is wrong with a document; else that there is nothing."""
+    """The home page lists conflicts, with a link to decide each, and document faults before the window."""
     assert "Nothing: no conflicts, no faults." in served.client.get("/").text
     memory = served.memory
     collide(memory, "- buy <b>rye</b> flour")
@@ -44,7 +44,7 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
 
 
 def test_a_form_may_be_left_empty_and_faults_are_told(served: Served) -> None:
-    """An empty field is no filter; one that cannot be read is named in a page, with the status of a fault."""
+    """An empty field is no filter, and an invalid one is named on a page with status 422."""
     record(served.memory, 3)
     empty = {"q": "step number", "tier": "", "kind": "", "worker": "", "since": ""}
     assert "op 3" in served.client.get("/search", params=empty).text
@@ -61,7 +61,7 @@ def test_a_form_may_be_left_empty_and_faults_are_told(served: Served) -> None:
 
 
 def test_any_text_can_be_shown(served: Served) -> None:
-    """Control characters, halves of surrogate pairs, data nested as deeply as the memory accepts, nothing at all."""
+    """Any recorded data can be shown, escaped: control characters, lone surrogates, deep nesting, nothing at all."""
     deep: list[Json] = ["deep", "deep"]
     for _ in range(498):
         deep = [{"a": deep[0]}, [deep[1]]]
@@ -80,7 +80,7 @@ def test_any_text_can_be_shown(served: Served) -> None:
 
 
 def test_long_lists_come_in_pages(served: Served) -> None:
-    """Newest first, with links to the others; a page that is not there is empty. Long summaries are cut."""
+    """Long lists are paged, newest first, with links; a page beyond the end is empty, and long summaries are cut."""
     record(served.memory, 45)
     session = served.memory.sessions()[0].id
     first = served.client.get(f"/sessions/{session}").text
@@ -97,7 +97,7 @@ def test_long_lists_come_in_pages(served: Served) -> None:
 
 
 def test_the_original_of_an_item_is_shown_with_its_tags(served: Served) -> None:
-    """By its number and by its id, as hits name it."""
+    """An item's original is shown with its tags by number and by id."""
     item = served.memory.catalog.store({"content": "We deploy on Tuesdays.", "tags": ["deploy"]}, agent="reviewer")
     for name in (f"M{item.number}", item.id):
         page = served.client.get("/original", params={"of": name})
@@ -105,7 +105,7 @@ def test_the_original_of_an_item_is_shown_with_its_tags(served: Served) -> None:
 
 
 def test_a_document_that_was_deleted_is_written_anew(served: Served) -> None:
-    """By a form; what somebody else wrote meanwhile is not overwritten."""
+    """The edit form restores a deleted document; a save based on the missing text does not overwrite it."""
     memory, name = served.memory, "decision_log"
     record(memory, 1)
     path = memory.documents.path(name)
@@ -133,7 +133,7 @@ def stocked(served: Served) -> Served:
 
 
 def test_an_edit_keeps_what_a_form_cannot_send(stocked: Served) -> None:
-    """Bytes that are no text, and line ends: browsers send CR LF, and marks for the rest."""
+    """An edit keeps bytes that are not text and the file's line ends, though forms send CR LF and no such bytes."""
     path = stocked.memory.documents.path(LOG)
     before = path.read_bytes() + b"caf\xe9 \x00 noir\n"
     for text in (before, before.replace(b"\n", b"\r\n")):
@@ -151,7 +151,7 @@ def test_an_edit_keeps_what_a_form_cannot_send(stocked: Served) -> None:
 
 @pytest.mark.parametrize(("chars", "opened", "saved"), [(2_500, 200, 303), (4_000, 409, 413)])
 def test_a_document_is_edited_only_if_its_form_can_be_sent(tmp_path: Path, chars: int, opened: int, saved: int) -> None:
-    """The editor refuses a text that could not be saved: a form sends 18 bytes for each of these characters."""
+    """The editor refuses a text whose form would exceed the body limit: each of its characters takes 18 bytes."""
     with serving(tmp_path, max_body_bytes=60_000) as served:
         path, text = served.memory.documents.path(LOG), "字" * chars
         path.write_text(text)
@@ -161,7 +161,7 @@ def test_a_document_is_edited_only_if_its_form_can_be_sent(tmp_path: Path, chars
 
 
 def test_a_form_with_faults_changes_nothing(stocked: Served) -> None:
-    """Each is told: what is no form, no choice, no number; and what is not there."""
+    """An invalid form is refused with its faults and changes no document."""
     before = [stocked.memory.documents.text(name) for name in stocked.memory.documents.names()]
     conflict = {"keep": "theirs"}
     for path, form, status, told in (
@@ -184,7 +184,7 @@ def test_a_form_with_faults_changes_nothing(stocked: Served) -> None:
 
 
 def test_an_agent_sees_and_changes_its_own_items_alone(stocked: Served) -> None:
-    """By the pages as by the API; what is not offered is said in words, and not linked."""
+    """With an agent's token the pages show and change only its items, and the owner's pages are 403."""
     headers = stocked.agent("a")
     home = stocked.bare.get("/", headers=headers).text
     assert "not offered to agents" in home

@@ -1,4 +1,4 @@
-"""The pages in a real browser, on a memory of some days of work: what all keep to, and what each shows."""
+"""All pages in a real browser, on a memory of several days: what they have in common, and what each shows."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(browser: Browser, project: Path) -> Iterator[Site]:
-    """That memory in the browser."""
+    """The memory, served and open in a browser."""
     with browsing(browser, project) as opened:
         yield opened
 
 
 def test_a_browser_without_a_token_is_let_in_with_one(site: Site, screenshot: Callable[[Page, str], None]) -> None:
-    """It is told in words what to do; the token that is pasted leaves the address again."""
+    """A browser without a token gets a page that asks for it, and a pasted token does not stay in the address."""
     page = site.page
     page.goto(site.url)
     assert page.text_content("h1") == "This page needs a token"
@@ -58,7 +58,7 @@ def test_a_browser_without_a_token_is_let_in_with_one(site: Site, screenshot: Ca
 
 @pytest.mark.parametrize("path", VIEWS)
 def test_every_view_is_sound(site: Site, path: str, screenshot: Callable[[Page, str], None]) -> None:
-    """Light and dark, narrow and wide: no fault of access, nothing to scroll sideways, nothing on the console."""
+    """Every view is accessible, fits narrow and wide screens, and logs nothing on the console."""
     session = httpx2.get(f"{site.url}/api/memory/sessions", headers={"Authorization": f"Bearer {site.token}"})
     page = site.open(path.format(session=session.json()["items"][-1]["id"]))
     for width, dark in ((NARROW, True), (WIDE, False)):
@@ -71,7 +71,7 @@ def test_every_view_is_sound(site: Site, path: str, screenshot: Callable[[Page, 
 
 
 def test_home_shows_the_window_and_its_past(site: Site) -> None:
-    """The gauge with its lines, the line with each refresh; what needs a person stands first."""
+    """The home page shows the gauge with its thresholds, the chart with each refresh, and first what needs a person."""
     page = site.open("/")
     assert re.fullmatch(r"\d+%", page.inner_text("#window .big .number"))
     assert page.locator(".gauge text").all_text_contents() == ["70%", "80%", "95%"]
@@ -81,7 +81,7 @@ def test_home_shows_the_window_and_its_past(site: Site) -> None:
 
 
 def test_home_follows_what_happens(site: Site) -> None:
-    """Without a reload, by the events of the server: a new operation stands there soon."""
+    """A new operation appears on the open home page without a reload."""
     page = site.open("/")
     expect(page.locator("#newest")).not_to_contain_text("A quokka was seen.")
     headers = {"Authorization": f"Bearer {site.token}"}
@@ -91,7 +91,7 @@ def test_home_follows_what_happens(site: Site) -> None:
 
 
 def test_a_search_is_answered_as_it_is_typed(site: Site) -> None:
-    """With filters, reasons and an address that can be kept; what was recorded is shown as text, whatever it is."""
+    """Search results and the address follow the typing and filters, and recorded markup is shown as text."""
     page = site.open("/search")
     page.locator("#q").press_sequentially("zephyrberg")
     first = page.locator("#hits .rows > li").first
@@ -108,7 +108,7 @@ def test_a_search_is_answered_as_it_is_typed(site: Site) -> None:
 
 
 def test_no_hits_of_other_words_stand_below_a_refusal(site: Site) -> None:
-    """Where a filter is refused, or the server gone, that is said in their place; the next answer takes its place."""
+    """A refused filter or an unreachable server replaces the old hits by a message until the next answer."""
     page = site.open("/search?q=zephyrberg")
     expect(page.locator("#hits .rows > li").first).to_be_visible()
     page.fill("#worker", "x" * 201)
@@ -122,11 +122,11 @@ def test_no_hits_of_other_words_stand_below_a_refusal(site: Site) -> None:
     page.fill("#q", "zephyr")
     expect(page.locator("#hits .rows > li").first).to_be_visible()
     assert [each for each in site.problems if "Failed to load resource" not in each] == []
-    site.problems.clear()  # the browser tells of both
+    site.problems.clear()  # the browser logs both failures
 
 
 def test_what_somebody_wrote_turns_nothing_around_it_and_takes_no_page_for_itself(site: Site) -> None:
-    """Marks that turn the direction of writing, and a line of 100 KB: the list shows its beginning."""
+    """Direction marks in a text do not reorder the page around it, and lists show only a long text's beginning."""
     headers = {"Authorization": f"Bearer {site.token}"}
     for path, said in (
         ("operations", {"type": "note", "data": {"text": "x" * 100_000}}),
@@ -144,7 +144,7 @@ def test_what_somebody_wrote_turns_nothing_around_it_and_takes_no_page_for_itsel
 
 
 def test_a_summary_opens_down_to_the_original_words(site: Site) -> None:
-    """From the session's tree, one level after the other."""
+    """A session's summaries open level by level down to the recorded operations."""
     page = site.open("/sessions")
     page.locator(".rows a").last.click()
     node = page.locator(".tree > li > details").first
@@ -158,7 +158,7 @@ def test_a_summary_opens_down_to_the_original_words(site: Site) -> None:
 
 
 def test_a_prompt_tells_why_each_item_is_there(site: Site) -> None:
-    """By part, with tokens and reasons; what was asked for is recalled."""
+    """The prompt page shows the tokens of each part, and recalls what the query asks for."""
     page = site.open("/prompt")
     page.fill("#query", "session store lock")
     page.fill("#max_tokens", "2000")
@@ -170,7 +170,7 @@ def test_a_prompt_tells_why_each_item_is_there(site: Site) -> None:
 
 
 def test_keys_lead_through_a_page(site: Site) -> None:
-    """The first one past the navigation, and a slash to where one searches."""
+    """The first Tab stop skips the navigation, and a slash moves the focus to the search field."""
     page = site.open("/api")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
@@ -184,7 +184,7 @@ def test_keys_lead_through_a_page(site: Site) -> None:
 
 
 def test_pages_are_read_without_script(browser: Browser, site: Site) -> None:
-    """A form searches, links lead to the originals."""
+    """Without JavaScript the search form and the links to originals and summaries work."""
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{site.url}/?token={site.token}")
