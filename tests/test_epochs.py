@@ -33,12 +33,12 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
     record(memory, 15)
     first = {budget: memory.get_orchestrator_context("x", budget) for budget in (900, 2_000, 4_000)}
     record(memory, 2, 16)
+    contexts = {budget: memory.get_orchestrator_context("x", budget) for budget in first}
+    assert all(context.tokens <= budget for budget, context in contexts.items())
     for budget, before in first.items():
-        context = memory.get_orchestrator_context("x", budget)
-        assert context.tokens <= budget
-        if context.epoch == before.epoch:
-            assert context.render().startswith(before.render())
-            assert "Step 17" in context.render()
+        assert contexts[budget].epoch == before.epoch
+        assert contexts[budget].render().startswith(before.render())
+        assert "Step 17" in contexts[budget].render()
 
 
 def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(

@@ -41,8 +41,9 @@ def test_recalled_text_cannot_imitate_its_fence(memory: OrchestratorContextManag
     assert recalled.count("<memory part=") == 1
     assert recalled.count("</memory>") <= 1
     assert not any(token in recalled for token in ("<|im_", "[/INST]", "</s>", "<start_of_turn>", "<<SYS>>"))
-    for fence, body in re.findall(r"^(`{3,})recalled [^\n]*\n(.*?)^\1$", recalled, re.MULTILINE | re.DOTALL):
-        assert fence not in body
+    first = re.search(r"^(`{3,})recalled op 1 [^\n]*\n(.*?)^\1$", recalled, re.MULTILINE | re.DOTALL)
+    assert first
+    assert first[2].startswith(between.join(["The obsidian key:", "```", "````"]))
 
 
 def test_recorded_again_it_is_no_second_memory(memory: OrchestratorContextManager) -> None:
