@@ -6,6 +6,7 @@ Whoever imports this has the checkout on its path; see `train_facts.py`.
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +16,7 @@ from pathlib import Path
 from benchmarks._dialogues import is_unread, load_dialogues
 from benchmarks._facts import START, Pair, Series
 from orchestra_mem.core.facts.extraction import find_in_text
-from orchestra_mem.core.facts.superseding import may_change, topic_of
+from orchestra_mem.core.facts.superseding import Standing, may_change, topic_of
 from orchestra_mem.types import MustKeep, MustKeepKind
 
 _CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
@@ -49,18 +50,7 @@ def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
 def pairs_of_series(series: Iterable[Series]) -> Iterator[Pair]:
     """Pairs of facts of one series that share a telling word, while the earlier one stands, without repeats."""
     for each in series:
-        ended = each.ended
-        facts = [
-            MustKeep(
-                kind=MustKeepKind(told.line.kind.replace("_", " ")),
-                text=told.line.text,
-                operation=told.number,
-                timestamp=START + timedelta(minutes=told.number),
-                id=told.number,
-            )
-            for told in each.lines
-            if told.line.kind != "none"
-        ]
+        ended, facts = each.ended, _facts_of(each)
         for number, newer in enumerate(facts):
             told = each.lines[newer.id - 1]
             for older in facts[:number]:
@@ -68,6 +58,47 @@ def pairs_of_series(series: Iterable[Series]) -> Iterator[Pair]:
                 shares = not topic_of(newer.text).words.keys().isdisjoint(topic_of(older.text).words)
                 if stands and shares and may_change(newer, older):
                     yield Pair(newer, older, older.id in told.ends)
+
+
+def _facts_of(series: Series) -> list[MustKeep]:
+    return [
+        MustKeep(
+            kind=MustKeepKind(told.line.kind.replace("_", " ")),
+            text=told.line.text,
+            operation=told.number,
+            timestamp=START + timedelta(minutes=told.number),
+            id=told.number,
+        )
+        for told in series.lines
+        if told.line.kind != "none"
+    ]
+
+
+def pairs_across_series(series: Sequence[Series]) -> Iterator[Pair]:
+    """Pair facts with facts of earlier, unrelated series of the same writer, as a search for candidates finds them.
+
+    Real recordings are longer than series: most candidates there have nothing to do with the later fact.
+    """
+    writers: dict[tuple[str, str, str], list[Series]] = defaultdict(list)
+    for each in series:
+        writers[each.writer.partition("-")[0], each.nature, each.language].append(each)
+    for several in writers.values():
+        standing = Standing()
+        facts: list[MustKeep] = []
+        shift = 0
+        for each in several:
+            own = [
+                replace(fact, operation=fact.operation + shift, timestamp=fact.timestamp + timedelta(minutes=shift))
+                for fact in _facts_of(each)
+            ]
+            for fact in own:
+                near = (facts[number] for number in standing.near(topic_of(fact.text)))
+                yield from (Pair(fact, older, False) for older in near if may_change(fact, older))
+            for fact in own:
+                if fact.id not in each.ended:
+                    standing.add(len(facts), fact)
+                    facts.append(fact)
+            shift += len(each.lines)
 
 
 def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:

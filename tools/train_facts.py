@@ -50,7 +50,13 @@ from orchestra_mem.core.facts.sentences import candidates_of
 from orchestra_mem.core.facts.superseding import HOLDING, differing_places, pair_features, topic_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeepKind
-from tools.fact_pairs import pairs_by_chance, pairs_of_dialogues, pairs_of_series, unrelated_decisions
+from tools.fact_pairs import (
+    pairs_across_series,
+    pairs_by_chance,
+    pairs_of_dialogues,
+    pairs_of_series,
+    unrelated_decisions,
+)
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE / "benchmarks" / "data" / "facts.jsonl"
@@ -71,7 +77,7 @@ _FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
 # How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
 # The weights of pairs that are of no series, whose pairs are many: of any, and of one form with another value.
-_PAIR, _OF_ONE_FORM = 2.0, 10.0
+_PAIR, _OF_ONE_FORM, _ACROSS = 2.0, 10.0, 0.5
 _AS_DENSE = ("talk", "notes")  # series of commits and of agents have more facts than real ones have
 _FOLDS = 6
 _STEPS = 63  # of a weight from zero up: half as many cost a hundredth of the kinds, more change nothing
@@ -378,8 +384,9 @@ def main() -> None:
     of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
     others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
     chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]
-    parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, list(pairs_of_series(series))
-    weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0], [len(part) for part in parts])
+    within, across = list(pairs_of_series(series)), list(pairs_across_series(series))
+    parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, within, across
+    weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
     write_table(model, rarity, *fit_pairs(chosen, list(chain(*parts[1:])), model, weights))
 
 

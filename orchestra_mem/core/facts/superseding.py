@@ -218,7 +218,7 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     settled = list(must_keeps)
     new = [number for number in order if number >= known]
     signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
-    standing = _Standing()
+    standing = Standing()
     for number in order:
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
@@ -247,7 +247,7 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
     The order of a pair in time does not matter: its likelihood is the mean of both directions. Facts with the same text
     do not contradict each other.
     """
-    standing = _Standing()
+    standing = Standing()
     for number, fact in enumerate(by):
         standing.add(number, fact)
     found: list[MustKeep | None] = []
@@ -278,7 +278,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     return older.kind in UNFINISHED if newer.kind is _COMPLETION else newer.kind in HOLDING and older.kind in _CHANGED
 
 
-class _Standing:
+class Standing:
     """Index of the active facts by their content words."""
 
     def __init__(self) -> None:
@@ -286,12 +286,14 @@ class _Standing:
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
 
     def add(self, number: int, fact: MustKeep) -> None:
+        """Add a fact if it is of a kind that can be changed."""
         if fact.kind in _CHANGED:
             self._facts[number] = topic = topic_of(fact.text)
             for word in topic.words:
                 self._by_word[word][number] = None
 
     def remove(self, number: int) -> None:
+        """Remove a fact that is no longer active."""
         topic = self._facts.pop(number, None)
         for word in topic.words if topic else ():
             self._by_word[word].pop(number, None)
