@@ -1,7 +1,7 @@
-"""Random calls of all that an agent can do: each public method of its view, and each command that takes an agent.
+"""Random calls of everything open to an agent: each public method of its view, and each command that takes an agent.
 
-They are found in the code with their parameters, so that none is forgotten: a parameter of which nothing is known here
-is an error.
+Methods, commands and their parameters are found by inspection, so that none is forgotten; a parameter without known
+values is an error.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, MustKeepKind
 
 MARK = "SECRET"
-"""Stands in all that others have learnt, and with strict isolation in all that they did."""
+"""Part of everything that others have learnt, and with strict isolation also of everything that they recorded."""
 
 _OTHERS = ("ada", "bob")
 _WORDS = "parser lexer cache queue gateway index schema deploy backup mirror token session worker budget".split()
 _COMMON = {"project", "as_json", "debug", "agent", "agents"}
-# In the first three the owner says who did something; the last answers a client, and its tests attack it.
+# In the first three, `agent` names who did something and the owner is the caller; the last one has its own tests.
 _NO_CALLS = {"orchestra-mem record", "orchestra-mem import from", "orchestra-mem import git", "orchestra-mem mcp"}
-_NEVER = {"out", "token_file"}  # what is written into a file is what is printed otherwise
-# Whose other parameters a method of the view hands on.
+_NEVER = {"out", "token_file"}  # without a file, the same content is printed
+# Methods of the view that pass their other parameters on to these callables.
 _HANDED_ON: dict[str, Callable[..., Any]] = {
     "record_operation": OrchestratorContextManager.record_operation,
     "retrieve_context": ContextRetriever.retrieve_context,
@@ -46,10 +46,10 @@ _HANDED_ON: dict[str, Callable[..., Any]] = {
 
 
 def fill(memory: OrchestratorContextManager, items: int, operations: int) -> set[object]:
-    """Let others learn, and record: items, and operations of which facts, summaries and documents are made.
+    """Let other agents learn items, and record operations from which facts, summaries and documents are made.
 
     Returns:
-        What `others_items` gives now.
+        The present result of `others_items`.
     """
     rng = random.Random(7)
     for number in range(items):
@@ -68,19 +68,19 @@ def fill(memory: OrchestratorContextManager, items: int, operations: int) -> set
 
 
 def others_items(memory: OrchestratorContextManager) -> set[object]:
-    """Give others' items, whatever their status, as far as a call could have changed them."""
+    """Return other agents' items of any status, with the fields that a call could have changed."""
     found = memory.catalog.items(ItemFilter(agents=_OTHERS, statuses=[]))
     return {(item.number, item.content, item.status, item.priority, item.said) for item in found}
 
 
 class AgentCalls:
-    """Calls as `agent`: `names` are all there are, `tell` makes one and gives every word that it tells.
+    """Random calls as one agent. `names` lists all calls; `tell` makes one and returns its complete answer.
 
     Args:
-        memory: the one in `project`.
-        project: where commands are run.
-        agent: who calls.
-        rng: chooses the arguments.
+        memory: The memory in `project`.
+        project: Folder where commands run.
+        agent: The caller.
+        rng: Chooses the arguments.
     """
 
     def __init__(self, memory: OrchestratorContextManager, project: Path, agent: str, rng: random.Random) -> None:
@@ -93,7 +93,7 @@ class AgentCalls:
         self.methods = [*self._methods]
 
     def tell(self, name: str) -> str:
-        """Make a call with random arguments; what comes back or is raised, all of it."""
+        """Make a call with random arguments; return everything that it returns or raises."""
         return self._method(name) if name in self._methods else self._command(name)
 
     def _method(self, name: str) -> str:
@@ -154,10 +154,10 @@ class AgentCalls:
             "draft": lambda: read_draft(self._record(), datetime.now(UTC)),
             "changes": lambda: rng.choice([{"priority": 1}, {"content": self._text()}, {"agent": rng.choice(whose)}]),
             "document": lambda: {"ci_name": rng.choice(whose), "memories": [{"content": self._text()}]},
-            # Of commands alone.
+            # Only commands have these.
             "of": whose, "types": [*ItemType], "item_type": [*ItemType], "statuses": [*ItemStatus],
             "priority": ["1", "9"], "expires": ["3d", "never"], "file": self._file, "since": ["2h"], "until": ["1h"],
-            "outcome": ["given", "refused"], "session": ["0"], "tiers": [*Tier], "kinds": [*ItemType],
+            "outcome": ["given", "refused"], "session": ["0"], "session_id": ["0"], "tiers": [*Tier], "kinds": [*ItemType],
             "item": ["M1", "1"], "unused": ["2"], "share": ["0.5"],
         }  # fmt: skip
 
@@ -187,7 +187,7 @@ class AgentCalls:
         return {"content": self._text(), **owner}
 
     def _item(self) -> str:
-        return f"M{self._rng.randint(1, self._rng.choice((8, 60)))}"  # the first are others'
+        return f"M{self._rng.randint(1, self._rng.choice((8, 60)))}"  # low numbers belong to others
 
     def _reference(self) -> str:
         places = ["decision_log.md:5", "project_state.md", "work_plan.md:3", "story 1", "ada.md:3"]
@@ -213,7 +213,7 @@ def _methods() -> Iterator[tuple[str, list[inspect.Parameter]]]:
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Find the commands that take an agent: as who acts, who is to do a task, or whose alone is wanted."""
+    """Find the commands that take an agent: as the actor, as the assignee of a task, or as a filter."""
     for sub in getattr(command, "commands", {}).values():
         yield from _commands(sub, f"{name} {sub.name}")
     if name not in _NO_CALLS and any("--agent" in each.opts for each in command.params):
@@ -221,7 +221,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def told(value: object) -> str:
-    """Every word of an answer, what its `repr` leaves out too."""
+    """Return the full text of an answer, including what its `repr` omits."""
     if is_dataclass(value) and not isinstance(value, type):
         return " ".join(told(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, Mapping):

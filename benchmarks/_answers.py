@@ -1,8 +1,8 @@
-"""Questions about operations that need no judge: made from what an operation says by template, answered by look-up.
+"""Questions about operations that need no judge: derived from an operation by template, answered by look-up.
 
-Which names does it give? What came of it? Why? The answer to the first are its identifiers, to the others the content
-words of a sentence that tells an outcome, or of a clause behind "because" and the like; of these counts what share
-stands together in one line of the summary.
+The questions are: Which names does the operation contain? What was its outcome? Why? The answers are its identifiers,
+and the content words of a sentence with an outcome or of a clause after "because" and the like. Of content words, the
+share counts that occurs together in one line of the summary.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _MAX_ASKED = 8
 
 @dataclass(slots=True)
 class Answered:
-    """How much of the answers was found: the sum of shares, and the number of questions."""
+    """The sum of the found shares of answers, and the number of questions."""
 
     share: float = 0.0
     asked: int = 0
 
     def add(self, shares: Iterable[float]) -> None:
-        """Take in answers, each 0 to 1."""
+        """Add the found shares of answers, each 0 to 1."""
         for share in shares:
             self.share += share
             self.asked += 1
 
     @property
     def mean(self) -> float:
-        """The mean share, 0 where nothing was asked."""
+        """Mean share; 0 if nothing was asked."""
         return self.share / self.asked if self.asked else 0.0
 
 
 @dataclass(slots=True)
 class Answers:
-    """Answers of the three kinds."""
+    """Found answers of the three kinds of question."""
 
     names: Answered
     outcomes: Answered
@@ -58,17 +58,17 @@ class Answers:
 
     @classmethod
     def none(cls) -> Answers:
-        """Before anything was asked."""
+        """Return empty counts."""
         return cls(Answered(), Answered(), Answered())
 
     @property
     def answerable(self) -> float:
-        """The mean of the kinds that were asked for, 0 to 1."""
+        """Mean over the kinds for which there were questions, 0 to 1."""
         kinds = [kind.mean for kind in (self.names, self.outcomes, self.causes) if kind.asked]
         return sum(kinds) / len(kinds) if kinds else 0.0
 
     def ask(self, operations: Sequence[Operation], context: str) -> None:
-        """Ask of each operation, and look the answers up in a context."""
+        """Ask about each operation, and look the answers up in a context."""
         lines = [set(content_stems(line)) for line in context.splitlines()]
         for operation in operations:
             text = plain_text(operation, max_chars=2_400)

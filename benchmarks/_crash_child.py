@@ -1,6 +1,6 @@
-"""The process that `crash.py` kills: it works on a memory by a plan, and tells each call that has returned.
+"""The process that `crash.py` kills: it works on a memory by a plan, and reports each call that has returned.
 
-Where a person saves at a certain instant, it waits: before a step, or in the middle of a write.
+If a person is to save at a certain instant, before a step or in the middle of a write, the process waits for the save.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ CONFIG = {
     },
     "entries": {"max_chars": ENTRY_CHARS},
     "storage": {"lock_timeout_s": 10, "busy_timeout_s": 10},
-    # Summaries are bettered as the plan has it, not by a thread that is elsewhere in each life.
+    # The plan decides when summaries are improved; a thread would be at another place in each life.
     "compression": {"auto": False},
 }
-# Steps that leave the live document with an end that must be mended.
+# Steps that damage the end of the live document, which must then be repaired.
 SPOILING = ("tear", "section", "line")
 START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
 _COUNTER = open_counter("estimate")
@@ -54,10 +54,10 @@ _COUNTER = open_counter("estimate")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doom:
-    """When a child ends: at the `nth` passing of a write point (of any, where `point` is empty), or after a time.
+    """When a child dies: at the `nth` passing of a write point (any point if `point` is empty), or after a time.
 
-    `torn` is the share of the bytes that the write at hand still puts on disk; 1 ends it at the point itself. `saving`
-    is a write point at which a person saves, at its first, third and fifth passing.
+    `torn`: Share of the bytes that the current write still puts on disk; 1 ends the child at the point itself.
+    `saving`: Write point at whose first, third and fifth passing a person saves.
     """
 
     point: str = ""
@@ -67,7 +67,7 @@ class Doom:
     saving: str = ""
 
     def __str__(self) -> str:
-        """Say it as in `version.rename.after #2`."""
+        """Format like `version.rename.after #2`."""
         saving = f", a person saving at {self.saving}" if self.saving else ""
         if self.after_s is not None:
             return f"after {self.after_s * 1000:.0f} ms{saving}"
@@ -76,37 +76,37 @@ class Doom:
 
 
 class Clock:
-    """A clock that goes on by some seconds with every look at it."""
+    """A clock that advances by some seconds with each reading."""
 
     def __init__(self, start: datetime) -> None:
         self.now = start
 
     def __call__(self) -> datetime:
-        """The time; the next one is later."""
+        """Return the time; each call returns a later one."""
         self.now += timedelta(seconds=3)
         return self.now
 
 
 class Wire:
-    """What a child says to its parent, and waits for."""
+    """The child's connection to its parent: reports, and requests with an answer."""
 
     def __init__(self, telling: int, answers: int) -> None:
         self._telling = telling
         self._answers = answers
-        self._write = os.write  # a torn write is the memory's
+        self._write = os.write  # keep the original: only the memory's writes may be torn
 
     def tell(self, text: str) -> None:
-        """Say a line."""
+        """Send a line."""
         self._write(self._telling, text.replace("\n", " ").encode() + b"\n")
 
     def ask(self, text: str) -> None:
-        """Say a line, and wait until the parent has done what it asks for."""
+        """Send a line, and wait until the parent has done what the line requests."""
         self.tell(text)
         os.read(self._answers, 1)
 
 
 class Reaper:
-    """The write point that ends the process. `ask` has a person save."""
+    """Write point callback that kills the process. `ask` requests a save by the person."""
 
     def __init__(self, doom: Doom, ask: Callable[[str], None]) -> None:
         self._doom = doom
@@ -115,7 +115,7 @@ class Reaper:
         self._saving_passed = 0
 
     def __call__(self, point: str) -> None:
-        """End the process if its time has come."""
+        """Kill the process if this passing is the one that `doom` names."""
         if point == self._doom.saving:
             self._saving_passed += 1
             if self._saving_passed in (1, 3, 5):
@@ -141,14 +141,14 @@ class Reaper:
 def open_here(
     project: Path, clock: Clock, *, write_point: WritePoint | None = None, storage: Mapping[str, object] | None = None
 ) -> OrchestratorContextManager:
-    """Open the memory of a project with small limits; `storage` are settings over the project's own."""
+    """Open the memory of a project with small limits; `storage` overrides the project's own settings."""
     config = CONFIG | ({"storage": storage} if storage else {})
     model = ScriptedModel(partial(_last_words, write_point), name="model")
     return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point, model=model)
 
 
 def _last_words(write_point: WritePoint | None, messages: Sequence[Message]) -> str:
-    """What a model says of a record, of operations or of a whole session: the words that it ends with."""
+    """Stand in for a model that summarises a record, operations or a session: return the ends of the last lines."""
     if write_point is not None:
         write_point("draft.generating")
     record = next(each.text for each in reversed(messages) if each.text.startswith("<record>"))
@@ -157,7 +157,7 @@ def _last_words(write_point: WritePoint | None, messages: Sequence[Message]) -> 
 
 
 def live(project: Path, life: str, plan: Sequence[str], doom: Doom, start: datetime, wire: Wire) -> NoReturn:
-    """Be the child: do the steps and tell each that has returned, until the end comes."""
+    """Run the child: do the steps and report each that has returned, until the process dies."""
     try:
         Worker(project, life, start, Reaper(doom, wire.ask), wire.tell, wire.ask).work(plan)
     except BaseException as error:
@@ -167,7 +167,7 @@ def live(project: Path, life: str, plan: Sequence[str], doom: Doom, start: datet
 
 @dataclass(slots=True)
 class Worker:
-    """Works on a project by a plan. `tell` is told what has returned, `ask` is asked for what a person does."""
+    """Works on a project by a plan. `tell` receives what has returned; `ask` requests actions of the person."""
 
     project: Path
     life: str
@@ -177,7 +177,7 @@ class Worker:
     ask: Callable[[str], object]
 
     def work(self, plan: Sequence[str]) -> None:
-        """Do the steps in their order."""
+        """Do the steps in order."""
         clock = Clock(self.start)
         memory = open_here(self.project, clock, write_point=self.point)
         self.tell("opened")
@@ -186,7 +186,7 @@ class Worker:
                 memory.close()
                 memory = open_here(self.project, clock, write_point=self.point)
             elif step == "edit":
-                # As the command does it: the memory is closed while the editor is open. What was saved is taken in.
+                # Like the command: the memory is closed while the editor is open, and the edit is read afterwards.
                 memory.close()
                 self.ask("edit")
                 memory = open_here(self.project, clock, write_point=self.point)
@@ -200,7 +200,7 @@ class Worker:
         memory.close()
 
     def _command(self, memory: OrchestratorContextManager, step: str) -> None:
-        """Do for the person what writes a whole document; refused where somebody has saved it at that instant."""
+        """Run a command that writes a complete document; a save of the document at that instant makes it fail."""
         try:
             if step == "restore":
                 name = ("project_state", "work_plan")[len(self.life) % 2]
@@ -223,7 +223,7 @@ class Worker:
 
 
 def take(memory: OrchestratorContextManager, step: str, marker: str) -> str:
-    """Do one step; what it returns tells what is acknowledged."""
+    """Do one step; return what is acknowledged by it, `-` for nothing."""
     if step == "record":
         kind, data = draft_for(marker)
         return f"{marker} {memory.record_operation(kind, data).id}"
@@ -244,7 +244,7 @@ def take(memory: OrchestratorContextManager, step: str, marker: str) -> str:
 
 
 def _work(memory: OrchestratorContextManager, marker: str) -> int:
-    """Begin a piece of work as an orchestrator does: all its changes at once, then the operation that tells of them."""
+    """Start a task as an orchestrator does: all changes in one transaction, then the operation that describes them."""
     with memory.state.together() as changes:
         item = memory.state.create(WorkKind.TASK, marker)
         memory.state.set_status(item.id, WorkStatus.IN_PROGRESS)
@@ -254,13 +254,13 @@ def _work(memory: OrchestratorContextManager, marker: str) -> int:
 
 
 def _spoil(memory: OrchestratorContextManager, step: str, marker: str) -> str:
-    """Leave the live document with an end that the next one to write must mend; what a person has written there."""
+    """Damage the end of the live document, so that the next writer must repair it; return the note a person wrote."""
     path = memory.session_memory.path
     if path is None or not path.is_file():
         return "-"
     note = f"{NOTE} {marker}"
     if step == "tear":
-        # As a process leaves it that is killed while it appends.
+        # Like a process that is killed while it appends.
         waiting = memory.working_memory.entries()
         text = waiting[0].text[: len(waiting[0].text) // 2] if waiting else ""
     elif step == "section":

@@ -1,4 +1,4 @@
-"""What must hold after any crash of what a person has said by editing the episodic documents."""
+"""Invariants after any crash for a person's edits of the episodic documents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
 
 @dataclass(slots=True)
 class Said:
-    """What a person has said by editing the episodic documents, as far as it holds.
+    """What a person has changed in the episodic documents, as far as it still applies.
 
-    Each line of theirs bears a token of its own. `own` maps those that were saved and not taken out since to their
-    documents, `gone` those that were taken out; `removed` are the numbers of the machine's facts that they took out,
-    `unseen` those of facts that a text did not have yet that was saved over them: the next write brings them back.
+    Each of the person's lines has a unique token. `own` maps tokens that were saved and not removed since to their
+    documents, `gone` those that were removed. `removed` are numbers of the machine's facts that the person removed,
+    `unseen` those of facts that an old text, saved over them, did not have yet; the next write restores them.
     """
 
     own: dict[str, DocumentName] = field(default_factory=dict)
@@ -32,13 +32,13 @@ class Said:
 def examine_edits(
     project: Path, memory: OrchestratorContextManager, said: Said, *, taken_in: bool
 ) -> Iterator[Violation]:
-    """Look at what must hold of what a person has said in the episodic documents.
+    """Check the invariants of a person's edits.
 
     Args:
-        project: its folder.
-        memory: the memory, as it is in this process.
-        said: what the person has said.
-        taken_in: whether the memory has looked for edits since: then the ledger has them too.
+        project: Folder of the project.
+        memory: The memory as this process sees it.
+        said: The person's edits.
+        taken_in: Whether the memory has looked for edits since; if so, the ledger must reflect them too.
     """
     folder = project / HOME / "memory"
     texts = {name: (folder / f"{name.value}.md").read_text("utf-8", "surrogateescape") for name in DocumentName}
@@ -64,7 +64,7 @@ def examine_edits(
 
 
 def _untrue_facts(memory: OrchestratorContextManager, said: Said) -> Iterator[Violation]:
-    """Facts that the ledger holds for standing and that a person has taken out."""
+    """Yield facts that are active in the ledger although a person has removed them."""
     for fact in memory.facts(standing=False):
         if fact.status is not MustKeepStatus.STANDING:
             continue

@@ -1,4 +1,4 @@
-"""The person of `crash.py`: edits the episodic documents at the worst moments, and knows what must stand since."""
+"""The person of `crash.py`: edits the episodic documents at the worst moments, and knows what must survive."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import DocumentName
 
 _OPERATION = re.compile(r"^- .*\(op \d+\)")
-# A line of the machine's about an item of the plan: it goes when that does.
+# A line of the machine about an item of the plan; it disappears together with the item.
 _MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
-# The decisions and what a person adds are shown for good; of the other facts only the newest.
+# Documents whose facts the person rewords: all decisions stay visible, of the other facts only the newest.
 _REWORDED = frozenset({DocumentName.DECISION_LOG})
-# `sed` is a process of its own, which takes longer than a life.
+# `sed` runs in a separate process, which takes longer than a life.
 _STYLES = tuple(style for style in Style if style not in (Style.SED, Style.STAMPED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """A write that a process was asked for on the person's behalf, and of which it is not known yet whether it was."""
+    """A document write requested on the person's behalf, with unknown outcome so far."""
 
     name: DocumentName
     before: str
@@ -37,7 +37,7 @@ class _Command:
 
 @dataclass(slots=True)
 class Person:
-    """Edits the documents in `home`. What is `said`, and the `notes` in session documents, must stand since."""
+    """Edits the documents in `home`. Everything in `said`, and the `notes` in session documents, must survive."""
 
     REQUESTS: ClassVar = frozenset({"edit", "item", "collide", "save", "accept", "reject", "restore"})
 
@@ -52,7 +52,7 @@ class Person:
     _command: _Command | None = None
 
     def do(self, request: str) -> None:
-        """Do what a process asks for: edit, item, collide, save POINT, or take note of a command about to be done."""
+        """Handle a request of the process: edit, item, collide, save POINT, or the announcement of a command."""
         what, *rest = request.split(" ", 2)
         if what == "save":
             self._save_meanwhile()
@@ -69,7 +69,7 @@ class Person:
             self.edit()
 
     def edit(self) -> None:
-        """Save an edit of some document, now and then of a text that was opened some edits ago."""
+        """Save an edit of some document, occasionally of a text that was opened some edits ago."""
         self._turn += 1
         due = [name for name, (turn, _) in self._open.items() if turn <= self._turn]
         if due:
@@ -85,7 +85,7 @@ class Person:
             self._save_any(name, self._read(name))
 
     def _is_kept(self, name: DocumentName, text: str) -> bool:
-        """Whether an editor's text is among the kept versions: else nobody can tell what was done to it."""
+        """Check whether an editor's text is among the kept versions; without its base, an edit cannot be recognised."""
         kept = (self.home / "memory" / "versions").glob(f"{name.value}.*.md")
         known = [self._read(name), *(path.read_bytes().decode("utf-8", "surrogateescape") for path in kept)]
         return written_at(text) in {written_at(each) for each in known}
@@ -96,13 +96,13 @@ class Person:
             self._note_entry(path)
 
     def finished(self, *, done: bool) -> None:
-        """Take note of what came of the command that was announced."""
+        """Note whether the announced command was done."""
         if self._command is not None and done:
             self._apply(self._command.name, self._command.before, self._command.after, told=False)
         self._command = None
 
     def died(self) -> str | None:
-        """Look whether the process did what was announced before it was killed; what is neither done nor undone."""
+        """Check whether a killed process completed the announced command; return a fault if it was done in part."""
         command, self._command = self._command, None
         if command is None:
             return None
@@ -120,12 +120,12 @@ class Person:
         else:
             after = (accept if what == "accept" else reject)(before, which).text
         self.counts[what] += 1
-        # Who has the document restored does not go on with what an editor still holds of it.
+        # A person who has a document restored discards the old text in the editor.
         self._open.pop(name, None)
         self._command = _Command(name=name, before=before, after=after)
 
     def _save_meanwhile(self) -> None:
-        """Save the document that is about to be put in place, or any."""
+        """Save the document that is about to be replaced, or any document."""
         for folder in ("memory", "sessions"):
             for aside in (self.home / folder).glob(".*.md.*.aside*"):
                 path = aside.with_name(aside.name[1:].partition(".md.")[0] + ".md")
@@ -158,11 +158,11 @@ class Person:
         lines = Counter(before.split("\n"))
         if any(lines[line] != 1 for line in edit.named()):
             edit = self._note(before)
-        # Who saves anew does not go on with what an editor still holds.
+        # A person who saves a document discards the old text in the editor.
         self._open.pop(name, None)
         standing = self._read(name)
         if self._command is not None and self._command.name is name:
-            # Saved after what was asked for, or before it: then it is refused.
+            # The save came after the announced write, or before it, and then the command is refused.
             self.finished(done=standing == self._command.after)
         path = self.home / "memory" / f"{name.value}.md"
         _, after = save(path, before, edit, self.rng.choice(_STYLES))
@@ -171,7 +171,7 @@ class Person:
         self._apply(name, before, after, told=True)
 
     def _apply(self, name: DocumentName, before: str, after: str, *, told: bool) -> None:
-        """Know what must stand after a save; what a command took out (not `told`) may be shown again."""
+        """Update what must survive a save; what a command (not `told`) removed may be shown again."""
         had, has = tokens(before), tokens(after)
         for token in had - has:
             self.said.own.pop(token, None)
@@ -182,7 +182,7 @@ class Person:
             self.said.own[token] = name
         was, now = Counter(before.split("\n")), Counter(after.split("\n"))
         for token in tokens("\n".join(was - now)) - tokens("\n".join(now - was)):
-            # An item is renamed in one line, and its mention elsewhere follows.
+            # Renaming an item in one line also changes its mention elsewhere.
             self.said.own.pop(token, None)
         if told:
             self.said.removed |= _machine_numbers(before) - numbers(after)
@@ -193,7 +193,7 @@ class Person:
         return f"person-{self._tokens:06d}"
 
     def _chosen(self, name: DocumentName, text: str) -> Edit:
-        """Choose what to do; where there is nothing to change or delete, a note is written."""
+        """Choose an edit; a note if there is nothing to change or delete."""
         lines = [line for line in without_conflicts(text).split("\n") if not line.startswith((">", "#"))]
         own = [line for line in lines if PERSON.search(line) and not _OPERATION.match(line)]
         facts = [line for line in without_conflicts(text).split("\n") if NUMBER.search(line) and "…" not in line]
@@ -235,5 +235,5 @@ class Person:
 
 
 def _machine_numbers(text: str) -> set[int]:
-    """The numbers of the facts that a document shows in the machine's words."""
+    """Return the numbers of the facts that a document shows in the machine's wording."""
     return numbers("\n".join(line for line in text.split("\n") if not PERSON.search(line)))

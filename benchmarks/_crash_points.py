@@ -1,4 +1,4 @@
-"""The write points that `crash.py` kills at: which there are, and what a process does to pass each for certain."""
+"""The write points that `crash.py` kills at: their names, and plans of steps that are certain to pass them."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ _OTHER_STEPS = (
     *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore"),
     *("edit", "item", "collide", "accept", "reject"),
 )
-# What must be done for the points of a kind to be passed, after some operations; of several ways each will do.
+# Steps that pass the write points of a kind, after some operations; each of several alternatives is sufficient.
 _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "compact": ((*_RECORDS * 3, "refresh", *_RECORDS, "refresh"),),
     "version": (_UPDATE * 5,),
     "restore": ((*_UPDATE, "restore"),),
     "flush": (("flush",),),
     "work": (("work",),),
-    # A summary that a model has bettered takes the place of the extract: of a segment, and of an ended session.
+    # A model's summary replaces the extract, of a segment and of an ended session.
     "improve": ((*_RECORDS * 3, "refresh", "better", *_RECORDS, "refresh", "flush", "better", *_RECORDS, "refresh"),),
-    # A person's words, taken in; and by the command that opens an editor.
+    # Edits of a person are read, with and without the command that opens an editor.
     "edit": (("item", "context"), ("refresh", "edit", "item", "context")),
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
-# What agents learn is killed by `catalog.py`, copies on several machines by `machines.py`. `redact apply` and `move`
-# work on a memory that nobody has open, `backup` on a file of its own; each can be done again.
+# `catalog.py` kills processes that learn, `machines.py` those that copy documents between machines. `redact apply` and
+# `move` work on a memory that is not open elsewhere, `backup` on a separate file; each can be repeated.
 _ELSEWHERE = {"audit", "catalog", "copy", "learn", "pull", "purge", "redact", "sharing"}
 _SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """The write points there are: of any life, with how often one passes each, and those of a project's first start."""
+    """Write points of any life, with their passings per life, and write points of a project's first start only."""
 
     at_birth: tuple[str, ...]
     a_life: Mapping[str, float]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of any life, in their order."""
+        """The write points of any life, in order."""
         return tuple(self.a_life)
 
 
 def steps(rng: random.Random, point: str = "") -> list[str]:
-    """What a child does, in its order; early on what passes a point for certain."""
+    """Make a plan for a child; its early steps are certain to pass the kind of `point`."""
     plan = ["record"] * rng.randint(8, 12)
     kind = point.partition(".")[0]
     ways = list(_PROVOKING.get(_SAME.get(kind, kind), (_UPDATE,)))
@@ -73,26 +73,26 @@ def steps(rng: random.Random, point: str = "") -> list[str]:
 
 
 def be_born(project: Path, durability: str) -> Path:
-    """Lay down what is there before a project's first start, which also has to tell of what an earlier time left.
+    """Lay out a project before its first start, with an old session document that the first start has to report.
 
     Returns:
-        What must be taken away after that start.
+        The old document, to be removed after that start.
     """
     home = project / HOME
     old = home / "sessions" / "archive" / "session_of_old.md"
     old.parent.mkdir(parents=True)
     old.write_text("# A session of which the database knows nothing\n", encoding="utf-8")
-    # Where it is full, a project waits for the disk with each operation, which has write points of its own.
+    # With durability `full`, each operation waits for the disk, and this wait has write points of its own.
     (home / "config.yaml").write_text(f"storage:\n  durability: {durability}\n", encoding="utf-8")
     return old
 
 
 def known_points(durability: str, parent: str | None) -> Points:
-    """Every write point that some lives without an end pass: one for each kind of point, in one project.
+    """Find every write point by running one life per kind of point, without kills, in one project.
 
     Args:
-        durability: the project's.
-        parent: where the project is made.
+        durability: Durability setting of the project.
+        parent: Parent folder of the project.
     """
     folder = Path(tempfile.mkdtemp(prefix="crash-", dir=parent))
     try:
@@ -101,7 +101,7 @@ def known_points(durability: str, parent: str | None) -> Points:
         open_here(folder, Clock(START), write_point=_counting(birth)).close()
         old.unlink()
         person = Person(folder / HOME, random.Random("dry"))
-        # The first flush, and the start after it, settle what the first start has told of old documents.
+        # The first flush and the start after it finish the handling of the old document.
         _live_dry(folder, "birth", ["record", "flush", "reopen"], Doom(), birth, person)
         seen: Counter[str] = Counter()
         for kind in _PROVOKING:
@@ -141,7 +141,7 @@ def _live_dry(folder: Path, life: str, plan: Sequence[str], doom: Doom, seen: Co
 
 
 def kinds_in_code() -> set[str]:
-    """What the package calls its writes and transactions: the first part of each point's name."""
+    """Return the first part of the name of each write and transaction in the package's source."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
     return {kind for tree in trees for kind in _kinds(tree)} - _ELSEWHERE
 

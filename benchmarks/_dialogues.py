@@ -1,7 +1,7 @@
-"""Written dialogues, compacted five times: which rules, reversals, roles and open items the model would still be given.
+"""Written dialogues, compacted five times: the rules, reversals, roles and open items that the context still holds.
 
-The format is told in `data/README.md`. A fact is kept where one line of the context has all its words. Of a reversal it
-is told apart whether the old decision is marked, too, wherever it stands as a fact, or is gone.
+`data/README.md` describes the format. A fact is kept if one line of the context has all its words. For a reversal it is
+also reported whether the old decision is marked as superseded wherever it appears as a fact, or is gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 COMPACTIONS = 5
 TALK_BETWEEN = 20
 KINDS = ("rule", "reversal", "role", "open")
-# The default sizes, but everything is compacted at once: no hour and no tokens are left word for word.
+# The default sizes, but with no verbatim window, so that everything is compacted at once.
 _CONFIG = {
     "orchestrator": {"working_memory": {"max_operations": 2}},
     "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 1_000},
@@ -36,15 +36,15 @@ def load_dialogues(file: Path) -> list[dict[str, Any]]:
 
 
 def is_unread(dialogue: dict[str, Any]) -> bool:
-    """Whether a dialogue was never in view of who made what finds facts; see `data/README.md`."""
+    """Check whether a dialogue was hidden from the authors of fact extraction; see `data/README.md`."""
     number = int(dialogue["id"][1:])
     return (71 <= number <= 141 or number >= 172) and number not in _READ_SINCE
 
 
 def after_compactions(dialogue: dict[str, Any], others: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    """The context after a dialogue was compacted five times with other talk in between.
+    """Return the context after a dialogue was compacted five times with other talk in between.
 
-    With it comes how many of the dialogue's turns stand there word for word as operations; 0: all were compacted.
+    The second value is the number of the dialogue's turns in it that are verbatim operations; 0 if all are compacted.
     """
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=_CONFIG) as memory:
         time = iter(_START + timedelta(seconds=40 * step) for step in range(10_000))
@@ -65,7 +65,7 @@ def _say(memory: OrchestratorContextManager, turn: dict[str, Any], time: datetim
 
 
 def _other_talk(others: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Turns of other dialogues that state none of their facts, so that they take nothing back by accident."""
+    """Yield turns of other dialogues that contain no fact, so that none supersedes a fact by accident."""
     while True:
         for other in others:
             told = {fact[key] for fact in other["facts"] for key in ("turn", "old_turn", "closed_turn") if key in fact}
@@ -74,7 +74,7 @@ def _other_talk(others: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What became of a fact: whether it is `kept`, and of a reversal whether what it takes back is `marked`."""
+    """Verdict on a fact: whether it is `kept`, and for a reversal whether the old decision is `marked`."""
 
     fact: dict[str, Any]
     kept: bool
@@ -82,7 +82,7 @@ class Judged:
 
 
 def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[Judged]:
-    """For each fact of a dialogue whether the context has it."""
+    """Judge each fact of a dialogue by the context."""
     lines = [line.lower().replace("’", "'") for line in context.splitlines()]
     return [_judged(fact, lines) for fact in dialogue["facts"] if fact["kind"] in KINDS]
 
@@ -97,7 +97,7 @@ def _judged(fact: dict[str, Any], lines: Sequence[str]) -> Judged:
 
 
 def _is_marked(fact: dict[str, Any], lines: Sequence[str]) -> bool:
-    """Whether the old decision is marked wherever it stands as a fact, or is gone."""
+    """Check whether the old decision is marked wherever it appears as a fact, or is gone."""
     old = [
         position for position, line in enumerate(lines)
         if _has(line, fact["old"]) and not _has(line, fact["keep"]) and _FACT_LINE.search(line.upper())

@@ -1,8 +1,8 @@
 """A person at an editor: edits of a document's lines, and the ways in which editors save them.
 
-Every line that the person writes holds a token of its own (`person-000123`), as every fact of the machine's does
-(`machine-000123`), so that each can be looked for afterwards. An edit is told by whole lines, so that it is the same
-whether Python or `sed` makes it.
+Every line that the person writes has a unique token (`person-000123`), and so has every fact of the machine
+(`machine-000123`), so that each can be found afterwards. An edit refers to complete lines, so that Python and `sed`
+make the same change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orchestra_mem.core.documents.markdown import front_matter_fault, split_bloc
 from orchestra_mem.types import DocumentName
 
 OWN_SECTION = "Notes by Hand"
-# The sections in which a person's list item is a fact, and what such an item may say.
+# Sections in which a person's list item becomes a fact, and templates of such items.
 ITEMS = {
     (DocumentName.PROJECT_STATE, "Rules"): "- Never touch {token} without asking",
     (DocumentName.WORK_PLAN, "Immediate Next Steps"): "- Look after {token}",
@@ -40,11 +40,11 @@ PERSON = re.compile(r"person-\d{6}")
 MACHINE = re.compile(r"machine-\d{6}")
 NUMBER = re.compile(r"\(K(\d+)\)")
 _BLOCK = re.compile(r"^<!-- conflict \w[\w-]*: .*?^<!-- /conflict [^\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
-# An editor writes a document in pieces within about so long, seconds.
+# Pause in seconds of an editor that writes a document in two pieces.
 _BETWEEN_PIECES_S = 0.004
-# A slow one leaves a document empty or away for so long.
+# Time in seconds for which a slow editor leaves a document empty or missing.
 _SLOW_S = 0.1
-# So many saves are undone.
+# Share of rounds in which the person undoes the last save.
 _UNDONE = 0.05
 _STAMP = re.compile(r"(?<=^updated: )\S+", re.MULTILINE)
 
@@ -64,11 +64,11 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a person does to a document. Lines are named by their whole text.
+    """A person's edit of a document. Lines are identified by their complete text.
 
-    `after` is the line that `new` is put behind, empty where none is; `gone` are lines to take out, `changed` maps
-    lines to what stands in their place. `end` is text for the document's end, `whole` what takes the place of all,
-    which `sed` is not asked for.
+    `after`: Line after which `new` is inserted; empty if none is. `gone`: Lines to remove. `changed`: Pairs of a line
+    and its replacement. `end`: Text to append to the document. `whole`: Replacement of the complete text, not supported
+    by `sed`.
     """
 
     after: str = ""
@@ -79,7 +79,7 @@ class Edit:
     whole: str = ""
 
     def apply(self, text: str) -> str:
-        """The document after the edit; a line that is not there is passed over."""
+        """Return the document after the edit; lines that are missing are skipped."""
         if self.whole:
             return self.whole
         changed = dict(self.changed)
@@ -92,11 +92,11 @@ class Edit:
         return "\n".join(lines) + self.end
 
     def named(self) -> list[str]:
-        """The lines that must be in the document, each once, for the edit to mean what it says."""
+        """Return the lines that must occur exactly once in the document for the edit to be unambiguous."""
         return [*self.gone, *(old for old, _ in self.changed), *([self.after] if self.after else [])]
 
     def sed(self, copy: Path) -> list[str]:
-        """The same as a program for GNU sed, which also leaves a copy of what it has read."""
+        """Return the edit as a program for GNU sed, which also writes a copy of its input."""
         program = [f"w {copy}"]
         program += [f"\\|^{_escaped(old)}$|c\\\n{_text(new)}" for old, new in self.changed]
         if self.after:
@@ -113,10 +113,10 @@ def _text(line: str) -> str:
 
 
 def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
-    """Save an edit of what was read; `sed` reads anew.
+    """Save an edit of the text `before`; `sed` reads the file again instead.
 
     Returns:
-        What the edit was made to, and what was written.
+        The text that was edited, and the text that was written.
     """
     after = edit.apply(before)
     data = after.encode()
@@ -156,7 +156,7 @@ def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Save:
-    """One save: when it was done (monotonic seconds), in which round, of what, and what it made of what."""
+    """One save: end (monotonic seconds), round, document, and the text before and after."""
 
     at: float
     round: int
@@ -169,10 +169,10 @@ class Save:
 
 @dataclass(slots=True)
 class Person:
-    """Edits three documents round by round. `folder` holds them; the rest is what has been done and seen.
+    """Edits three documents in `folder` round by round; the other fields log edits and findings.
 
-    `stamps` says whether one of the editors puts a time of its own into the front matter.
-    `gone` are lines that were deleted or changed, by document, with the number of the save.
+    `stamps`: Whether one of the editors writes its own timestamp into the front matter.
+    `gone`: Lines that were deleted or changed, by document, with the number of the save.
     """
 
     folder: Path
@@ -189,18 +189,18 @@ class Person:
     _open: dict[DocumentName, tuple[int, str]] = field(default_factory=dict)
 
     def path(self, name: DocumentName) -> Path:
-        """Where a document lies."""
+        """Return the path of a document."""
         return self.folder / f"{name.value}.md"
 
     def begin(self) -> None:
-        """Give each document a section of one's own."""
+        """Add a section of the person's own to each document."""
         for name in DocumentName:
             text = self.read(name)
             edit = Edit(end=f"\n## {OWN_SECTION}\n\n- A note, {self._token()}\n")
             self._save(0, name, text, edit, Style.RENAME, stale=False)
 
     def play(self, number: int) -> None:
-        """Do one round: save an edit, one in five of a text that was opened some rounds ago, or undo the last."""
+        """Play one round: save an edit, one in five of a text opened some rounds ago, or undo the last save."""
         if number > 1 and self.rng.random() < _UNDONE:
             last = self.saves[-1]
             self._save(number, last.document, last.after, Edit(whole=last.before), Style.IN_PLACE, stale=True)
@@ -225,13 +225,13 @@ class Person:
         self._save(number, name, text, edit, style, stale=bool(due))
 
     def close(self, number: int) -> None:
-        """Save what is still open."""
+        """Save the texts that are still open."""
         for name, (_, text) in list(self._open.items()):
             del self._open[name]
             self._save(number, name, text, self._note(text), Style.IN_PLACE, stale=True)
 
     def read(self, name: DocumentName) -> str:
-        """Read a document as an editor does, and look at it: can it be read, and what stands there again?"""
+        """Read a document as an editor does, and log faults and deleted lines that have returned."""
         text = self.path(name).read_text(encoding="utf-8")
         for problem in problems(name, text):
             self.unparseable.setdefault(f"{name.value}: {problem}", text)
@@ -239,7 +239,7 @@ class Person:
             back = [line for line in standing(text) if (name, line) in self.gone]
             if not back:
                 return text
-            # The machine's text may stand for an instant before it sees the save and puts that back.
+            # The machine's text may be in the file for an instant before the machine sees the save and restores it.
             time.sleep(0.1)
             text = self.path(name).read_text(encoding="utf-8")
         for line in standing(text):
@@ -267,7 +267,7 @@ class Person:
         self.numbers |= numbers(before) - numbers(after)
 
     def note(self) -> str:
-        """Give a token that nobody has used."""
+        """Return an unused token."""
         return self._token()
 
     def _token(self) -> str:
@@ -275,7 +275,7 @@ class Person:
         return f"person-{self.tokens:06d}"
 
     def _edit(self, name: DocumentName, text: str) -> Edit:
-        """Choose what to do; where there is nothing to change or delete, a note is written."""
+        """Choose an edit; a note if there is nothing to change or delete."""
         lines = text.split("\n")
         own = [line for line in lines if PERSON.search(line) and not MACHINE.search(line) and not line.startswith(">")]
         facts = [line for line in lines if MACHINE.search(line) and NUMBER.search(line) and not line.startswith(">")]
@@ -319,28 +319,28 @@ class Person:
 
 
 def standing(text: str) -> list[str]:
-    """The lines of a document that bear a token, as they count: outside of conflict blocks, numbers left aside."""
+    """Return the lines with a token that a person may remove, outside of conflict blocks and without fact numbers."""
     lines = _BLOCK.sub("", text).split("\n")
     return [NUMBER.sub("", line).strip() for line in lines if is_told(line)]
 
 
 def tokens(text: str) -> set[str]:
-    """The person's tokens in a document, outside of conflict blocks."""
+    """Return the person's tokens in a document, outside of conflict blocks."""
     return set(PERSON.findall(_BLOCK.sub("", text)))
 
 
 def numbers(text: str) -> set[int]:
-    """The numbers of the facts that a document shows outside of conflict blocks."""
+    """Return the numbers of the facts that a document shows outside of conflict blocks."""
     return {int(found) for found in NUMBER.findall(_BLOCK.sub("", text))}
 
 
 def is_told(line: str) -> bool:
-    """Whether a line is one that a person may take out: neither an operation in the active work nor a plain one."""
+    """Check whether a line has a token and is not part of the list of operations."""
     return bool(PERSON.search(line) or MACHINE.search(line)) and not re.search(r"\(op \d+\)", line)
 
 
 def problems(name: DocumentName, text: str) -> list[str]:
-    """Why a document cannot be read as what it is; nothing where it can."""
+    """List the faults of a document's structure; empty if there are none."""
     found = []
     fault = front_matter_fault(text)
     if fault:

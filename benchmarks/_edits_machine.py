@@ -1,4 +1,4 @@
-"""The machine beside a person at an editor: a process that records, refreshes and asks for contexts."""
+"""The machine that works while a person edits: a process that records, refreshes and requests contexts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG: dict[str, dict[str, object]] = {
 }
 COUNTER = open_counter("estimate")
 _QUIET_REFRESHES = 3
-# So many facts a project: all of them fit into the documents.
+# Number of facts per project; the documents have room for all of them.
 FACTS = 40
 LONGEST_PAUSE_S = 0.04
 _SAID = (
@@ -46,7 +46,7 @@ _IDLE = ("It rained.", "Tea was had.", "The lamp was on.")
 
 @dataclass(slots=True)
 class Seen:
-    """What the machine's process has told: tokens that it recorded, and when a context first had a person's."""
+    """Reports of the machine's process: recorded tokens, and when a context first had a token of the person."""
 
     recorded: list[str] = field(default_factory=list)
     shown: dict[str, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Seen:
     ended: float = 0.0
 
     def take(self, line: str) -> None:
-        """Take in a line."""
+        """Parse and store a reported line."""
         what, _, rest = line.rstrip("\n").partition(" ")
         self.counts[what] += 1
         if what == "record":
@@ -73,9 +73,9 @@ class Seen:
 
 
 class Machine:
-    """The inside of the machine's process. It works until its standard input is closed.
+    """The body of the machine's process. It works until its standard input is closed.
 
-    `first` is the number of the last fact before its own `facts`; what the storage refuses is told, and passed over.
+    `first` is the number of the last fact before its own `facts`. Storage errors are reported and skipped.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Machine:
         self._shown: set[str] = set()
 
     def run(self) -> None:
-        """Work beside the person, then alone."""
+        """Work while the person edits, then alone."""
         for _ in range(6):
             self._try(self._record)
         self._try(self._idle)
@@ -121,7 +121,7 @@ class Machine:
             return
         self._facts += 1
         token = f"machine-{self._facts:06d}"
-        # Each noun at most once with each sentence, so that no fact takes another's place.
+        # Combine each noun at most once with each sentence, so that no fact supersedes another.
         noun = _NOUNS[(self._facts * 7 + self._facts // len(_NOUNS)) % len(_NOUNS)]
         self._say(_SAID[self._facts % len(_SAID)].format(noun=noun, token=token))
         self._tell(f"record {token}")
@@ -145,7 +145,7 @@ class Machine:
 
 
 class Running:
-    """The machine's process. It has begun to work beside the person when this is made; `seen` hears what it tells."""
+    """The machine's process, already working once this object is made; `seen` collects its reports."""
 
     def __init__(
         self, project: Path, seed: str, seen: Seen, *, storage: Mapping[str, object] = MappingProxyType({}),
@@ -162,7 +162,7 @@ class Running:
         self._ready.wait()
 
     def end(self, *, kill: bool = False) -> None:
-        """End it, in its own time or at once."""
+        """Stop the process, gracefully or with `kill` at once."""
         assert self._child.stdin is not None
         if kill:
             self._child.kill()

@@ -1,6 +1,6 @@
-"""Labelled records: conversations, notes, commits, tickets and operations, each line with the kind of fact it tells.
+"""Labelled records: conversations, notes, commits, tickets and operations, each line labelled with its kind of fact.
 
-The format is told in `data/README.md`.
+`data/README.md` describes the format.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line of a record: its text, the kind of fact that it tells (`none`, `heading`), its speaker or field."""
+    """A line of a record: its text, its kind of fact (or `none`, `heading`), its speaker or field."""
 
     text: str
     kind: str
@@ -33,13 +33,13 @@ class Line:
 
     @property
     def core(self) -> str:
-        """The text without bullet and tick box, in single blanks."""
+        """The text without bullet and check box, with single spaces."""
         return _BLANKS.sub(" ", _MARKS.sub("", self.text)).strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Some lines of one writer that belong together."""
+    """A group of lines by one writer."""
 
     writer: str
     language: str
@@ -49,7 +49,7 @@ class Record:
 
 
 class Pair(NamedTuple):
-    """Two facts, and whether the later one has superseded or settled the earlier one."""
+    """Two facts, and whether the newer one has superseded or settled the older one."""
 
     newer: MustKeep
     older: MustKeep
@@ -57,13 +57,13 @@ class Pair(NamedTuple):
 
 
 def _rows(file: Path, split: str = "") -> Iterator[Any]:
-    """Read what a file holds, a row a line; of one split where that is given."""
+    """Read the rows of a JSON Lines file; only those of one split if it is given."""
     rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     return (row for row in rows if not split or row["split"] == split)
 
 
 def load_records(file: Path, split: str = "") -> list[Record]:
-    """Read the records of a file; of one split where that is given."""
+    """Read the records of a file; only those of one split if it is given."""
     records = []
     for row in _rows(file, split):
         lines = tuple(
@@ -79,7 +79,7 @@ def load_records(file: Path, split: str = "") -> list[Record]:
 
 
 def load_pairs(file: Path, split: str) -> Iterator[Pair]:
-    """Read the written pairs of a split; so many operations lie between them as they do not say."""
+    """Read the written pairs of a split; they name no distance in operations, so typical distances take turns."""
     pairs = chain.from_iterable(row["pairs"] for row in _rows(file, split))
     for said, distance in zip(pairs, cycle((1, 2, 5, 10, 40))):
         older, newer = (
@@ -96,7 +96,7 @@ def load_pairs(file: Path, split: str) -> Iterator[Pair]:
 
 
 class Told(NamedTuple):
-    """A line of a series: what it says, and the numbers of the earlier lines that it ends, or says again."""
+    """A line of a series: its text, and the numbers of the earlier lines that it ends or repeats."""
 
     number: int
     line: Line
@@ -105,7 +105,7 @@ class Told(NamedTuple):
 
 
 class Series(NamedTuple):
-    """What somebody's work said one after the other, in which facts end others now and then."""
+    """Consecutive lines from one piece of work, in which facts now and then end earlier facts."""
 
     writer: str
     language: str
@@ -113,23 +113,23 @@ class Series(NamedTuple):
     lines: tuple[Told, ...]
 
     def operations(self) -> list[Operation]:
-        """The lines as operations with their numbers."""
+        """Return the lines as numbered operations."""
         return [operation_of(*_data(self.nature, told.line.speaker, [told.line]), told.number) for told in self.lines]
 
     @property
     def record(self) -> Record:
-        """The lines as a record."""
+        """Return the lines as a record."""
         lines = tuple(told.line for told in self.lines)
         return Record(writer=self.writer, language=self.language, nature=self.nature, split="", lines=lines)
 
     @property
     def ended(self) -> dict[int, int]:
-        """Lines that another one ends, with the number of the first that does."""
+        """Lines that a later line ends, with the number of the first such line."""
         return {old: told.number for told in reversed(self.lines) for old in told.ends}
 
     @property
     def repeated(self) -> frozenset[int]:
-        """Lines that are said again."""
+        """Lines that a later line repeats."""
         return frozenset().union(*(told.again for told in self.lines))
 
 
@@ -149,14 +149,14 @@ def load_series(file: Path, split: str) -> Iterator[Series]:
 
 
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:
-    """Give a record as the operations that a program would record, each with its lines."""
+    """Yield a record as the operations that a program would record, each with its lines."""
     for number, (speaker, run) in enumerate(groupby(record.lines, key=lambda line: line.speaker), 1):
         lines = list(run)
         yield operation_of(*_data(record.nature, speaker, lines), number), lines
 
 
 def operation_of(kind: str, data: Json, number: int = 1) -> Operation:
-    """Make an operation as a log gives it back."""
+    """Make an operation as an event log returns it."""
     time = START + timedelta(minutes=number)
     return Operation(id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1)
 
@@ -178,6 +178,6 @@ def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:
 
 
 def meets(passage: str, line: Line) -> bool:
-    """Whether a passage tells what a line tells: one stands in the other."""
+    """Check whether a passage and a line tell the same, that is, whether one contains the other."""
     passage, core = _BLANKS.sub(" ", passage), line.core
     return bool(core) and (core in passage or (len(passage) >= len(core) / 2 and passage.strip(" .") in core))

@@ -1,6 +1,6 @@
-"""The weights of the shares, fitted on some talks and tried on another: how far to trust them.
+"""Fits the weights of the shares on some talks and tests them on another, to show how far the weights generalise.
 
-Fitted is by going up in steps, one weight at a time, until none makes it better.
+Fitting is coordinate ascent: one weight at a time changes by a step, until no step improves the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHARES = (
     "own", "coverage", "before", "second_before", "group", "agent", "statement", "substance", "tells_time",
     "period",
 )  # fmt: skip
-"""The names of the weights that are fitted; the others mix what `own` is made of, or are priors."""
+"""Names of the fitted weights; the others mix the parts of `own`, or are priors."""
 
 _CANDIDATES = 150
 _STEPS = (0.2, 0.1, 0.05)
@@ -32,10 +32,10 @@ Fitted = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """What the shares of a talk's candidates are before they are weighted.
+    """Unweighted shares of the candidates for a talk's questions.
 
-    `values` has the shape (questions, candidates, shares), `evidence` marks the candidates that hold evidence, and
-    `wanted` counts the evidence of each question, found or not.
+    `values`: float32, shape (questions, candidates, shares). `evidence`: Marks candidates that hold evidence. `wanted`:
+    Number of turns with evidence for each question, found or not.
     """
 
     values: NDArray[np.float32]
@@ -44,12 +44,12 @@ class Profiles:
 
 
 def changed(weights: Weights, values: Mapping[str, Any]) -> Weights:
-    """The weights with other values for some, by name."""
+    """Return the weights with some replaced, by name."""
     return replace(weights, **values)
 
 
 def profiles_of(talk: Talk, index: SearchIndex, embedder: Embedder, words: WordEmbedder) -> Profiles:
-    """Put a talk's questions, and take the shares of all candidates."""
+    """Search for a talk's questions, and return the shares of all candidates."""
     ones = changed(Weights(), {**dict.fromkeys(SHARES, 1.0), "diversity": 0.0})
     searcher = Searcher(index, embedder, words, weights=ones)
     values = np.zeros((len(talk.questions), _CANDIDATES, len(SHARES)), np.float32)
@@ -65,12 +65,12 @@ def profiles_of(talk: Talk, index: SearchIndex, embedder: Embedder, words: WordE
 
 
 def recall(profiles: Profiles, weights: Fitted, depth: int) -> float:
-    """The mean share of the evidence among the first hits."""
+    """Return the mean share of a question's evidence among the first `depth` hits."""
     return float(_recalls(profiles, _scores(profiles, weights), depth).mean())
 
 
 def fit(talks: Sequence[Profiles], start: Fitted) -> dict[str, float]:
-    """Fit the weights to talks: recall at 10, and half as much at 5 and of the reciprocal rank."""
+    """Fit the weights to talks, for recall at 10 plus half of recall at 5 and half of the reciprocal rank."""
     weights = dict(start)
     best = _goodness(talks, weights)
     for step in _STEPS:

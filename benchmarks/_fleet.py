@@ -1,4 +1,4 @@
-"""What `fleet.py` starts: processes that record into one memory, and a look at what a server does meanwhile."""
+"""Processes that `fleet.py` starts to record into one memory, and a sampler of the server's load meanwhile."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from orchestra_mem.tiers.session_compaction import Refreshed
 from tests.postgres_server import PostgresServer
 
 _PAUSE_S = 0.02
-# The server's package sends all that is logged to standard error.
+# Keep log messages off standard error, to which the server's package sends them.
 logging.getLogger("orchestra_mem").propagate = False
-# The lock of whoever records, and not that of whoever writes documents.
+# Looks for the lock of recording processes, not for the lock of document writers.
 _LOOK = (
     "SELECT array_agg(pid), (SELECT count(*) FROM pg_locks l JOIN pg_namespace n ON "
     "(CAST(l.classid AS BIGINT) << 32 | CAST(l.objid AS BIGINT)) = hashtextextended('orchestra-mem ' || n.nspname, 0) "
@@ -34,10 +34,10 @@ _LOOK = (
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """What processes that recorded were told: the number of each key, times, and errors.
+    """Results of recording processes: the number acknowledged for each key, times, and errors.
 
-    `calm_ms` are those records within which the window was not refreshed, `refresh_ms` the refreshes. `refused` are
-    errors that say so, `untold` any other. `seconds` are the slowest one's, `cpu_ms` their own work.
+    `calm_ms`: Records without a refresh of the window. `refresh_ms`: Refreshes. `refused`: Errors of the library.
+    `untold`: Any other errors. `seconds`: Time of the slowest process. `cpu_ms`: Processor time of the processes.
     """
 
     kept: dict[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Told:
     cpu_ms: float = 0.0
 
     def take(self, other: Told) -> None:
-        """Take in what another process was told."""
+        """Add the results of another process."""
         self.kept |= other.kept
         for name in ("record_ms", "calm_ms", "refresh_ms", "commit_ms", "refused", "untold"):
             getattr(self, name).extend(getattr(other, name))
@@ -60,9 +60,9 @@ class Told:
 
 
 def record(folder: str, config: str, name: str, most: int) -> None:
-    """Be a process that records: begin with a line of standard input, end with it or after so many.
+    """Body of a recording process: start on a line of standard input, stop at its end or after `most` records.
 
-    What was refused is tried again with the same key, as a caller would.
+    A refused record is repeated with the same key, as a caller would do.
     """
     told, ended, commit = Told(), threading.Event(), [0.0]
 
@@ -80,7 +80,7 @@ def record(folder: str, config: str, name: str, most: int) -> None:
         ended.set()
 
     with open_memory(folder, config=json.loads(config), write_point=at) as memory:
-        memory.get_orchestrator_context("task_execution")  # whatever is loaded once is loaded now
+        memory.get_orchestrator_context("task_execution")  # warm-up
         memory.record_operation("note", {"text": name})
         told.commit_ms.clear()
         memory.events.refreshed.connect(refreshed)
@@ -106,7 +106,7 @@ def record(folder: str, config: str, name: str, most: int) -> None:
 
 
 class Recorders:
-    """Processes that record into one memory; they have begun when this is made."""
+    """Processes that record into one memory, already started once this object is made."""
 
     def __init__(
         self, folder: Path, config: Mapping[str, Any], count: int, *, most: int = sys.maxsize, name: str = "p"
@@ -129,7 +129,7 @@ class Recorders:
             each.stdin.flush()  # type: ignore[union-attr]
 
     def end(self, *, at_once: bool = False) -> Told:
-        """Wait until they are ready, or have them end with the record that they are at; what they were told."""
+        """Wait until all are done, or with `at_once` stop each after its current record; return the results."""
         told = Told()
         if at_once:
             for each in self._running:
@@ -146,10 +146,9 @@ class Recorders:
 
 
 class Watch:
-    """Looks at a server again and again: how long it works, and how often a lock of a memory is held.
+    """Context manager that samples a server: its processor time, and how often a memory's lock is held.
 
-    Used as a context manager. `cpu_ms` is the work of all its processes, `locked` the share of the looks that found a
-    lock held.
+    `cpu_ms` covers all processes of the server. `locked` is the share of samples that found a lock held.
     """
 
     def __init__(self, server: PostgresServer) -> None:
@@ -161,13 +160,13 @@ class Watch:
         self._looks = self._held = 0
 
     def __enter__(self) -> Watch:
-        """Begin."""
+        """Start sampling."""
         self._look()
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End."""
+        """Stop sampling."""
         self._ended.set()
         self._thread.join()
         self._look()
@@ -175,12 +174,12 @@ class Watch:
 
     @property
     def cpu_ms(self) -> float:
-        """The work of the server, without that of the looks."""
+        """Processor time of the server, without that of the sampling connection."""
         return sum(last - self._first[pid] for pid, last in self._last.items())
 
     @property
     def locked(self) -> float:
-        """0 to 1."""
+        """Share of samples that found a lock held, 0 to 1."""
         return self._held / max(1, self._looks)
 
     def _go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""A large memory that is moved to a server and back: it answers the same, and a move that is killed leaves nothing."""
+"""Moves a large memory to a server and back: its answers stay the same, and a killed move leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS_APART = 30
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a memory says: the texts of each search's hits, a context; and the times of the searches."""
+    """Answers of a memory: the texts of each search's hits, a context, and the times of the searches."""
 
     hits: list[list[str]]
     context: str
@@ -33,7 +33,7 @@ class Answers:
 
 
 def answers(folder: Path, config: dict[str, Any], clock: WorkClock, questions: list[str]) -> Answers:
-    """Ask a memory."""
+    """Collect a memory's answers."""
     hits: list[list[str]] = []
     search_ms: list[float] = []
     with open_memory(folder, config=config, clock=clock) as memory:
@@ -47,7 +47,7 @@ def answers(folder: Path, config: dict[str, Any], clock: WorkClock, questions: l
 
 
 def measure_moves(report: Report, server: PostgresServer, folder: Path, n: int) -> None:
-    """Build a memory of `n` operations in its file; move it to the server, killed first, and back; ask it each time."""
+    """Build a memory of `n` operations in a file; kill a move to a server, then move it there and back, and compare."""
     texts, clock = Texts(), WorkClock()
     questions = [question for question, _ in texts.questions(_QUESTIONS, n)]
     with open_memory(folder, clock=clock) as memory:
@@ -71,7 +71,7 @@ def measure_moves(report: Report, server: PostgresServer, folder: Path, n: int) 
 
 
 def tell_answers(report: Report, before: Answers, there: Answers, back: Answers) -> None:
-    """Compare what was said in the file, on the server, and in the file again."""
+    """Compare the answers in the file, on the server, and in the file again."""
     different = [
         one != other
         for after in (there, back)
@@ -87,7 +87,7 @@ def tell_answers(report: Report, before: Answers, there: Answers, back: Answers)
 
 
 def command(folder: Path, target: dict[str, Any], at: dict[str, Any]) -> subprocess.Popen[str]:
-    """Start the command that moves a memory from where it is to `target`."""
+    """Start the command that moves a memory from `at` to `target`."""
     there = target.get("storage")
     to = ["--to", there["url"], "--schema", there["schema_name"]] if there else ["--to", "file"]
     set_ = {f"ORCHESTRA_MEM__STORAGE__{key.upper()}": value for key, value in at.get("storage", {}).items()}
@@ -98,7 +98,7 @@ def command(folder: Path, target: dict[str, Any], at: dict[str, Any]) -> subproc
 
 
 def move(folder: Path, target: dict[str, Any], at: dict[str, Any] | None = None) -> float:
-    """Move a memory; in how many seconds, the command's start included."""
+    """Move a memory; return the seconds, including the start of the command."""
     begun = time.perf_counter()
     if code := command(folder, target, at or {}).wait():
         raise SystemExit(f"move ended with {code}")
@@ -106,7 +106,7 @@ def move(folder: Path, target: dict[str, Any], at: dict[str, Any] | None = None)
 
 
 def kill_a_move(server: PostgresServer, folder: Path, target: dict[str, Any], n: int) -> int:
-    """Kill the command once half of the operations are on their way; count what has changed by it."""
+    """Kill a move while it copies operations; return whether the source changed plus whether the target has rows."""
     before, schema = digest(folder), target["storage"]["schema_name"]
     moving = command(folder, target, {})
     with server.connect() as connection:
@@ -122,7 +122,7 @@ def kill_a_move(server: PostgresServer, folder: Path, target: dict[str, Any], n:
 
 
 def digest(folder: Path) -> str:
-    """Of all rows of a memory's file."""
+    """Return a hash of all rows of a memory's file."""
     found = hashlib.sha256()
     with closing(sqlite3.connect(folder / ".obra" / "obra.db")) as connection:
         for line in connection.iterdump():

@@ -1,6 +1,6 @@
-"""What the benchmark scripts share: their options, figures with targets, the table, the JSON file, the exit code.
+"""The common part of the benchmark scripts: options, figures with targets, the table, the JSON file, the exit code.
 
-A script runs from anywhere, installed or not, and hands `run` a function that measures and fills a `Report`:
+A script runs from anywhere, installed or not, and passes `run` a function that measures and fills a `Report`:
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from benchmarks._harness import Options, Report, run
@@ -38,7 +38,7 @@ import psutil
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DEFAULT_DATA = CHECKOUT.parent / "shared" / "data"
-# No project of a benchmark is listed among the projects of who runs it; processes that it starts have this as well.
+# Keep benchmark projects out of the user's list of projects; child processes inherit this setting.
 os.environ["ORCHESTRA_MEM_HOME"] = "off"
 
 Target = tuple[Literal["<=", ">="], float]
@@ -48,11 +48,11 @@ _IS_TIME = re.compile(r"_(us|ms|s)$|^seconds_")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a script was called. `data` need not exist; `json` is None where no file is wanted.
+    """Parsed command line. `data`: Folder of recordings; need not exist. `json`: Output file, or None.
 
-    A missed target of a figure in `allow` is told like any other, but does not fail the run; nor does a time that takes
-    up to `times_within` times its target. `model` is a GGUF, or a
-    name that `tools/models.py` knows, for scripts that run one; empty where none was named.
+    `allow`: Figures whose missed targets are reported but do not fail the run. `times_within`: Multiple of its target
+    that a time may reach without failing the run. `model`: Path of a GGUF, or a name that `tools/models.py` knows, for
+    scripts that run a model; empty if none is given.
     """
 
     quick: bool
@@ -65,7 +65,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A measured number; `n` is how many calls or cases it was taken over, 0 where that means nothing."""
+    """A measured number; `n` is the number of calls or cases behind it, 0 if that is meaningless."""
 
     value: float
     n: int = 0
@@ -73,14 +73,14 @@ class Figure:
 
 
 class Report:
-    """Figures in the order of their measuring, and the targets that some of them have.
+    """Figures in the order of measurement, and the targets of some of them.
 
     Args:
-        name: the script's.
-        targets: by figure.
+        name: Name of the script.
+        targets: Targets by figure.
 
     Raises:
-        ValueError: a target's sign is neither `<=` nor `>=`.
+        ValueError: The sign of a target is neither `<=` nor `>=`.
     """
 
     def __init__(self, name: str, targets: Mapping[str, Target]) -> None:
@@ -94,10 +94,10 @@ class Report:
         self._unmeasured: dict[str, str] = {}
 
     def add(self, key: str, value: float, *, n: int = 0, note: str = "") -> None:
-        """Take in a figure.
+        """Add a figure.
 
         Raises:
-            ValueError: the value is not finite, or the figure is there already.
+            ValueError: The value is not finite, or the figure exists.
         """
         if not math.isfinite(value):
             raise ValueError(f"{key} is {value}: that was not measured")
@@ -108,14 +108,14 @@ class Report:
     def percentiles(
         self, name: str, samples: Sequence[float], wanted: Sequence[float], *, unit: str = "ms", note: str = ""
     ) -> None:
-        """Take in percentiles as `<name>_p99_ms` (99.9 reads `p99_9`), with their maximum as `<name>_max_ms`.
+        """Add percentiles as `<name>_p99_ms` (99.9 becomes `p99_9`), and the maximum as `<name>_max_ms`.
 
         Args:
-            name: what the figures' names begin with.
-            samples: in `unit`.
-            wanted: each 0 to 100.
-            unit: what the figures' names end with.
-            note: said beside each.
+            name: Prefix of the figures' names.
+            samples: Samples in `unit`.
+            wanted: Percentiles, each 0 to 100.
+            unit: Suffix of the figures' names.
+            note: Note on each figure.
         """
         for percent in wanted:
             self.add(_percentile_key(name, percent, unit), percentile(samples, percent), n=len(samples), note=note)
@@ -124,10 +124,10 @@ class Report:
     def percentiles_of_runs(
         self, name: str, runs: Sequence[Sequence[float]], wanted: Sequence[float], *, unit: str = "ms", note: str = ""
     ) -> None:
-        """Take in percentiles as `percentiles` does, each the median of what the runs had; the maximum is of all.
+        """Add percentiles as `percentiles` does, each the median over the runs; the maximum is over all samples.
 
         Raises:
-            ValueError: there is no run with a sample; runs without one do not count.
+            ValueError: No run has a sample; runs without samples are skipped.
         """
         measured = [samples for samples in runs if samples]
         if not measured:
@@ -139,24 +139,24 @@ class Report:
         self.add(f"{name}_max_{unit}", max(map(max, measured)), n=n, note=note)
 
     def add_found(self, key: str, found: Sequence[str], *, n: int = 0, note: str = "") -> None:
-        """Take in how many things were found wrong; the first dozen are told below the table."""
+        """Add the number of faults found; the first dozen are listed below the table."""
         self.add(key, len(found), n=n, note=note)
         self.notes += [f"[{key}] {text}" for text in found[:_EXAMPLES]]
 
     def unmeasured(self, key: str, reason: str) -> None:
-        """Say why a figure cannot be had here, as where recordings are not at hand. Its target is then not missed."""
+        """Note why a figure cannot be measured, such as missing recordings; its target is then not missed."""
         self._unmeasured[key] = reason
 
     def note(self, text: str) -> None:
-        """Say something below the table."""
+        """Add a line below the table."""
         self.notes.append(text)
 
     def missed(self) -> list[str]:
-        """Name the targets that are not met; a figure that is not there, and for no said reason, meets none."""
+        """List the targets that are not met; a figure without value or `unmeasured` reason counts as missed."""
         return [key for key in self.targets if self._verdict(key) in ("MISSED", "NOT MEASURED")]
 
     def failed(self, options: Options) -> set[str]:
-        """Name the missed targets that fail the run: `--allow` and `--times-within` forgive the others."""
+        """Return the missed targets that fail the run, without those that `--allow` or `--times-within` excuses."""
         missed = (key for key in self.missed() if not self._is_near(key, options.times_within))
         return set(missed) - options.allow
 
@@ -166,7 +166,7 @@ class Report:
         return bool(is_time) and key in self.figures and self.figures[key].value <= bound * times
 
     def as_dict(self, now: datetime) -> dict[str, object]:
-        """Give what the JSON file holds."""
+        """Return the content of the JSON file."""
         return {
             "name": self.name,
             "machine": machine(),
@@ -176,7 +176,7 @@ class Report:
         }
 
     def table(self) -> str:
-        """Give the figures for the terminal, those with a target first."""
+        """Format the figures for the terminal, those with a target first."""
         rows = [("figure", "value", "target", "", "n", "what")]
         order = [*self.targets, *(key for key in self.figures if key not in self.targets)]
         rows += [self._row(key) for key in order]
@@ -215,19 +215,19 @@ def run(
     targets: Mapping[str, Target],
     arguments: Sequence[str] | None = None,
 ) -> int:
-    """Measure, print the table, write the JSON file if one is wanted.
+    """Measure, print the table, and write the JSON file if one is requested.
 
     Args:
-        name: the script's.
-        measure: fills the report.
-        targets: by figure.
-        arguments: the command line without the program; the process's own where not given.
+        name: Name of the script.
+        measure: Fills the report.
+        targets: Targets by figure.
+        arguments: Command line without the program; by default that of the process.
 
     Returns:
-        The exit code: 1 where a target is missed, else 0.
+        The exit code: 1 if a target that counts is missed, else 0.
     """
     options = parse(name, arguments)
-    # The library logs on stderr where nobody has set up logging; writing that is no part of what is measured.
+    # Without logging set up, the library logs to stderr; that must not be measured.
     logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
     report = Report(name, targets)
     started = time.perf_counter()
@@ -245,7 +245,7 @@ def run(
 
 
 def parse(name: str, arguments: Sequence[str] | None = None) -> Options:
-    """Read the command line that all scripts share."""
+    """Parse the command line that all scripts share."""
     parser = argparse.ArgumentParser(
         prog=f"benchmarks/{name}.py", description=f"Measure {name}; see benchmarks/README.md."
     )
@@ -277,31 +277,31 @@ def _percentile_key(name: str, percent: float, unit: str) -> str:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """Give the least sample that at least `percent` of all are not above (nearest rank).
+    """Return the smallest sample that is not below `percent` percent of all samples (nearest rank).
 
     Raises:
-        ValueError: there is no sample, or `percent` is not within 0 to 100.
+        ValueError: There is no sample, or `percent` is not within 0 to 100.
     """
     if not samples:
         raise ValueError("no samples: nothing was measured")
     if not 0 <= percent <= 100:
         raise ValueError(f"percent is {percent}: it lies within 0 to 100")
     ordered = sorted(samples)
-    # Rounded first: 99.9 / 100 * 1000 is a hair over 999 in floating point.
+    # Round first: 99.9 / 100 * 1000 is slightly above 999 in floating point.
     rank = math.ceil(round(percent / 100 * len(ordered), 9))
     return ordered[max(0, rank - 1)]
 
 
 @contextmanager
 def stopwatch(samples: list[float]) -> Iterator[None]:
-    """Append the milliseconds that the body takes; nothing where it raises."""
+    """Append the milliseconds that the body takes; append nothing if it raises."""
     start = time.perf_counter_ns()
     yield
     samples.append((time.perf_counter_ns() - start) / 1e6)
 
 
 def fresh(code: str, *arguments: str) -> str:
-    """Run code in a new interpreter that sees the checkout and caches bytecode; what it printed."""
+    """Run code in a new interpreter that sees the checkout and caches bytecode; return its output."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
@@ -311,12 +311,12 @@ def fresh(code: str, *arguments: str) -> str:
 
 
 def say(text: str) -> None:
-    """Tell people on stderr how far a long run is."""
+    """Report the progress of a long run on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def machine() -> str:
-    """Describe what the figures were measured on: processor, cores, memory, system, Python, where files lie."""
+    """Describe the machine: processor, cores, memory, system, Python, file system of temporary files."""
     memory = psutil.virtual_memory().total / 2**30
     return (
         f"{_processor()}, {psutil.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}, "
@@ -335,7 +335,7 @@ def _processor() -> str:
 
 
 def _file_system(folder: str) -> str:
-    """Name the type of the file system: `fsync` costs nothing on some."""
+    """Return the type of the file system; on some, `fsync` costs nothing."""
     real = os.path.realpath(folder)
     mounts = [part for part in psutil.disk_partitions(all=True) if _within(real, part.mountpoint)]
     return max(mounts, key=lambda part: len(part.mountpoint)).fstype if mounts else "an unknown file system"

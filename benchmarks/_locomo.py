@@ -1,6 +1,6 @@
-"""How much of what people later ask about a talk is still there after it was compacted.
+"""Measures how much of the answers to later questions about a talk survives the talk's compaction.
 
-Reads the LoCoMo conversations (`locomo-dev.json`, Maharana et al., 2024): no part of them stands in this repository.
+Reads the LoCoMo conversations (`locomo-dev.json`, Maharana et al., 2024), which are not part of this repository.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.text import STOP_WORDS, stem
 
 ANSWERABLE_CATEGORIES = frozenset({1, 2, 4})
-"""Several turns, time, one turn; category 3 asks for what nobody said and could only be guessed."""
+"""Multi-hop, temporal and single-hop questions; category 3 needs knowledge that is not in the conversation."""
 
 Compress = Callable[[list[Passage], int], str]
-"""Compacts passages to at most so many characters."""
+"""Compacts passages to at most the given number of characters."""
 
 _TOKEN = re.compile(r"[a-z0-9]+")
 
@@ -26,18 +26,17 @@ _TOKEN = re.compile(r"[a-z0-9]+")
 def answer_share(
     data_path: Path | str, compress: Compress, *, share: float = 0.2, by_session: bool = False, captions: bool = False
 ) -> dict[str, float]:
-    """Measure the share, 0 to 1, of the gold answers' content words that the compacted conversations still have.
+    """Measure the share, 0 to 1, of the gold answers' content words that the compacted conversations still contain.
 
-    Words are lower-case runs of letters and digits, stemmed, without stop words, each counted once for an answer; the
-    conversation's figure is their sum over its questions of `ANSWERABLE_CATEGORIES`, and `mean` is the mean over the
-    conversations.
+    Words are lower-case runs of letters and digits, stemmed, without stop words, each counted once per answer. A
+    conversation's figure sums over its questions of `ANSWERABLE_CATEGORIES`; `mean` is the mean over the conversations.
 
     Args:
         data_path: The conversations.
         compress: Gets the passages and the budget in characters.
         share: The budget as a share of the plain text (`speaker: text` lines).
-        by_session: Compact each session by itself and join the results, as piecewise compaction does.
-        captions: Take what the pictures show as text of the turn.
+        by_session: Compact each session separately and join the results, as piecewise compaction does.
+        captions: Include captions of pictures in the text of the turn.
 
     Raises:
         ValueError: A compacted text is longer than its budget.
@@ -53,7 +52,7 @@ def answer_share(
 
 
 def passages_of(sample: dict[str, Any], *, captions: bool = False) -> list[list[Passage]]:
-    """Give a conversation's turns as passages, a list for each session; keys count from 1."""
+    """Return a conversation's turns as passages, one list per session; keys count from 1."""
     sessions: list[list[Passage]] = []
     key = 0
     for session in sample["sessions"]:

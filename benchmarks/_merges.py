@@ -1,4 +1,4 @@
-"""Two long versions of one document, and how long it takes to merge them."""
+"""Generates two long versions of a document, and measures how long their merge takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EDITS = 25
 
 
 def merge_ms(counter: TokenCounter, tokens: int, count: int) -> Iterator[float]:
-    """CPU milliseconds of merges, each of two texts with a base of so many tokens, with 25 edits on either side."""
+    """Yield the CPU milliseconds of merges, each with a base of `tokens` tokens and 25 edits on either side."""
     rng = random.Random("merges")
     for _ in range(count):
         base = document(rng, counter, tokens)
@@ -29,7 +29,7 @@ def merge_ms(counter: TokenCounter, tokens: int, count: int) -> Iterator[float]:
 
 
 def document(rng: random.Random, counter: TokenCounter, tokens: int) -> str:
-    """A decision log of about so many tokens."""
+    """Generate a decision log of about `tokens` tokens."""
     lines = ["---", "format: 1", "document: decision_log", "updated: never", "---", "", "# Decision Log", ""]
     size = number = 0
     while size < tokens:
@@ -47,7 +47,7 @@ def document(rng: random.Random, counter: TokenCounter, tokens: int) -> str:
 
 
 def _edited(rng: random.Random, text: str) -> str:
-    """Lines added, taken out, changed, and moved in fives."""
+    """Insert, remove and change lines, and move blocks of five lines."""
     lines = text.split("\n")
     for number in range(_EDITS):
         place = rng.randrange(8, len(lines) - 6)

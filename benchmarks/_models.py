@@ -1,4 +1,4 @@
-"""The models that benchmarks run: a GGUF of the user's, or one that `tools/models.py` fetches."""
+"""The models that benchmarks run: a GGUF of the user's, or one that `tools/models.py` downloads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tools.models import MODELS, fetch
 
 
 def model_path(name: str) -> Path:
-    """Give the GGUF of a name that is known, fetched if need be; any other name is a path."""
+    """Return the path of a known model's GGUF, downloaded if missing; any other name is taken as a path."""
     return fetch(MODELS[name]) if name in MODELS else Path(name).expanduser()
 
 
 def find_model(name: str, *, context_tokens: int) -> LlamaModel:
-    """Open a model by name or path; loaded at its first use, on all cores but one."""
+    """Open a model by name or path; it is loaded at its first use and runs on all cores but one."""
     return LlamaModel(GgufVocabulary(model_path(name)), context_tokens=context_tokens)

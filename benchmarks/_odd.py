@@ -1,4 +1,4 @@
-"""Odd documents, and how many of their bytes change where nothing is to be said."""
+"""Odd documents, and the number of their bytes that change when there is nothing to write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FACTS = (
 
 
 def odd_texts(rng: random.Random, count: int) -> Iterator[str]:
-    """Texts of odd pieces in any order, some with CR LF, some without a final line end."""
+    """Yield texts of odd pieces in random order, some with CR LF, some without a final line end."""
     yield from PIECES
     for _ in range(count):
         text = "\n".join(rng.choices(PIECES, k=rng.randint(1, 12))) + rng.choice(("\n", "", "\n\n"))
@@ -44,7 +44,7 @@ def odd_texts(rng: random.Random, count: int) -> Iterator[str]:
 
 
 def noop_bytes_changed(counter: TokenCounter, config: Mapping[str, object], count: int) -> tuple[int, int]:
-    """How many bytes change over all, and in how many documents one was looked for."""
+    """Return the number of changed bytes, and the number of documents that were checked."""
     rng = random.Random("odd")
     changed = n = 0
     for text in odd_texts(rng, count * 10):
@@ -59,7 +59,7 @@ def noop_bytes_changed(counter: TokenCounter, config: Mapping[str, object], coun
     ):
         for said in (*_FACTS, "It rained.", "Tea was had.", "It rained."):
             memory.record_operation("message", {"role": "user", "text": said})
-        for _ in range(4):  # until working memory has spilled all that it spills
+        for _ in range(4):  # until working memory has nothing left to spill
             memory.refresh()
         for text in odd_texts(rng, count):
             n += 1
@@ -68,7 +68,7 @@ def noop_bytes_changed(counter: TokenCounter, config: Mapping[str, object], coun
 
 
 def _refreshed(memory: OrchestratorContextManager, folder: Path, odd: str, rng: random.Random) -> int:
-    """Bytes that a refresh changes in a document with an odd text at its end, and in one that is odd in its ends."""
+    """Return the bytes that two refreshes change in a document with odd text at its end, and maybe odd line ends."""
     path = folder / f"{rng.choice(list(DocumentName)).value}.md"
     saved = path.read_bytes()
     text = saved + b"\n## Odd\n\n" + odd.encode("utf-8", "surrogateescape")
@@ -95,7 +95,7 @@ def _timeless(data: bytes) -> bytes:
 
 
 def difference(before: bytes, after: bytes) -> int:
-    """How many bytes of two texts lie between their common beginning and their common end, in the longer one."""
+    """Return the number of bytes between the common prefix and the common suffix of two texts, in the longer one."""
     if before == after:
         return 0
     shorter = min(len(before), len(after))

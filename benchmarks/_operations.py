@@ -1,8 +1,8 @@
-"""Operations for the benchmarks: made up from a seed, in the shape of an orchestrator's work, or read from recordings.
+"""Operations for the benchmarks: generated from a seed in the shape of an orchestrator's work, or read from recordings.
 
-Made-up work goes task by task: a request, steps with tool outputs (test runs, diffs, searches, builds), now and then a
-decision, a failure, a rule, an open item, and a report. Words, paths, ids and figures vary; a task keeps to its own
-component, as real work does. An entry has 50 to 400 tokens, and a few tool outputs are far longer.
+Generated work consists of tasks: a request, steps with tool outputs (test runs, diffs, searches, builds), occasionally
+a decision, a failure, a rule or an open item, and a report. Words, paths, ids and figures vary; a task stays within one
+component, as real work does. An entry has 50 to 400 tokens; a few tool outputs are far longer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START = datetime(2025, 1, 15, 8, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One thing to record, so many seconds after the one before."""
+    """One operation to record, `seconds` after the previous one."""
 
     type: str
     data: Json
@@ -33,17 +33,17 @@ class Work:
 
 
 class WorkClock:
-    """A clock that stands still between operations: work that took weeks is replayed in minutes."""
+    """A clock that only moves between operations, so that weeks of work are replayed in minutes."""
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
 
     def __call__(self) -> datetime:
-        """Give the present time of the replay."""
+        """Return the current time of the replay."""
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Advance the clock; negative pauses are ignored."""
         self._now += timedelta(seconds=max(0.0, seconds))
 
 
@@ -73,19 +73,19 @@ _WHY = (
 
 
 class Generator:
-    """An endless row of operations; the same seed gives the same row."""
+    """An endless sequence of operations, determined by the seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._task = 0
 
     def works(self) -> Iterator[Work]:
-        """Give operations, task after task."""
+        """Yield operations, task after task."""
         while True:
             yield from self._one_task()
 
     def sized(self, words: int) -> Iterator[Work]:
-        """Give operations of one kind and about one size; 250 words are some 400 tokens."""
+        """Yield operations of one kind and about one size; 250 words are about 400 tokens."""
         while True:
             self._task += 1
             topic = _Topic(self._random, self._task)
@@ -121,7 +121,7 @@ class Generator:
         return self._work(chance.choice(("message", "review")), said, 35)
 
     def _lines(self) -> int:
-        """How many lines a tool prints: mostly few, in one of thirty cases some hundred."""
+        """Choose how many lines a tool prints: mostly few, in one of thirty cases some hundred."""
         chance = self._random
         return chance.randint(80, 700) if chance.random() < 0.03 else chance.randint(2, 9)
 
@@ -132,7 +132,7 @@ class Generator:
 
 
 class _Topic:
-    """What a task is about, and the texts that come up in it."""
+    """The subject of a task, and the texts about it."""
 
     def __init__(self, chance: random.Random, number: int) -> None:
         self._chance = chance
@@ -237,7 +237,7 @@ class _Topic:
 
 
 def recorded_commits(path: Path) -> Iterator[Work]:
-    """Give the commits of a recording (one JSON object a line) as operations, with the pauses between them."""
+    """Yield the commits of a recording (one JSON object per line) as operations, with the pauses between them."""
     before: datetime | None = None
     for line in path.read_text(encoding="utf-8").splitlines():
         commit = json.loads(line)
@@ -248,7 +248,7 @@ def recorded_commits(path: Path) -> Iterator[Work]:
 
 
 def own_commits(checkout: Path) -> list[Work]:
-    """Read a checkout's own history, oldest first, as operations; none where it has no history."""
+    """Read a checkout's git history, oldest first, as operations; empty if it has none."""
     try:
         commits = list(open_git_history(checkout).operations)
     except HistoryError:
@@ -262,7 +262,7 @@ def own_commits(checkout: Path) -> list[Work]:
 
 
 def again(works: Callable[[], Iterator[Work]]) -> Iterator[Work]:
-    """Give a recording over and over, each operation marked with the round that it is in."""
+    """Repeat a recording endlessly, with the number of the round in each operation."""
     for turn in count(1):
         for work in works():
             data = work.data

@@ -1,7 +1,7 @@
-"""A server's cores and the locks of its projects as queues: what so many agents get of it, by discrete events.
+"""Discrete-event simulation of a server's cores and its projects' locks as queues, to predict what many agents get.
 
-Times are milliseconds. Whatever waits is served in the order of coming. A record uses a core for what its caller works
-outside of the lock, then holds its project's lock: for the work there on a core, and for the disk, which takes no core.
+Times are milliseconds. Queues are first come, first served. A record uses a core for its caller's work outside of the
+lock, then holds its project's lock: for the work under the lock, on a core, and for the wait for the disk, on no core.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from itertools import count
 from benchmarks._harness import percentile
 
 Then = Callable[[], None]
-_SLICE_MS = 3.0  # who works for longer lets others have the core in between, as Linux does
+_SLICE_MS = 3.0  # longer work yields the core in between, as under Linux
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What was measured of the calls on one server, each a mean of milliseconds but for `shape`.
+    """Measured costs of the calls on one server; mean milliseconds, except `records`.
 
-    `held` is what of the time under the lock is work on a core, `waits` what of it is waiting for the disk. `records`
-    are whole times of single records, one of which is drawn for each; what is not under the lock is the caller's work.
-    `more` is what that is besides. `reads` is what a context and a search take of the server, `seen` what one operation
-    of another process takes of it when this one next looks.
+    `held`: Work on a core under the lock. `waits`: Wait for the disk under the lock. `records`: Total times of single
+    records, drawn at random; the time not under the lock is the caller's work. `more`: Further work of the caller.
+    `reads`: The server's work for a context and a search. `seen`: Its work for each operation of another process that a
+    reader has not seen.
     """
 
     held: float
@@ -41,7 +41,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came out: times of single records; the share of the time that cores and the busiest lock were in use."""
+    """Result: times of single records, and the shares of time that the cores and the busiest lock were in use."""
 
     record_ms: list[float]
     cores_used: float
@@ -50,18 +50,18 @@ class Outcome:
 
 @dataclass(slots=True)
 class Simulation:
-    """Events in the order of their times."""
+    """A queue of events, processed in the order of their times."""
 
     now: float = 0.0
     _events: list[tuple[float, int, Then]] = field(default_factory=list)
     _order: count[int] = field(default_factory=count)
 
     def after(self, delay: float, then: Then) -> None:
-        """Have something happen later."""
+        """Schedule a callback."""
         heapq.heappush(self._events, (self.now + delay, next(self._order), then))
 
     def run(self, goes_on: Callable[[], bool]) -> None:
-        """Let things happen until nothing is left, or nobody wants more."""
+        """Process events until none is left or `goes_on` returns False."""
         while self._events and goes_on():
             self.now, _, then = heapq.heappop(self._events)
             then()
@@ -69,7 +69,7 @@ class Simulation:
 
 @dataclass(slots=True)
 class Queue:
-    """Something that so many can use at once."""
+    """A resource with a number of slots."""
 
     simulation: Simulation
     free: int
@@ -78,7 +78,7 @@ class Queue:
     _taken: deque[float] = field(default_factory=deque)
 
     def take(self, then: Then) -> None:
-        """Go on once one is free."""
+        """Call back once a slot is free and taken."""
         if not self.free:
             self._waiting.append(then)
             return
@@ -87,7 +87,7 @@ class Queue:
         then()
 
     def give(self) -> None:
-        """Let the next one have it."""
+        """Release a slot to the next in the queue."""
         self.used_ms += self.simulation.now - self._taken.popleft()
         if self._waiting:
             self._taken.append(self.simulation.now)
@@ -96,7 +96,7 @@ class Queue:
             self.free += 1
 
     def use(self, ms: float, then: Then) -> None:
-        """Take one for so long, slice by slice, then go on."""
+        """Use a slot for some time, slice by slice, then call back."""
 
         def served() -> None:
             self.give()
@@ -115,7 +115,7 @@ class _Server:
         self.record_ms: list[float] = []
 
     def record(self, project: int, then: Then, *, here: bool, begun: float | None = None) -> None:
-        """One record: the caller's own work, on these cores where it is `here`, then what is done under the lock."""
+        """Simulate one record: the caller's work, on the server's cores if `here`, then the work under the lock."""
         lock, costs, begun = self.locks[project], self.costs, self.simulation.now if begun is None else begun
         before = max(0.0, self.chance.choice(costs.records) - costs.held - costs.waits) + costs.more
 
@@ -143,9 +143,9 @@ def in_a_row(
     costs: Costs, *, processes: int, cores: int, records: int, refresh_ms: float = 0.0, every: float = math.inf,
     seed: int = 0,
 ) -> Outcome:  # fmt: skip
-    """Let processes record into one project without a pause, on the same cores as the server.
+    """Simulate processes that record into one project without pauses, on the same cores as the server.
 
-    Each refreshes its window `every` so many records of them all, for `refresh_ms`, one process after the other.
+    Each process refreshes its window once in `every` records of all processes, for `refresh_ms`, one process at a time.
     """
     server = _Server(costs, cores, 1, seed)
     files, refreshed = Queue(server.simulation, 1), [0] * processes
@@ -176,11 +176,11 @@ def agents(
     costs: Costs, *, count: int, projects: int, every_s: float, cores: int, records: int, most_seen: int,
     shared: bool = False, seed: int = 0,
 ) -> Outcome:  # fmt: skip
-    """Let agents on machines of their own each record and read once in so many seconds, at random instants.
+    """Simulate agents on separate machines that each record and read once in `every_s` seconds, at random instants.
 
-    To read is to get a context and to search. Each agent is a process of its own, and reads what the others of its
-    project have recorded since, `most_seen` operations of it; or those of a project are one process, which reads
-    nothing but its own (`shared`).
+    A read is a context and a search. Each agent is a separate process, whose read includes up to `most_seen` operations
+    that other agents of its project have recorded since; with `shared`, all agents of a project are one process, which
+    has nothing new to read.
     """
     server = _Server(costs, cores, projects, seed)
     reads = costs.reads + (0.0 if shared else costs.seen * min(most_seen, count / projects))
@@ -195,14 +195,14 @@ def agents(
         server.simulation.after(server.chance.expovariate(1 / pause_ms), arrive)
 
     arrive()
-    # Where more comes than can be served hardly anything comes to an end.
+    # Bounds the run if the server is overloaded and hardly any record finishes.
     latest = 2 * records * pause_ms
     server.simulation.run(lambda: len(server.record_ms) < records and server.simulation.now < latest)
     return server.outcome(cores)
 
 
 def knee(outcome: Callable[[int], Outcome], *, bound_ms: float, most: int = 1_000_000) -> int:
-    """Find up to how many the 99th percentile of a record is within a bound, to a twentieth of them."""
+    """Find the largest count whose 99th percentile of a record is within a bound, to a precision of a twentieth."""
     fine, bad = 0, most
     while bad - fine > max(1, fine // 20):
         middle = min(max(1, 2 * fine), (fine + bad) // 2)

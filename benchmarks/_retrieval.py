@@ -1,6 +1,6 @@
-"""Recorded talks as a memory to search, and how well what was found covers the evidence for a question.
+"""Recorded talks as searchable memories, and scores of how well hits cover the evidence for a question.
 
-Reads the LoCoMo conversations (`locomo-dev.json`, Maharana et al., 2024): no part of them stands in this repository.
+Reads the LoCoMo conversations (`locomo-dev.json`, Maharana et al., 2024), which are not part of this repository.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from orchestra_mem.search_types import Chunk, Embedder, Tier
 from orchestra_mem.types import Operation
 
 SEARCHED = 80
-"""How many hits are looked at; evidence behind them counts as not found."""
+"""Number of hits that are checked; evidence further down counts as not found."""
 
 CATEGORIES = {1: "several turns", 2: "time", 3: "open", 4: "one turn"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question with the operations that hold the evidence for its answer."""
+    """A question, and the operations with the evidence for its answer."""
 
     text: str
     category: int
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """A conversation as operations of a memory, one a turn; `ended` is the time of its last session."""
+    """A conversation as a memory's operations, one per turn; `ended` is the time of its last session."""
 
     name: str
     operations: tuple[Operation, ...]
@@ -51,7 +51,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """How one question was answered, each 0 to 1."""
+    """Scores of one question, each 0 to 1."""
 
     talk: str
     category: int
@@ -63,23 +63,23 @@ class Judged:
 
 @dataclass(slots=True)
 class Scores:
-    """The questions judged, and the milliseconds of processor that each took."""
+    """Scores of all questions, and the milliseconds of processor time for each."""
 
     judged: list[Judged] = field(default_factory=list)
     cpu_ms: list[float] = field(default_factory=list)
 
     def mean(self, name: str, *, talk: str = "", category: int = 0) -> float:
-        """The mean of a measure over all questions, or over those of one talk or category."""
+        """Return the mean of a measure over all questions, or over those of one talk or category."""
         chosen = [each for each in self.judged if talk in ("", each.talk) and category in (0, each.category)]
         return fmean(getattr(each, name) for each in chosen) if chosen else math.nan
 
 
 Answer = Callable[[Question], Sequence[Chunk]]
-"""Gives chunks for a question, best first."""
+"""Returns chunks for a question, best first."""
 
 
 def load_talks(path: Path) -> list[Talk]:
-    """Read conversations, a turn as an operation whose agent is the speaker."""
+    """Read conversations; each turn becomes an operation with the speaker as agent."""
     return [_talk(sample) for sample in json.loads(path.read_text(encoding="utf-8"))]
 
 
@@ -118,7 +118,7 @@ def _operation(number: int, session: str, when: datetime, turn: dict[str, Any]) 
 
 
 def index_of(talk: Talk, embedder: Embedder, folder: Path) -> DiskSearchIndex:
-    """Put a talk into an index of its own below a folder."""
+    """Put a talk into a new index below a folder."""
     place = Path(tempfile.mkdtemp(dir=folder))
     index = DiskSearchIndex(place, index_text, analysis_version=ANALYSIS_VERSION, words=WordLlamaEmbedder())
     chunks = [chunk for operation in talk.operations for chunk in chunk_operation(operation, Tier.SESSION)]
@@ -127,7 +127,7 @@ def index_of(talk: Talk, embedder: Embedder, folder: Path) -> DiskSearchIndex:
 
 
 def judge(talk: Talk, answer: Answer, scores: Scores) -> None:
-    """Put the questions of a talk, and hold what is found against the evidence."""
+    """Search for the questions of a talk, and score the hits by the evidence."""
     session_of = {operation.id: operation.session for operation in talk.operations}
     for question in talk.questions:
         start = time.process_time()
@@ -150,9 +150,9 @@ def judge(talk: Talk, answer: Answer, scores: Scores) -> None:
 
 
 def find_minilm(data: Path, folder: Path) -> Path | None:
-    """Find all-MiniLM-L6-v2 in ONNX: beside the recordings, or the files of installed packages, linked into `folder`.
+    """Find all-MiniLM-L6-v2 in ONNX: next to the recordings, or among installed packages, linked into `folder`.
 
-    The packages are looked up, not imported.
+    The packages are located without being imported.
     """
     beside = data / "all-MiniLM-L6-v2"
     if (beside / "tokenizer.json").is_file():

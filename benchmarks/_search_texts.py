@@ -1,9 +1,9 @@
-"""Chunks and questions for measuring search: made up from a seed, with the statistics of text that make search slow.
+"""Chunks and questions for measuring search: generated from a seed, with the text statistics that make search slow.
 
-Words are those of the bundled embedder's vocabulary in its order, which is by frequency; behind them come compounds of
-two. A word of rank r is drawn in proportion to 1 / (r + 10), Zipf's law; one in three comes from its text's topic
-instead, likewise from that topic's 60 words. A session of 200 chunks has three topics of 1,500, which are drawn by
-Zipf's law too. So a vector, which is the embedder's own, lies near others of its topic, and few topics have many.
+The words are the bundled embedder's vocabulary in order of frequency, followed by compounds of two words. A word of
+rank r is drawn in proportion to 1 / (r + 10) (Zipf's law); one in three comes from its text's topic instead, by the
+same law from that topic's 60 words. A session of 200 chunks has three of 1,500 topics, also drawn by Zipf's law. The
+real embedder makes the vectors, so a vector lies near others of its topic, and a few topics have many chunks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _QUESTIONS = (
 
 
 class Texts:
-    """Gives chunks by number and questions about them; the same for the same seed."""
+    """Makes chunks by number and questions about them, determined by the seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
@@ -44,12 +44,12 @@ class Texts:
         self._chances = np.cumsum(_zipf(_WORDS))
         self._topic_chances = np.cumsum(_zipf(_TOPIC_WORDS))
         rng = np.random.default_rng(seed)
-        # What everybody says belongs to no topic; of the rest, each tenfold of ranks gives as many words.
+        # The most frequent words belong to no topic; of the rest, each factor of ten in rank contributes as many words.
         ranks = np.exp(rng.uniform(np.log(300), np.log(_WORDS), (_TOPICS, _TOPIC_WORDS)))
         self._topics = ranks.astype(np.int64)
 
     def chunks(self, first: int, count: int) -> list[Chunk]:
-        """Make the chunks with these numbers."""
+        """Make `count` chunks, numbered from `first`."""
         rng = np.random.default_rng([self._seed, first])
         numbers = np.arange(first, first + count)
         lengths = np.clip(rng.lognormal(np.log(35), 0.6, count), 5, 300).astype(np.int64)
@@ -82,7 +82,7 @@ class Texts:
         )  # fmt: skip
 
     def questions(self, count: int, chunks: int) -> Iterator[tuple[str, SearchFilter]]:
-        """Make questions with words of one of so many chunks each; every fourth with a filter of another sort."""
+        """Make questions, each with words of one of the first `chunks` chunks; every fourth has a filter."""
         rng = random.Random(f"{self._seed} {chunks}")
         for number in range(count):
             about = self.chunks(rng.randrange(chunks), 1)[0]
@@ -102,7 +102,7 @@ class Texts:
 
 
 def _vocabulary() -> NDArray[np.object_]:
-    """The words from the most frequent to the rarest."""
+    """Return the words from the most frequent to the rarest."""
     import wordllama
     from tokenizers import Tokenizer
 

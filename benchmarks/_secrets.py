@@ -1,8 +1,8 @@
-"""Labelled texts for `redaction.py`: secrets made from vendors' formats in places where they leak, and look-alikes.
+"""Labelled texts for `redaction.py`: secrets in vendors' formats in the places where they leak, and look-alikes.
 
-No secret stands here: a format such as `ghp_{w36}` is filled by a seeded generator. Contexts are in
-`data/redaction.jsonl`; those of the split `test` were written with the others, before the detectors, and are not looked
-at when these are changed. So are the formats that only the split `test` has.
+This file contains no secret: a format such as `ghp_{w36}` is filled by a seeded generator. Contexts are in
+`data/redaction.jsonl`; those of the split `test` were written with the others, before the detectors, and remain unseen
+when the detectors change. The same holds for the formats that only the split `test` has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal
 _CONTEXTS = Path(__file__).resolve().parent / "data" / "redaction.jsonl"
 _LOWER, _DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
 _WORD = _LOWER + _LOWER.upper() + _DIGITS
-# What a letter in a format's braces stands for; the number is how many.
+# The letter in a format's braces chooses an alphabet; the number after it is the length.
 ALPHABETS = {
     "w": _WORD, "b": _WORD + "_-", "B": _WORD + "+/", "h": "0123456789abcdef", "H": "0123456789ABCDEF", "d": _DIGITS,
     "l": _LOWER + _LOWER.upper(), "s": _LOWER, "n": _LOWER + _DIGITS, "U": _LOWER.upper() + "234567",
@@ -51,7 +51,7 @@ _WORDS = "amber copper river winter falcon maple Silver Garden ocean Lisbon thun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """A text with the secrets that stand in it, none in a look-alike; `family` is the format or the sort of context."""
+    """A text and the secrets in it (none in a look-alike); `family` is the format or the kind of context."""
 
     text: str
     secrets: tuple[str, ...]
@@ -59,7 +59,7 @@ class Labelled:
 
 
 def fill(text: str, chance: random.Random) -> str:
-    """Put characters by chance for what stands in braces, as `{h40}`."""
+    """Replace braces such as `{h40}` by random characters."""
 
     def draw(found: re.Match[str]) -> str:
         return "".join(chance.choices(ALPHABETS[found[1]], k=int(found[2])))
@@ -68,21 +68,21 @@ def fill(text: str, chance: random.Random) -> str:
 
 
 def json_web_token(chance: random.Random) -> str:
-    """Make a token of three parts that is signed by nobody."""
+    """Make a token of three parts with a random signature."""
     parts = {"alg": "HS256", "typ": "JWT"}, {"sub": fill("{n12}", chance), "exp": chance.randrange(10**9, 2 * 10**9)}
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
     return f"{next(encoded)}.{next(encoded)}.{fill('{b43}', chance)}"
 
 
 def private_key(chance: random.Random) -> str:
-    """Make a block that is armoured as a key and is none."""
+    """Make an armoured block that looks like a private key."""
     label = chance.choice(("RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY"))
     body = "\n".join(fill("{B64}", chance) for _ in range(chance.randrange(3, 12)))
     return f"-----BEGIN {label}-----\n{body}\n{fill('{B20}==', chance)}\n-----END {label}-----"
 
 
 def password(chance: random.Random) -> str:
-    """Make a password as people or password managers do."""
+    """Make a password like those of people or password managers."""
     one, other = chance.sample(_WORDS, 2)
     leet = one.translate(str.maketrans("eai", "341"))
     forms = (
@@ -93,7 +93,7 @@ def password(chance: random.Random) -> str:
 
 
 def token(chance: random.Random) -> str:
-    """Make what a service without a prefix of its own gives out."""
+    """Make a token of a service that uses no prefix."""
     return fill(
         chance.choice(["{h32}", "{h40}", "{w24}", "{w32}", "{w40}", "{b43}", "{B40}", "{n25}", "{h64}"]), chance
     )
@@ -107,7 +107,7 @@ def _encoded(chance: random.Random) -> str:
     return base64.b64encode(password(chance).encode()).decode()
 
 
-# What a mark in a context stands for.
+# Generators by the placeholder in a context.
 SLOTS: dict[str, Callable[[random.Random], str]] = {
     "<P>": password, "<T>": token, "<J>": json_web_token, "<K>": private_key, "<A>": _basic, "<E>": _encoded,
     "<I>": lambda chance: fill("AKIA{U16}", chance), "<Z>": lambda chance: fill("{B86}==", chance),
@@ -123,7 +123,7 @@ def _filled(context: str, provider: str, family: str, chance: random.Random) -> 
         made = fill(provider, chance) if found[0] == "<S>" else SLOTS[found[0]](chance)
         before = found.string[: found.start()].rpartition("\n")[2]
         if found[0] == "<K>" and before.strip(" +->") == "":
-            made = made.replace("\n", f"\n{before}")  # a block is indented, quoted or added as its first line is
+            made = made.replace("\n", f"\n{before}")  # indent, quote or mark each line of a block like its first
         elif found[0] == "<K>":
             made = made.replace("\n", "\\n")
         secrets.append(made)
@@ -138,7 +138,7 @@ def _contexts(split: Split, *, secret: bool) -> list[str]:
 
 
 def secrets(split: Split, seed: int, rounds: int = 4) -> Iterator[Labelled]:
-    """Make texts with secrets: each provider's in some contexts, each other context `rounds` times."""
+    """Make texts with secrets: each provider's format in some contexts, each other context `rounds` times."""
     chance = random.Random(f"{split} {seed}")
     contexts = _contexts(split, secret=True)
     open_to_all = [each for each in contexts if "<S>" in each]
@@ -153,7 +153,7 @@ def secrets(split: Split, seed: int, rounds: int = 4) -> Iterator[Labelled]:
 
 
 def lookalikes(split: Split, seed: int, rounds: int = 5) -> Iterator[Labelled]:
-    """Make texts that hold no secret, however much they look like it."""
+    """Make texts without secrets that look as if they held some."""
     chance = random.Random(f"{split} {seed}")
     for context in _contexts(split, secret=False):
         for _ in range(rounds):

@@ -1,8 +1,7 @@
-"""What must hold of a memory after any crash: nothing lost, nothing twice, every document sound.
+"""Invariants of a memory after any crash: nothing lost, nothing duplicated, every document intact.
 
-`examine` opens nothing and mends nothing: it looks at a memory that has just been opened and at the files and the
-database beside it. The data of an operation follow from its marker alone, so they can be compared without having been
-told.
+`examine` opens and repairs nothing: it checks a memory that has just been opened, and its files and its database. The
+data of an operation are derived from its marker alone, so they can be checked without a copy.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ENTRY_CHARS = 4_000
 WORK = "work_change"
 NOTE = "a person's note"
 _CLOSING = ("Session Summary", "Current State")
-# Of the newest decisions so many must stand in the decision log one by one, those of ended sessions in any case.
+# Number of newest decisions to check; those of ended sessions must be in the decision log individually.
 _SHOWN_DECISIONS = 15
 _WORDS = (
     "parser cache index worker queue schema retry token window shard build deploy review branch merge release test "
@@ -53,14 +52,14 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """Something that does not hold. `kind` is lost, duplicated, document, edit, returned or restart."""
+    """A violated invariant. `kind` is lost, duplicated, document, edit, returned or restart."""
 
     kind: str
     text: str
 
 
 def draft_for(marker: str) -> tuple[str, dict[str, Json]]:
-    """The type and the data of the operation that bears a marker: short and long, plain and odd."""
+    """Return the type and the data of the operation with a marker: short and long, plain and odd."""
     rng = random.Random(marker)
     words = " ".join(rng.choices(_WORDS, k=rng.randint(4, 30)))
     kind = rng.choice(("nl_command", "task_execution", "decision", "file_edit", "chat_message"))
@@ -87,14 +86,14 @@ def examine(
     notes: Sequence[str] = (),
     removed: Collection[int] = (),
 ) -> list[Violation]:
-    """Look at everything that must hold of a memory that has just been opened.
+    """Check all invariants of a memory that has just been opened.
 
     Args:
-        project: its folder.
-        memory: the memory, as it is in this process.
-        acknowledged: ids of operations whose recording has returned, by marker.
-        notes: what a person has written into documents.
-        removed: the numbers of facts that a person's documents need not show.
+        project: Folder of the project.
+        memory: The memory as this process sees it.
+        acknowledged: Ids of operations whose recording has returned, by marker.
+        notes: Notes that a person has written into documents.
+        removed: Numbers of facts that a person's edits keep out of the documents.
     """
     database = Database(project / HOME / "obra.db")
     try:
@@ -104,11 +103,11 @@ def examine(
 
 
 def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, int]) -> Iterator[Violation]:
-    """Look at what must hold of the state of work.
+    """Check the invariants of the work items.
 
     Args:
-        memory: the memory, as it is in this process.
-        acknowledged: ids of items that were begun, by title.
+        memory: The memory as this process sees it.
+        acknowledged: Ids of items that were started, by title.
     """
     items = memory.state.items()
     titles = Counter(item.title for item in items)
@@ -121,7 +120,7 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
             yield Violation(kind="lost", text=f"work item {number}, {title}, was acknowledged and is gone")
     events = memory.state.events()
     told = Counter(event.item for event in events if event.field in ("created", "status"))
-    # A person writes a line, and that creates it; a machine's items are begun as well.
+    # A person's line only creates an item; the machine's items are started as well, which is a second event.
     by_person = {event.item for event in events if event.field == "created" and event.author is Author.PERSON}
     for item in items:
         if item.id not in by_person and told[item.id] < 2:
@@ -134,7 +133,7 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
 class _Examination:
     def __init__(self, home: Path, memory: OrchestratorContextManager, database: Database) -> None:
         self._home = home
-        # Asked for first, once: what waits for a look at the memory comes with it, before the files are read.
+        # First and only once: this access also does what is pending for a reader, before the files are read.
         self._working = memory.working_memory
         self._memory = memory
         self._database = database
@@ -212,7 +211,7 @@ class _Examination:
 
     def _document(self, session: Session) -> Path:
         if session.status is SessionStatus.ARCHIVED:
-            # By its name: the project may have been copied since.
+            # By name: the project may have been copied to another folder.
             return self._home / "sessions" / "archive" / Path(session.archive or "none").name
         return self._home / "sessions" / f"session_{session.id}.md"
 
@@ -245,9 +244,9 @@ class _Examination:
                 yield Violation(kind="document", text=f"{name}:{block.line}: a stray piece: {block.text[:60]!r}")
 
     def _shows(self, block: Block, summary: Summary, session: Session) -> bool:
-        """Whether a block has a summary as in the ledger; in a document under way, with the present state of facts.
+        """Check a block against its summary in the ledger; in an active session, with the current states of the facts.
 
-        What a person took out of the facts is told in no summary.
+        A summary omits facts that a person removed.
         """
         if session.status is SessionStatus.ARCHIVED:
             return self._told(body_of(summary.text)).rstrip() in self._told(block.text)
@@ -255,13 +254,13 @@ class _Examination:
         return self._told(with_states(summary.text, {fact.id: fact for fact in facts})).rstrip() in block.text
 
     def _told(self, text: str) -> str:
-        """A text without the words of facts that a person took out."""
+        """Return a text without the words of facts that a person removed."""
         for fact in self._ledger.must_keeps(status=MustKeepStatus.REMOVED):
             text = text.replace(squeeze(fact.found or fact.text), "")
         return text
 
     def _covered(self, summary: Summary) -> list[int]:
-        """The operations that a summary covers, through the level-1 summaries in it."""
+        """Return the operations that a summary covers, through the level-1 summaries in it."""
         if summary.children:
             return [number for child in summary.children for number in self._covered(self._summaries[child])]
         numbers = self._numbers[summary.session]
@@ -269,7 +268,7 @@ class _Examination:
 
     @cached_property
     def _numbers(self) -> dict[str, list[int]]:
-        """The operations of each session, in their order."""
+        """The operations of each session, in order."""
         numbers: dict[str, list[int]] = {}
         for operation in self._operations:
             numbers.setdefault(operation.session, []).append(operation.id)
@@ -333,7 +332,7 @@ class _Examination:
             if operation.session in ended and operation.type == "decision" and operation.id not in judged:
                 yield Violation(kind="document", text=f"the decision in operation {operation.id} was never judged")
         text = (self._home / "memory" / f"{DocumentName.DECISION_LOG.value}.md").read_text("utf-8", "surrogateescape")
-        # where a document cannot hold all it shows the weightiest
+        # a document that cannot hold all facts shows those of the highest weight
         heaviest = max((fact.weight for fact in facts), default=0.0)
         for fact in [fact for fact in facts if fact.weight == heaviest][-_SHOWN_DECISIONS:]:
             gone = fact.status is MustKeepStatus.REMOVED or fact.id in removed
@@ -349,7 +348,7 @@ class _Examination:
 
 
 def _is_frame(block: Block) -> bool:
-    """Whether a block belongs to a session document though it shows neither an operation nor a summary."""
+    """Check whether a session document's block belongs to its fixed structure, without an operation or a summary."""
     ours = (LOG, f"{LOG} (continued)", EARLIER, *_CLOSING)
     return block.front or block.level == 1 or block.title in ours
 
@@ -360,7 +359,7 @@ def _episodic_faults(path: Path, name: DocumentName) -> Iterator[Violation]:
         return
     text = path.read_bytes().decode("utf-8", "surrogateescape")
     yield from _front_matter_faults(path.name, text, {"document": name.value})
-    # The list of what is to do has another name where work items stand in it.
+    # The list of open items has another title if it contains work items.
     found = Counter(block.title.removeprefix("Prioritized ") for block in split_blocks(text) if block.level in (1, 2))
     blank = ProjectView(project="", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
     wanted = [block.title for block in split_blocks(render_document(name, blank)) if block.level in (1, 2)]

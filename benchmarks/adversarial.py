@@ -1,6 +1,6 @@
-"""Texts made to be slow to read: runs and nests of one thing, ever longer, through every door that takes text in.
+"""Time pathological input: long runs and deep nests of one pattern, through every entry point that accepts text.
 
-The time of each door grows with the text's length, to the power that is reported here: 1 is linear.
+Each entry point ("door") reports the exponent with which its time grows with the length of the text; 1 is linear.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from orchestra_mem.types import DocumentName
 TARGETS: dict[str, Target] = {"growth_exponent": ("<=", 1.15), "hangs": ("<=", 0.0), "broken": ("<=", 0.0)}
 QUICK_SIZES = (512_000, 2_000_000)
 FULL_SIZES = (8_000, 32_000, 128_000, 512_000, 2_000_000)
-# Seconds for one door and one text: linear doors take a tenth of it for 2 MB.
+# Limit in seconds for one entry point and one text; a linear entry point takes a tenth of it for 2 MB.
 LIMIT_S = 60.0
-# Below so many seconds of processor time the machine's own unrest is larger than what is measured.
+# Below this processor time, in seconds, noise on the machine exceeds the measurement.
 FLOOR_S = 0.2
 
-# What a text is made of, again and again; and some that open and never close.
+# Patterns that are repeated to make a text; some open a bracket or block that never closes.
 RUNS = {
     "dashes": "-", "dots": ".", "colons": ":", "exclamations": "!", "questions": "? ", "full-width stops": "。",
     "equals": "=", "hashes": "#", "heading marks": "# ", "stars": "*", "underscores": "_", "backquotes": "`",
@@ -49,19 +49,19 @@ RUNS = {
 
 
 def record(memory: OrchestratorContextManager, text: str) -> None:
-    """Record it and refresh."""
+    """Record the text and refresh."""
     memory.record_operation("note", {"text": text})
     memory.refresh()
 
 
 def search(memory: OrchestratorContextManager, text: str) -> None:
-    """Ask it."""
+    """Search for the text."""
     memory.search(text, limit=3)
     memory.get_orchestrator_context("next prompt", query=text)
 
 
 def shell(memory: OrchestratorContextManager, text: str) -> None:
-    """Say it to the orchestrator, as one line and as it is."""
+    """Send the text to the orchestrator, once as a single line and once unchanged."""
     orchestrator = Orchestrator(memory)
     for line in (text.replace("\n", " "), text):
         with suppress(OrchestraMemError):
@@ -91,7 +91,7 @@ DOORS: dict[str, Callable[[OrchestratorContextManager, str], None]] = {
 
 @contextmanager
 def project() -> Iterator[OrchestratorContextManager]:
-    """A memory with a little in it."""
+    """Open a new memory that holds a few operations."""
     with tempfile.TemporaryDirectory(prefix="adversarial-") as folder, open_memory(folder) as memory:
         memory.record_operation("decision", {"text": "We decided to bake rye bread on Tuesdays."})
         Orchestrator(memory).execute("create an epic for the oven")
@@ -101,9 +101,9 @@ def project() -> Iterator[OrchestratorContextManager]:
 
 
 def measure_one(door: str, kind: str, sizes: tuple[int, ...], told: Connection) -> None:
-    """Time a door with a text of one kind, ever longer; each time is sent as it is known.
+    """Time an entry point with ever longer texts of one kind, and send each time as soon as it is known.
 
-    Each size has a project of its own: a document that held the smaller text too would be read whole, longer than told.
+    Each size uses a new project: a document that still held the smaller text would make the text that is read longer.
     """
     for size in sizes:
         text = (RUNS[kind] * (size // len(RUNS[kind]) + 1))[:size]
@@ -119,7 +119,7 @@ def measure_one(door: str, kind: str, sizes: tuple[int, ...], told: Connection) 
 
 
 def times_of(door: str, kind: str, sizes: tuple[int, ...]) -> tuple[list[float], str]:
-    """The seconds for each size as far as they were reached, and what went wrong."""
+    """Return the seconds for each size that finished, and the reason why the others did not."""
     here, there = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=measure_one, args=(door, kind, sizes, there))
     child.start()
@@ -145,7 +145,7 @@ def times_of(door: str, kind: str, sizes: tuple[int, ...]) -> tuple[list[float],
 
 
 def exponent(seconds: list[float], sizes: tuple[int, ...]) -> float:
-    """The power of the length with which the time has grown between the last two sizes."""
+    """Return the exponent of the length with which the time grew between the last two sizes."""
     if len(seconds) < 2 or seconds[-1] <= FLOOR_S:
         return 0.0
     grown, longer = (each[len(seconds) - 1] / each[len(seconds) - 2] for each in (seconds, sizes))
@@ -153,12 +153,12 @@ def exponent(seconds: list[float], sizes: tuple[int, ...]) -> float:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Time each door with each kind."""
+    """Time each entry point with each kind of text."""
     sizes = QUICK_SIZES if options.quick else FULL_SIZES
     worst: list[tuple[float, str, str, float]] = []
     hangs, broken = list[str](), list[str]()
     for at, door in enumerate(DOORS):
-        # A short run takes every twelfth kind, at each door others.
+        # A quick run takes every twelfth kind, starting at a different one for each entry point.
         for kind in list(RUNS)[at::12] if options.quick else RUNS:
             seconds, trouble = times_of(door, kind, sizes)
             if trouble == "hangs":

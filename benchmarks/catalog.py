@@ -1,11 +1,11 @@
-"""The catalog at size: how long what is relevant takes, and what must never happen.
+"""Measure the agents' catalog at full size: latency, crash-safety and isolation.
 
-`relevant`: `relevant()` for messages of agents chosen at random among 100 with 10,000 items each, while one call in
-twenty stores an item first. `learn`: processes that learn are killed at random moments; every exchange that was
-acknowledged before must have been learnt from afterwards. `record`: `record_operation` of about 1 KB with the catalog
-and redaction on, paced as an agent is. `leaks`: random calls by an agent without a grant, of every public method of its
-view and every command that takes an agent; each answer is searched for a word that only what is others' has: their
-items, with strict isolation also what they recorded and what was made of it.
+`relevant`: time of `relevant()` for messages of random agents among 100 with 10,000 items each; one call in twenty
+stores an item first. `learn`: processes that learn are killed at random moments; afterwards every exchange acknowledged
+before the kill must have been learnt from. `record`: time of `record_operation` for about 1 KB with catalog and
+redaction on, at an agent's pace. `leaks`: an agent without a grant makes random calls of every public method of its
+view and every command that takes an agent; no answer may contain a word that only other agents' items hold, or, with
+strict isolation, that only their operations and the documents made from them hold.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WORDS = (
     "kernel driver socket buffer thread signal router switch ledger invoice harbour lantern juniper maple falcon stone"
 ).split()
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_COMMANDS_EACH = 8  # of so many calls one may be a command
+_COMMANDS_EACH = 8  # one call in this many may be a command
 _PROGRAM = """
 import sys
 from orchestra_mem import open_memory
@@ -58,7 +58,7 @@ with open_memory(sys.argv[1]) as memory:
 
 
 def _fill(project: Path, agents: int, items: int) -> None:
-    """Put items into a memory's database without going through the catalog one by one."""
+    """Insert items into a memory's database directly, without the catalog."""
     rng = random.Random(7)
     database = Database(project / ".obra" / "obra.db")
     store = SqlCatalogStore(database)
@@ -79,7 +79,7 @@ def _fill(project: Path, agents: int, items: int) -> None:
 
 
 def _relevant(memory: OrchestratorContextManager, agents: int, calls: int, report: Report) -> None:
-    """Time what is relevant, and look at what comes."""
+    """Time `relevant()` and check what it returns."""
     rng, samples, exceeded, expired = random.Random(8), [], 0, 0
     for number in range(calls):
         agent = f"agent{rng.randrange(agents)}"
@@ -98,7 +98,7 @@ def _relevant(memory: OrchestratorContextManager, agents: int, calls: int, repor
 
 
 def _leaks(isolation: str, count: int) -> tuple[int, int]:
-    """Call as `eve` at random: how many answers have a word of others', and how many of their items have changed."""
+    """Make random calls as `eve`; return how many answers leak others' words, and how many of others' items changed."""
     rng, leaks = random.Random(9), 0
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
         config = Path(folder) / ".obra" / "config.yaml"
@@ -108,7 +108,7 @@ def _leaks(isolation: str, count: int) -> tuple[int, int]:
             others = fill(memory, items=60, operations=200 if isolation == "strict" else 0)
             calls = AgentCalls(memory, Path(folder), "eve", rng)
             for number in range(count):
-                # A command opens the memory anew, and takes ten times as long.
+                # A command opens the memory anew and takes ten times as long as a method.
                 told = calls.tell(rng.choice(calls.methods if number % _COMMANDS_EACH else calls.names))
                 leaks += MARK.casefold() in told.casefold()
             changed = len(others ^ others_items(memory))
@@ -117,7 +117,7 @@ def _leaks(isolation: str, count: int) -> tuple[int, int]:
 
 
 def _lost(kills: int) -> Iterator[int]:
-    """Kill a process that learns, again and again; how many acknowledged exchanges came to nothing, after each kill."""
+    """Kill a learning process repeatedly; yield how many acknowledged exchanges were lost, and how many there were."""
     rng = random.Random(10)
     project = tempfile.mkdtemp(prefix="catalog-")
     told = 0
@@ -139,7 +139,7 @@ def _lost(kills: int) -> Iterator[int]:
 
 
 def _record(project: Path, count: int) -> list[float]:
-    """Milliseconds of records of about 1 KB, as an agent makes them."""
+    """Return the milliseconds of records of about 1 KB at an agent's pace."""
     data, samples = {"text": "The step was taken, and its output was looked at. " * 20}, []
     with open_memory(project) as memory:
         memory.learn("", "We decided to keep the juniper archive.", agent="ada")
@@ -152,7 +152,7 @@ def _record(project: Path, count: int) -> list[float]:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Fill a catalog, ask it, attack it, kill it."""
+    """Fill a catalog, time it, attack it and kill it."""
     agents, items = (20, 2_000) if options.quick else (100, 10_000)
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
         project = Path(folder)

@@ -1,10 +1,10 @@
-"""What an orchestration was (decision, bugfix, feature, …): how often the rules say it, and how often a model.
+"""Measure how often the rules, and optionally a model, name the category of an orchestration (decision, bugfix, …).
 
-Forty tasks with their results (`data/orchestrations.jsonl`), as eight people would write them: a developer in a hurry,
-a product manager, an operator, a data scientist, somebody who writes English as a second language, a designer, a
-support engineer, and a program's log. Each was labelled as it was written; most say none of the rules' words. The rules
-are the source design's and were not fitted to them, nor was the prompt. With `--model` a model reads them too, with as
-much time as it wants; the rest of its defaults stand.
+The data are forty tasks with their results (`data/orchestrations.jsonl`), in the style of eight writers: a hurried
+developer, a product manager, an operator, a data scientist, somebody who writes English as a second language, a
+designer, a support engineer, and a program's log. Each task was labelled when it was written; most contain none of the
+rules' keywords. The rules come from the source design; neither they nor the prompt were fitted to these tasks. With
+`--model` a model categorises the tasks too, without a time limit and otherwise with the default settings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestra_mem import CategorizationService
 from orchestra_mem.catalog_types import RULE_BASED, Category
 from orchestra_mem.settings import CategorizationSettings
 
-# By the source design; the model's own time has no target here, as it is the processor's.
+# From the source design. The model's time has no target, as it depends on the processor.
 TARGETS: dict[str, Target] = {"rules_per_s": (">=", 10), "rules_max_ms": ("<=", 5_000)}
 _MODEL_TIMEOUT_MS = 300_000
 _DESIGN_TIMEOUT_MS = CategorizationSettings().timeout_ms
@@ -32,7 +32,7 @@ DATA = Path(__file__).resolve().parent / "data" / "orchestrations.jsonl"
 
 
 class Task(NamedTuple):
-    """A task with its result, what it was, and who would write so."""
+    """A task with its result, its category, and the kind of writer."""
 
     writer: str
     type: Category
@@ -51,7 +51,7 @@ TASKS = load_tasks()
 
 
 def measure(options: Options, report: Report) -> None:
-    """Let the rules read all tasks, and a model where one is named."""
+    """Categorise all tasks by the rules, and by a model if one is named."""
     _add(report, "rules", CategorizationService())
     if options.model:
         settings = CategorizationSettings(timeout_ms=_MODEL_TIMEOUT_MS)

@@ -1,8 +1,8 @@
-"""What compaction keeps, what it loses, what it invents: on real histories, on long talks, on written dialogues.
+"""Measure what compaction keeps, loses and invents on real histories, long talks and written dialogues.
 
-Histories go through the real manager: operations are recorded, refreshes compact them, and every summary is held
-against the operations that it covers. Dialogues (`data/dialogues.jsonl`) are compacted five times in a row with other
-talk in between; then each rule, reversal, role and open item is looked for in the context that the model would get.
+Histories go through the real manager: operations are recorded, refreshes compact them, and every summary is compared
+with the operations that it covers. Dialogues (`data/dialogues.jsonl`) are compacted five times with other talk in
+between; then each rule, reversal, role and open item is looked for in the context that the model would get.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Recorded:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What was found over the summaries of one history."""
+    """Counts over all summaries of one history."""
 
     summaries: int = 0
     tokens: int = 0
@@ -72,7 +72,7 @@ class Tally:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all of it."""
+    """Measure histories, conversations and dialogues."""
     tallies: dict[str, Tally] = {}
     for name, history in _histories(options):
         say(f"history {name}: {len(history):,} operations")
@@ -106,13 +106,13 @@ def _own_history() -> list[Recorded]:
 
 
 def read_git_recording(path: Path) -> list[Recorded]:
-    """The commits of a recorded git history."""
+    """Read the commits of a recorded git history."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [Recorded(kind="commit", data=row, time=datetime.fromisoformat(row["date"])) for row in rows]
 
 
 def read_agent_sessions(path: Path) -> list[Recorded]:
-    """The messages and tool outputs of recorded agent sessions."""
+    """Read the messages and tool outputs of recorded agent sessions."""
     history = []
     for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         tool = {"tool": row["tool"]} if row.get("tool") else {}
@@ -122,7 +122,7 @@ def read_agent_sessions(path: Path) -> list[Recorded]:
 
 
 def read_talks(path: Path) -> list[Recorded]:
-    """The turns of recorded conversations."""
+    """Read the turns of recorded conversations."""
     turns = [
         turn
         for sample in json.loads(path.read_text(encoding="utf-8"))
@@ -137,7 +137,7 @@ def read_talks(path: Path) -> list[Recorded]:
 
 
 def _compacted(history: list[Recorded]) -> Tally:
-    """Record a history with the default settings, compact what is due, and hold every summary against its source."""
+    """Record a history with the default settings, compact what is due, and check every summary."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder, open_memory(folder) as memory:
         given: dict[int, str] = {}
@@ -157,7 +157,7 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
     tally.exact += [(op.id, dump_json(op.data)) for op in operations] == [(n, given[n]) for n in wanted]
     tally.summaries += 1
     tally.invented += missing_identifiers(body_of(summary.text), _all_text(operations))
-    # As documents show them: what is no character, and what would be a comment, stands there as its escape.
+    # Compare with the text as documents show it: invalid characters and comment markers are escaped there.
     texts = [squeeze(visible(fact.text)) for operation in operations for fact in find_must_keeps(operation)]
     if summary.level == 1:
         tally.tokens += summary.tokens
@@ -167,7 +167,7 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
         tally.facts += len(texts)
         tally.facts_kept += sum(fact in text for fact in texts)
         return
-    # Higher levels name facts by number; the number must lead to the very words.
+    # Higher levels refer to facts by number; expanding the number must yield the exact text.
     named = Counter(squeeze(fact.text) for number in summary.must_keeps if (fact := memory.expand(f"K{number}").fact))
     wanted_texts = Counter(texts)
     tally.facts += wanted_texts.total()
@@ -175,7 +175,7 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
 
 
 def _all_text(operations: tuple[Operation, ...]) -> str:
-    """Everything that was recorded, with the days as summaries write them."""
+    """Return everything that was recorded, with dates in the format of the summaries."""
     return "\n".join(
         f"{op.timestamp:%Y-%m-%d}\n{plain_text(op, max_chars=10**9)}\n{json.dumps(op.data, ensure_ascii=False)}"
         for op in operations
@@ -261,7 +261,7 @@ def _measure_dialogues(options: Options, report: Report) -> None:
 
 
 def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> tuple[list[Judged], int]:
-    """What became of a dialogue's facts, and how many of its turns stood word for word."""
+    """Judge a dialogue's facts after compaction, and count the turns that were still in the context verbatim."""
     others = [other for other in dialogues if other is not dialogue]
     at = int(dialogue["id"][1:]) % len(others)
     context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])

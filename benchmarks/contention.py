@@ -1,8 +1,8 @@
-"""Four processes of eight threads each record into one `.obra` and read it: nothing is lost, nothing stands twice.
+"""Four processes of eight threads record into one `.obra` and read it: nothing is lost and nothing is duplicated.
 
-First they only record and read. Then one process besides refreshes and flushes, and another is ended with SIGKILL in
-the middle of its work and started again. Every recording that has returned is told through a pipe; at the end the whole
-memory is examined as after a crash (`_survival.py`).
+In the first phase they only record and read. In the second phase another process refreshes and flushes, and one process
+is killed with SIGKILL in the middle of its work and restarted. Every recording that returned is reported through a
+pipe; at the end the complete memory is examined as after a crash (`_survival.py`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ TARGETS: dict[str, Target] = {
     "errors": ("<=", 0),
     "documents_broken": ("<=", 0),
 }
-# A verbatim window of seconds, so that compaction has something to do within the run.
+# The verbatim window is one second, so that compaction has something to do within the run.
 CONFIG = {"compaction": {"verbatim_window_s": 1}, "entries": {"max_chars": ENTRY_CHARS}}
 _COUNTER = open_counter("auto")
-# Reads its vocabulary here, once, and not in each process.
+# Load the vocabulary once, before the fork, instead of in each process.
 _COUNTER.count("warm")
-# After so many recordings a thread reads once, each time in another way.
+# A thread reads once after this many recordings, each time by another call.
 _RECORDS_A_READ = 4
 _REFRESH_EVERY_S = 0.4
 _FLUSH_EVERY_S = 2.0
@@ -51,7 +51,7 @@ _EXAMPLES = 10
 
 @dataclass(slots=True)
 class Seen:
-    """What the processes of a phase have told."""
+    """Everything that the processes of a phase have reported."""
 
     acknowledged: dict[str, int] = field(default_factory=dict)
     record_ms: list[float] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Seen:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, line: str) -> None:
-        """Take in a line that a process has told."""
+        """Parse and store a line that a process has reported."""
         what, _, rest = line.rstrip("\n").partition(" ")
         with self.lock:
             self.counts[what] += 1
@@ -73,7 +73,7 @@ class Seen:
 
 
 class Worker:
-    """The inside of one process: a memory, and threads that use it until a deadline."""
+    """The body of one process: a memory, and threads that use it until a deadline."""
 
     def __init__(self, project: Path, name: str, deadline: float, pipe: int, *, disturbs: bool) -> None:
         self._memory = open_memory(project, config=CONFIG, counter=_COUNTER)
@@ -83,7 +83,7 @@ class Worker:
         self._disturbs = disturbs
 
     def run(self) -> None:
-        """Let all threads work until the deadline."""
+        """Run all threads until the deadline."""
         work: list[Callable[[], None]] = [lambda thread=thread: self._use(thread) for thread in range(THREADS)]  # type: ignore[misc]
         if self._disturbs:
             work.append(self._disturb)
@@ -145,12 +145,12 @@ class Worker:
                 self._tell(f"error {type(error).__name__}: {error}".replace("\n", " "))
 
     def _tell(self, text: str) -> None:
-        # One write of less than a pipe's buffer is never mixed with another's.
+        # A single write smaller than the pipe's buffer is never interleaved with another.
         os.write(self._pipe, text[:500].encode("utf-8", "replace") + b"\n")
 
 
 def start(project: Path, name: str, deadline: float, seen: Seen, *, disturbs: bool) -> tuple[int, threading.Thread]:
-    """Start a process, and a thread here that takes in what it tells."""
+    """Start a process, and a thread in this process that collects its reports."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -178,10 +178,10 @@ def _be(project: Path, name: str, deadline: float, pipe: int, disturbs: bool) ->
 
 
 def phase(project: Path, name: str, seconds: float, *, disturbed: bool) -> Seen:
-    """Let all processes work for so long; where it is disturbed, with flushes, refreshes and one of them killed."""
+    """Run all processes for `seconds`; if `disturbed`, with flushes and refreshes, and with one process killed."""
     seen = Seen()
     deadline = time.monotonic() + seconds
-    # All are forked before a listening thread runs here: a fork takes along what other threads have locked.
+    # Fork all processes before any listening thread starts: a fork copies the locks that other threads hold.
     running: dict[int, threading.Thread] = {}
     for process in range(PROCESSES):
         child, listener = start(project, f"{name}p{process}", deadline, seen, disturbs=disturbed and process == 0)
@@ -205,7 +205,7 @@ def phase(project: Path, name: str, seconds: float, *, disturbed: bool) -> Seen:
 
 
 def check(project: Path, acknowledged: dict[str, int], report: Report, errors: list[str]) -> None:
-    """Open the memory once more and look through all of it."""
+    """Reopen the memory and examine all of it."""
     with open_memory(project, config=CONFIG, counter=_COUNTER) as memory:
         found = examine(project, memory, acknowledged=acknowledged)
         sessions = len(memory.sessions())
@@ -220,7 +220,7 @@ def check(project: Path, acknowledged: dict[str, int], report: Report, errors: l
 
 
 def measure(options: Options, report: Report) -> None:
-    """Let them work undisturbed, then disturbed, and look at what they have left."""
+    """Run the undisturbed and the disturbed phase, and examine the memory after them."""
     logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
     seconds = 8.0 if options.quick else 40.0
     folder = Path(tempfile.mkdtemp(prefix="contention-"))

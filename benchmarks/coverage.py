@@ -1,10 +1,9 @@
-"""Whether a context with a question holds what answers it, and what a small context spends its tokens on.
+"""Measure whether a context made for a question holds the answer, and how well a small context uses its tokens.
 
-A recorded talk is recorded turn by turn, refreshed whenever the window asks for it. Its questions are put when it has
-ended: `evidence_N` is the share of the turns with the answer that stand word for word in a context of N tokens, as the
-mean over questions. A short talk is the first turns of a written dialogue, shown in 120 tokens: `content_share_120` is
-the share of what is shown, in tokens, that was said in the talk, and `must_keeps_shown_120` the share of its facts that
-can be read there.
+A recorded talk is recorded turn by turn. After its end its questions are asked: `evidence_N` is the share of the turns
+holding the answer that a context of N tokens contains verbatim, as a mean over questions. A short talk is the first
+turns of a written dialogue, shown in 120 tokens: `content_share_120` is the share of the shown words that were said
+in the talk, and `must_keeps_shown_120` the share of its facts that the context contains.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ _QUICK_QUESTIONS, _QUICK_DIALOGUES = 60, 40
 
 
 def record_talk(memory: OrchestratorContextManager, talk: Talk) -> None:
-    """Say all turns of a talk, and refresh where the window is full."""
+    """Record all turns of a talk."""
     for operation in talk.operations:
         memory.record_operation("message", operation.data, agent=operation.agent, timestamp=operation.timestamp)
 
 
 def measure_evidence(talk: Talk, questions: int | None, report: dict[str, list[float]]) -> None:
-    """Put the questions of a talk at each budget."""
+    """Ask the questions of a talk at each token budget."""
     said = {operation.id: _plain(_text_of(operation)) for operation in talk.operations}
     with tempfile.TemporaryDirectory(prefix="coverage-") as folder, open_memory(folder) as memory:
         record_talk(memory, talk)
@@ -59,7 +58,7 @@ def measure_evidence(talk: Talk, questions: int | None, report: dict[str, list[f
 
 
 def measure_small(dialogue: dict[str, object], report: dict[str, list[float]]) -> None:
-    """Show the first turns of a dialogue in few tokens."""
+    """Show the first turns of a dialogue in a context of 120 tokens."""
     turns = dialogue["turns"][:_SHORT_TURNS]  # type: ignore[index]
     facts = [fact for fact in dialogue["facts"] if fact["turn"] < _SHORT_TURNS]  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(prefix="coverage-") as folder, open_memory(folder) as memory:
@@ -83,7 +82,7 @@ def _plain(text: str) -> str:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure both on the recorded talks and on the written dialogues."""
+    """Measure recorded talks and written dialogues."""
     found: dict[str, list[float]] = {}
     path = options.data / "locomo-dev.json"
     talks = load_talks(path) if path.exists() else []

@@ -1,14 +1,14 @@
-"""Kill -9 at random instants and at every named write point: nothing acknowledged is lost, nothing stands twice.
+"""Kill -9 at random instants and at every named write point: nothing acknowledged is lost, nothing is duplicated.
 
-A warm parent forks a child that works on a memory and tells each call that has returned through a pipe. The child ends
-itself with SIGKILL at a write point, or half-way through a write, or the parent kills it at some instant; some of the
-starts after that are killed as well. Then a fresh start is examined (`_survival.py`), and must go on working.
+A warm parent forks a child that works on a memory and reports each call that has returned through a pipe. The child
+kills itself with SIGKILL at a write point or half-way through a write, or the parent kills it at a random instant; some
+of the starts after that are killed as well. Then a fresh start is examined (`_survival.py`), and must continue to work.
 
-Between the lives, before steps and in the middle of writes, a person edits the episodic documents (`_crash_person.py`):
-what was said so must stand as well (`_crash_edits.py`).
+Between the lives, before steps and in the middle of writes, a person edits the episodic documents (`_crash_person.py`);
+these edits must survive as well (`_crash_edits.py`).
 
-A round is one project's life of many kills; it follows from its number, but for the random instants:
-`python benchmarks/crash.py --round 12` plays one again and prints all that it finds.
+A round is one project with many kills. It is determined by its number, except for the random instants:
+`python benchmarks/crash.py --round 12` repeats round 12 and prints everything that it finds.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ TARGETS: dict[str, Target] = {
 }
 QUICK_KILLS = 200
 _LIVES_A_ROUND = 16
-# Two of three lives, but for the first, end at a point by name.
+# Two of three lives, except the first, end at a named point.
 _POINTS_A_ROUND = 10
 _LONGEST_LIFE_S = 0.25
 _LONGEST_START_S = 0.02
-# Most points that a start passes when it has much to mend; later ones are met by the kills at points by name.
+# Highest write point at which a restart is killed; later points are covered by the kills at named points.
 _RECOVERY_POINTS = 12
 _EXAMPLES = 12
-# In main memory the waiting for the disk falls away, and nothing else.
+# A RAM disk only removes the waiting for the disk; the writes stay the same.
 _PARENT = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
 
 @dataclass(slots=True)
 class Round:
-    """A project's life of many kills, and what was seen of it."""
+    """One project with many kills, and the findings."""
 
     number: int
     project: Path
@@ -78,13 +78,13 @@ class Round:
     lives: int = 0
 
     def play(self) -> None:
-        """Live and die, until a restart fails or the round is over."""
+        """Run and kill the project until a restart fails or the round is over."""
         rng = random.Random(f"round {self.number}")
         for turn in range(_LIVES_A_ROUND):
             doom = self._doom(rng, turn)
             told = [str(doom)]
             if not self._life(steps(rng, doom.point), doom) and doom.point:
-                # So late it is not passed again in each life; at first it is.
+                # Not every life passes the point `nth` times, but every life passes it once.
                 doom = replace(doom, nth=1)
                 told.append(f"instead {doom}")
                 self._life(steps(rng, doom.point), doom)
@@ -99,10 +99,10 @@ class Round:
 
     def _doom(self, rng: random.Random, turn: int) -> Doom:
         if not turn:
-            # What only a new project passes.
+            # Points that only a new project passes.
             return Doom(point=self.points.at_birth[self.number % len(self.points.at_birth)], nth=1)
         if turn % 3:
-            # Every point in its turn, over the rounds; where projects wait for the disk, from the middle on.
+            # Cycle through all points over the rounds; odd rounds, which have another durability, start in the middle.
             names, (pair, middle) = self.points.names, divmod(self.number, 2)
             place = pair * _POINTS_A_ROUND + turn - turn // 3 - 1 + middle * len(names) // 2
             point = names[place % len(names)]
@@ -116,7 +116,7 @@ class Round:
         return 1 + int(rng.random() ** 2 * self.points.a_life[point])
 
     def _saving(self, rng: random.Random, point: str = "") -> str:
-        """The point at which a person saves; that a text goes back is for what somebody saved this instant."""
+        """Choose the point at which a person saves; a `.back.` point is only passed if a save collides with a write."""
         if ".back." in point:
             return f"{point.partition('.')[0]}.rename.before"
         return rng.choice(self.points.names) if rng.random() < 0.4 else ""
@@ -126,7 +126,7 @@ class Round:
         return START + timedelta(hours=self.lives)
 
     def _life(self, plan: Sequence[str], doom: Doom) -> bool:
-        """Live once; whether the child was killed."""
+        """Run one life; return whether the child was killed."""
         self.lives += 1
         reading, telling = os.pipe()
         waiting, answering = os.pipe()
@@ -153,7 +153,7 @@ class Round:
         return killed
 
     def _attend(self, reading: int, answering: int, child: int, doom: Doom) -> None:
-        """Hear what a child tells, do what it asks for, and kill it when its time has come."""
+        """Process a child's reports and requests, and kill the child when its time has come."""
         end = None if doom.after_s is None else time.monotonic() + doom.after_s
         heard = b""
         while True:
@@ -168,12 +168,12 @@ class Round:
             *lines, heard = (heard + data).split(b"\n")
             for line in lines:
                 if self._hear(line.decode(), doom):
-                    with suppress(BrokenPipeError):  # it has been killed
+                    with suppress(BrokenPipeError):  # the child has been killed
                         os.write(answering, b".")
         os.close(reading)
 
     def _hear(self, line: str, doom: Doom) -> bool:
-        """Take note of what a child tells; whether it waits for an answer."""
+        """Process one report of a child; return whether the child waits for an answer."""
         what, _, rest = line.partition(" ")
         if what == "record":
             marker, number = rest.split()
@@ -193,7 +193,7 @@ class Round:
         return False
 
     def _restart(self, told: str, rng: random.Random) -> bool:
-        """Open, examine, go on working, and let a person edit; False where something does not hold."""
+        """Open and examine the memory, continue to work, and let a person edit; False if anything is violated."""
         self.lives += 1
         before = len(self.violations)
         try:
@@ -231,7 +231,7 @@ class Round:
 
 
 def play(number: int, known: Mapping[str, Points]) -> Round:
-    """Play one round in a folder of its own; `known` are the points by the project's durability."""
+    """Play one round in a new folder; `known` maps the project's durability to its write points."""
     durability = DURABILITIES[number % len(DURABILITIES)]
     folder = Path(tempfile.mkdtemp(prefix="crash-", dir=_PARENT))
     try:
@@ -249,12 +249,12 @@ def play(number: int, known: Mapping[str, Points]) -> Round:
 
 
 def all_points() -> dict[str, Points]:
-    """The points of a project of each durability."""
+    """Return the write points of a project of each durability."""
     return {durability: known_points(durability, _PARENT) for durability in DURABILITIES}
 
 
 def measure(options: Options, report: Report) -> None:
-    """Play rounds until enough kills have happened, and every point had its own."""
+    """Play rounds until enough kills have happened and every point has been killed at."""
     wanted = QUICK_KILLS if options.quick else int(TARGETS["kills"][1])
     known = all_points()
     counts: Counter[str] = Counter()
@@ -292,7 +292,7 @@ def measure(options: Options, report: Report) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, or play one round again."""
+    """Measure, or repeat one round."""
     if arguments[:1] == ["--round"]:
         logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
         played = play(int(arguments[1]), all_points())

@@ -1,35 +1,34 @@
-"""A person and the machine edit the same documents at the same time: nobody's words are lost, nothing comes back.
+"""A person and the machine edit the same documents at the same time: no edit is lost, and no deleted line returns.
 
-Two processes live through one project after another, a hundred rounds each. In a round the person reads a document,
-writes, changes or deletes a line (a note, an item of a list, a decision; one's own or the machine's) and saves in one
-of the ways of editors; about one save in five is of a text that was opened some rounds before. The machine meanwhile
-records rules, decisions and open items, refreshes, and asks for contexts, with pauses of some milliseconds, by the real
-clock.
-At the end it goes on alone for a few refreshes; then the memory is opened once more and all of it is compared.
+Two processes work on one project after another, for a hundred rounds each. In a round the person reads a document,
+writes, changes or deletes a line (a note, a list item, a decision; the person's or the machine's) and saves in one of
+the ways of editors; about one save in five is of a text that was opened some rounds before. Meanwhile the machine
+records rules, decisions and open items, refreshes, and requests contexts, with pauses of some milliseconds, by the real
+clock. At the end the machine continues alone for a few refreshes; then the memory is reopened and compared completely.
 
-`person_lines_lost`: lines that were saved and that the person has not taken out since. Each must stand in its document
-or in a block of a conflict. Where two texts were saved at a time, a version that was kept for that reason will do:
-`kept_aside`. That it stands in any other version is not enough.
+`person_lines_lost`: lines that the person saved and has not removed since. Each must be in its document or in a
+conflict block. If two texts were saved at the same time, a version kept because of the conflict is enough
+(`kept_aside`); any other version is not.
 
-`deleted_lines_returned`: lines that the text had to which the edit was made and that the saved one had not. None may
-stand in its document again, at the end or at any later reading, longer than for the 0.3 s that are waited there. Blocks
-of conflicts and the list of the newest operations do not count. Whoever saved an old text has not deleted what it never
-had. In every third project one of the editors puts a time of its own into the front matter.
+`deleted_lines_returned`: lines that an edit removed from the text it was made to. None may be in its document again, at
+the end or at any later reading, after the 0.3 s that the check waits. Conflict blocks and the list of the newest
+operations do not count. Saving an old text does not delete lines that this text never had. In every third project one
+of the editors writes its own timestamp into the front matter.
 
-`machine_changes_lost`: operations of which no fact is known; facts that stand by the ledger and are in no document, not
-even in a block of a conflict; facts that the ledger has as removed and that were in no line that the person took out.
-There are few enough for all to be shown.
+`machine_changes_lost`: operations without a known fact; facts that are active in the ledger and in no document, not
+even in a conflict block; facts that are removed in the ledger although no line that the person removed held them. The
+facts are few enough for the documents to show all of them.
 
-`unparseable`: texts that somebody read in which the front matter, a section of the machine's or the final line end is
-missing, a section stands twice, or a conflict is damaged. Half-written ones are the person's own and not read.
+`unparseable`: texts read by the person in which the front matter, a section of the machine or the final line end is
+missing, a section is duplicated, or a conflict is damaged. Half-written texts are the person's own and are not read.
 
-`visible`: from the return of a save to the first context that has its new line. Lines that the person took out within
-2 s unseen do not count; ones that no context had until the end count with the time until then.
+`visible`: time from the return of a save to the first context that has its new line. Lines that the person removed
+within 2 s before any context had them do not count; lines that no context had until the end count with the time so far.
 
-`noop_bytes_changed`: odd documents are cut and joined, merged with a machine's text that did not change, and refreshed
-where there is nothing to say: bytes that differ, but for the lines that tell the time.
+`noop_bytes_changed`: bytes that change when odd documents are cut and joined, merged with an unchanged text of the
+machine, and refreshed without news, not counting the lines that hold the time.
 
-`python benchmarks/edits.py --life 12` lives one project again, by another run of the clock, and keeps its folder.
+`python benchmarks/edits.py --life 12` repeats one project (timing varies) and keeps its folder.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ _SHORT_LIVED_S = 2.0
 
 @dataclass(slots=True)
 class Life:
-    """One project: who did what, and what was found at the end, by figure."""
+    """One project: its edits, and the findings at its end by figure."""
 
     number: int
     project: Path
@@ -83,7 +82,7 @@ class Life:
     kept_aside: int = 0
 
     def play(self) -> None:
-        """Live, and look at what is left."""
+        """Run the project and examine the result."""
         open_memory(self.project, config=CONFIG, counter=COUNTER).close()
         machine = Running(self.project, f"machine {self.number}", self.seen)
         try:
@@ -150,9 +149,9 @@ class Life:
                     yield f"{name.value}: {line!r} stands there {count} times"
 
     def _unheard(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
-        """Items that a person has put into the machine's sections and that are no facts.
+        """Yield items that a person has put into the machine's sections and that did not become facts.
 
-        A list's item in the decision log explains the entry above it, where there is one.
+        A list item in the decision log explains the entry above it and is no fact.
         """
         known = {token for fact in facts for token in PERSON.findall(fact.text)}
         starts = tuple(
@@ -183,7 +182,7 @@ class Life:
 
 
 def live(number: int, rounds: int, project: Path) -> Life:
-    """Live one project in a folder."""
+    """Run one project in a folder."""
     folder = project / HOME / "memory"
     person = Person(folder, random.Random(f"person {number}"), stamps=number % 3 == 2)
     life = Life(number, project, rounds, person)
@@ -192,7 +191,7 @@ def live(number: int, rounds: int, project: Path) -> Life:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Live through all projects, then refresh odd documents."""
+    """Run all projects, then refresh odd documents."""
     rounds = 1_000 if options.quick else 10_000
     lives: list[Life] = []
     for number in range(rounds // _ROUNDS):
@@ -211,7 +210,7 @@ def measure(options: Options, report: Report) -> None:
 
 
 def tell(lives: Sequence[Life], report: Report) -> None:
-    """Fill the report from what was found."""
+    """Fill the report from the findings."""
     saves = [save for life in lives for save in life.person.saves]
     notes = {
         "person_lines_lost": (
@@ -239,7 +238,7 @@ def tell(lives: Sequence[Life], report: Report) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, or live one project again."""
+    """Measure, or repeat one project."""
     if arguments[:1] != ["--life"]:
         return run("edits", measure, TARGETS, arguments)
     logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())

@@ -1,9 +1,9 @@
-"""How well facts are found in what nobody trained on: by nature, kind and language; and which still hold.
+"""Measure fact extraction on unseen text, by nature, kind and language, and which facts are superseded.
 
-Records of split `test` in `data/facts.jsonl` are read as the operations that a program would record; a fact is found
-where a passage of it is kept. `data/README.md` tells the format, and how the splits are held apart. How much is kept of
-what people really say is measured on the recordings of `--data`: characters of facts to those of the texts. With
-`--model` a sample of the records is read by a model too, as background work does.
+The records of split `test` in `data/facts.jsonl` are read as the operations that a program would record; a fact counts
+as found if a passage that contains it is kept. `data/README.md` describes the format and how the splits are kept apart.
+The share of real text that is kept is measured on the recordings of `--data`: characters of facts divided by characters
+of text. With `--model` a model also reads a sample of the records, as the background job does.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ TARGETS: dict[str, Target] = {
     "superseded_wrongly": ("<=", 0.02),
     "superseded_share_commits": ("<=", 0.10),
     "superseded_share_sessions": ("<=", 0.15),
-    # what tables of cues kept of the same, at a recall of 0.23
+    # tables of cues kept this share of the same recordings, at a recall of 0.23
     "kept_share_talk": ("<=", 0.060),
     "kept_share_commits": ("<=", 0.036),
     "kept_share_sessions": ("<=", 0.010),
     "recall_with_model": (">=", 0.80),
     "precision_with_model": (">=", 0.78),
 }
-# A model reads so many of the records, or as long.
+# A model reads this many records, or for this many seconds, whichever ends first.
 _SAMPLE, _SAMPLE_S = 40, 420.0
-# What says who, when and where, and is no text.
+# Fields that hold who, when and where instead of text.
 _NO_TEXT = frozenset({"role", "speaker", "tool", "hash", "date", "files"})
 _DATA = Path(__file__).resolve().parent / "data"
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found of what was marked."""
+    """Counts of found facts against marked facts."""
 
     marked: int = 0
     found: int = 0
@@ -79,13 +79,13 @@ class Tally:
     by: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def recall(self, group: str) -> Iterator[tuple[str, float, int]]:
-        """The share found of each value of a group, with how many there are."""
+        """Yield each value of a group with the share of its facts that was found, and their number."""
         for name, count in sorted(self.by[group].items()):
             yield name, self.by[f"{group} found"][name] / count, count
 
 
 def tally_records(records: Sequence[Record], tally: Tally | None = None) -> Tally:
-    """Hold what is found in records against what their writers marked; adds to a tally where one is given."""
+    """Compare the facts found in records with those that the writers marked; add to `tally` if one is given."""
     tally = tally or Tally()
     for record in records:
         operations = list(operations_of(record))
@@ -95,7 +95,7 @@ def tally_records(records: Sequence[Record], tally: Tally | None = None) -> Tall
 
 
 def _add(tally: Tally, record: Record, lines: Sequence[Line], facts: Sequence[MustKeep]) -> None:
-    """Count what was found in the lines of an operation."""
+    """Count the facts found in the lines of an operation."""
     marked = [line for line in lines if line.kind not in NO_FACT]
     tally.told += len(facts)
     tally.told_rightly += sum(any(meets(fact.text, line) for line in marked) for fact in facts)
@@ -113,7 +113,7 @@ def _add(tally: Tally, record: Record, lines: Sequence[Line], facts: Sequence[Mu
 
 
 def tally_with_model(records: Sequence[Record], name: str) -> tuple[Tally, Tally]:
-    """Hold what is found without and with a model against what was marked, in as many records as there is time for."""
+    """Compare facts found without and with a model with the marked ones, in as many records as time allows."""
     model = find_model(name, context_tokens=4_096)
     patient, counter = ModelWithTimeout(model, timeout_s=120), open_counter()
     without, with_model, started = Tally(), Tally(), time.monotonic()
@@ -134,7 +134,7 @@ def tally_with_model(records: Sequence[Record], name: str) -> tuple[Tally, Tally
 
 
 def kept_share(recorded: Sequence[Recorded]) -> tuple[float, int]:
-    """The share of the characters of recordings that facts take, and how many characters there are."""
+    """Return the share of the recordings' characters that facts take, and the number of characters."""
     operations = [operation_of(each.kind, each.data, number) for number, each in enumerate(recorded, 1)]
     characters = sum(map(_characters, (operation.data for operation in operations)))
     return sum(len(fact.text) for facts in find_in_operations(operations) for fact in facts) / characters, characters
@@ -147,7 +147,7 @@ def _characters(data: Json) -> int:
 
 
 def reversals(split: str) -> tuple[int, int, int]:
-    """How many decisions taken back in dialogues are marked so, how many there are, and how many facts wrongly are."""
+    """Count the reversed decisions of dialogues that are marked, all reversed decisions, and wrongly marked facts."""
     right = count = wrong = 0
     for dialogue in load_dialogues(_DATA / "dialogues.jsonl"):
         if is_unread(dialogue) != (split == "test"):
@@ -173,9 +173,9 @@ def reversals(split: str) -> tuple[int, int, int]:
 
 
 def tally_series(split: str) -> Counter[str]:
-    """Count the decisions, rules and roles found in written series, whether a later line ends them, and their marks.
+    """Count the decisions, rules and roles found in written series: whether a later line ends them, and whether marked.
 
-    What is said again in other words counts neither way.
+    Facts that are repeated in other words are not counted.
     """
     tally: Counter[str] = Counter()
     for series in load_series(_DATA / "fact-series.jsonl", split):
@@ -189,7 +189,7 @@ def tally_series(split: str) -> Counter[str]:
 
 
 def superseded_share(recorded: Sequence[Recorded]) -> tuple[float, int]:
-    """The share of the decisions, rules and roles in recordings that are superseded, and how many there are."""
+    """Return the share of decisions, rules and roles in recordings that are superseded, and how many there are."""
     operations = [operation_of(each.kind, each.data, number) for number, each in enumerate(recorded, 1)]
     marks = [_mark_of(fact) for fact in _settled(find_in_operations(operations)) if fact.kind in HOLDING]
     return marks.count("superseded") / len(marks), len(marks)
@@ -207,7 +207,7 @@ def _mark_of(fact: MustKeep) -> str:
 
 
 def mended(split: str) -> tuple[float, float]:
-    """The share of failures closed by what mends them, and by completions that are about the same thing only."""
+    """Return the share of failures closed by their fix, and the share closed by another completion on the topic."""
     closed: dict[bool, list[bool]] = {True: [], False: []}
     for pair in load_pairs(_DATA / "fact-pairs.jsonl", split):
         if pair.older.kind is MustKeepKind.FAILURE:
@@ -216,13 +216,13 @@ def mended(split: str) -> tuple[float, float]:
 
 
 def _is_marked(settled: Sequence[MustKeep], old_turn: int, new_turn: int) -> bool:
-    """Whether the new decision is there, and none of the old turn stands as if nothing had come after it."""
+    """Check whether the new decision was found and no fact of the old turn is still active."""
     old = [fact for fact in settled if fact.operation == old_turn and fact.kind is not MustKeepKind.FAILURE]
     return any(fact.operation == new_turn for fact in settled) and all(fact.superseded_by for fact in old)
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all of it."""
+    """Measure written records, dialogues and series, then recordings and a model."""
     tally = tally_records(load_records(_DATA / "facts.jsonl", "test"))
     report.add("recall", tally.found / tally.marked, n=tally.marked)
     report.add("recall_right_kind", tally.right_kind / tally.marked, n=tally.marked)

@@ -1,8 +1,8 @@
-"""A memory on a PostgreSQL server: many processes, a server that dies, large memories, moves; and what a fleet gets.
+"""Measure a memory on a PostgreSQL server: many processes, killed servers, large memories, moves, simulated fleets.
 
-The server is a real one, started here, that waits for the disk with each commit; all that uses it is on the same
-machine. What 10, 1,000 and 100,000 agents get is simulated (`_queueing.py`) with times that were measured in the same
-run; the simulation has to foretell what eight processes were measured to get.
+The server is a real one, started on this machine, that waits for the disk with each commit; its clients run on the same
+machine. What 10, 1,000 and 100,000 agents get is simulated (`_queueing.py`) with times measured in the same run; as a
+check, the simulation also predicts the times that eight processes were measured to have.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ TARGETS: dict[str, Target] = {
     "killed_move_left": ("<=", 0),
 }
 PROCESSES = 8
-_UNDER_KILLS = 4  # processes that record while the server dies
+_UNDER_KILLS = 4  # processes that record while the server is killed
 _GOES_ON_WITHIN_S, _DOWN_S = 60.0, 5
 _READS, _NEW = 100, 20
 _FLEETS, _AGENTS_A_PROJECT, _EVERY_S = (10, 1_000, 100_000), 50, 10.0
 _KNEE_RECORDS, _KNEE_MS = 5_000, 10.0
-# More of what others record is in the session document by then, and read there.
+# Operations of others beyond this number have reached the session document and are read there.
 _MOST_SEEN = Settings().orchestrator.working_memory.max_operations
-_BUSY = 0.7  # of a server's cores, beyond which queues grow fast
+_BUSY = 0.7  # highest planned use of a server's cores; queues grow fast beyond it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much of each a run does."""
+    """How many calls each part of a run makes."""
 
     records: int
     alone: int
@@ -74,11 +74,11 @@ QUICK_RUN = Size(records=2_000, alone=2_000, kills=3, cuts=10, operations=5_000,
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
-    """Means of milliseconds that the simulation begins with, all of this run.
+    """Input of the simulation: mean milliseconds, measured in this run.
 
-    `held` is the time of a record under the schema's lock, `idle` what of it nothing works. `reads_…` are a context and
-    a search, `seen_…` what one operation of another process adds to the next context: in all, and on the server. Each
-    process refreshes its window once in `refresh_every` records of all, which takes it `refresh_ms` alone.
+    `held`: time per record under the schema's lock. `idle`: the part of `held` in which no process works. `reads_…`: a
+    context and a search. `seen_…`: what one operation of another process adds to the next context, in total and on the
+    server. Each process refreshes its window once in `refresh_every` records of all processes, for `refresh_ms`.
     """
 
     record_ms: list[float]
@@ -104,7 +104,7 @@ class Trial:
     measured: Measured | None = field(default=None)
 
     def memory(self, name: str, *, on_server: bool = True) -> tuple[Path, dict[str, Any]]:
-        """Make a project's folder, and the settings that keep its memory in a new schema, or in its file."""
+        """Make a project's folder, and settings that keep its memory in a new schema or in the project's file."""
         folder = self.folder / name
         folder.mkdir()
         say(f"fleet: {name}")
@@ -113,7 +113,7 @@ class Trial:
 
 
 def wrong_in(folder: Path, config: dict[str, Any], told: Told) -> tuple[int, int]:
-    """Count what was acknowledged and is not there under its number, and keys and numbers that stand twice."""
+    """Count acknowledged records that are missing or have another number, and duplicated keys and numbers."""
     with open_memory(folder, config=config) as memory:
         there = memory.operations(OperationFilter())
     numbers = {each.idempotency_key: each.id for each in there}
@@ -124,7 +124,7 @@ def wrong_in(folder: Path, config: dict[str, Any], told: Told) -> tuple[int, int
 
 
 def measure_records(trial: Trial) -> None:
-    """Let processes record into a file, then on the server; there also look at what reads and rows cost."""
+    """Let processes record into a file, then on the server; on the server also measure reads and bytes."""
     record_together(trial, "_sqlite")
     folder, config, locked = record_together(trial, "")
     trial.report.add("lock_used", locked, note=f"share of the time that one of {PROCESSES} held the schema's lock")
@@ -133,7 +133,7 @@ def measure_records(trial: Trial) -> None:
 
 
 def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], float]:
-    """Let one process record, then eight into the same memory; where it is, and the share of time it was locked."""
+    """Let one process record, then eight into the same memory; return its folder, config and share of locked time."""
     report, size = trial.report, trial.size
     folder, config = trial.memory(f"records{suffix or '_server'}", on_server=not suffix)
     with Watch(trial.server) as watch:
@@ -159,7 +159,7 @@ def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], fl
 
 
 def tell_refreshes(trial: Trial, alone: Told, told: Told, suffix: str) -> None:
-    """Tell what refreshes of the window have cost: a record within which one falls takes that much longer."""
+    """Report the cost of window refreshes; a record that contains one takes that much longer."""
     report, measured = trial.report, trial.measured
     report.percentiles(f"record_calm{suffix}", told.calm_ms, (50, 99), note="those without a refresh of the window")
     report.add(f"refreshes{suffix}", len(told.refresh_ms), n=len(told.record_ms), note="of all processes")
@@ -171,7 +171,7 @@ def tell_refreshes(trial: Trial, alone: Told, told: Told, suffix: str) -> None:
 
 
 def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
-    """Take apart the time of one process's records, and tell it."""
+    """Split the time of one process's records into its parts, and report them."""
     n = len(alone.record_ms)
     total, server, client = 1000 * alone.seconds / n, watch.cpu_ms / n, alone.cpu_ms / n
     held = min(1.0, watch.locked) * total
@@ -188,7 +188,7 @@ def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
 
 
 def measure_reads(trial: Trial, folder: Path, config: dict[str, Any]) -> None:
-    """Time contexts, searches, and contexts after another process has recorded; and what the server does for them."""
+    """Time contexts, searches, and contexts after records of another process, and the server's work for them."""
     context_ms: list[float] = []
     search_ms: list[float] = []
     after_ms: list[float] = []
@@ -227,7 +227,7 @@ def measure_reads(trial: Trial, folder: Path, config: dict[str, Any]) -> None:
 
 
 def measure_bytes(trial: Trial, schema: str) -> None:
-    """Tell what the operations take on the server, their tables and their indexes."""
+    """Report the size of the operations, all tables and all indexes on the server."""
     query = (
         "SELECT sum(pg_total_relation_size(c.oid)), sum(pg_indexes_size(c.oid)), sum(pg_total_relation_size(c.oid)) "
         "FILTER (WHERE relname = 'operations') FROM pg_class c WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
@@ -242,7 +242,7 @@ def measure_bytes(trial: Trial, schema: str) -> None:
 
 
 def measure_kills(trial: Trial) -> None:
-    """Kill the server and cut connections while processes record; all have to go on by themselves."""
+    """Kill the server and cut connections while processes record; all must recover without help."""
     folder, config = trial.memory("kills")
     schema, going_on_s, stopped = config["storage"]["schema_name"], list[float](), 0
     recorders = Recorders(folder, config, _UNDER_KILLS)
@@ -269,7 +269,7 @@ def measure_kills(trial: Trial) -> None:
 
 
 def until_all_go_on(server: PostgresServer, schema: str) -> float | None:
-    """Wait until each process has recorded anew; in how many seconds, None where one did not."""
+    """Wait until each process has recorded again; return the seconds, or None if one did not."""
     begun = time.monotonic()
     query = (
         f"SELECT count(DISTINCT split_part(idempotency_key, '-', 1)) FROM {schema}.operations "
@@ -285,7 +285,7 @@ def until_all_go_on(server: PostgresServer, schema: str) -> float | None:
 
 
 def measure_reads_while_down(trial: Trial) -> None:
-    """Read the last context and the documents while there is no server."""
+    """Read the last context and a document while the server is down."""
     folder, config = trial.memory("down")
     config["storage"]["busy_timeout_s"] = _DOWN_S
     failed, took_ms = list[str](), list[float]()
@@ -318,7 +318,7 @@ def measure_reads_while_down(trial: Trial) -> None:
 
 
 def simulate(trial: Trial, cores: int) -> None:
-    """Foretell what was measured of eight processes, then what fleets and one project with many agents get."""
+    """Predict the measured times of eight processes, then simulate fleets and one project with many agents."""
     report, measured, n = trial.report, trial.measured, trial.size.simulated
     assert measured is not None
     here = Costs(
@@ -350,7 +350,7 @@ def simulate(trial: Trial, cores: int) -> None:
 
 
 def tell_fleets(trial: Trial, costs: Costs, cores: int) -> None:
-    """Spread agents over projects, and projects over as many servers as have the cores for them."""
+    """Simulate agents spread over projects, and projects over as many servers as have enough cores."""
     report = trial.report
 
     def got(count: int, records: int) -> Outcome:
@@ -373,9 +373,9 @@ def tell_fleets(trial: Trial, costs: Costs, cores: int) -> None:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure each part on one server, then foretell the rest."""
+    """Measure each part on one server, then simulate the rest."""
     size = QUICK_RUN if options.quick else FULL_RUN
-    # Not one folder within the other: the server runs as another user where root starts it.
+    # The folders must not be nested: if root starts the server, the server runs as another user.
     with (
         TemporaryDirectory(prefix="fleet-server-", ignore_cleanup_errors=True) as data,
         TemporaryDirectory(prefix="fleet-") as folder,

@@ -1,11 +1,11 @@
-"""The program's own prompts come first: how long they take while summaries are bettered in the background.
+"""Measure how long the program's own prompts take while a model improves summaries in the background.
 
-A model in this process reads and writes for a memory with a long queue; now and then the program prompts it. Each such
-prompt is followed by one of the same kind with nothing in the background, so that both meet the same machine. At first
-the prompts have nothing in common; then they begin alike, so that all but their ends could be in the model's cache.
+A model in this process works for a memory with a long queue; now and then the program prompts it. Each such prompt is
+followed by a similar one without background work, so that both meet the same load on the machine. At first the prompts
+share no prefix; then they share all but their ends, so that the model's prompt cache can hold the rest.
 
-Records come with pauses, in which the processor forgets what they need. What that alone costs is measured beside them:
-the same work as JSON, counted, and committed to an SQLite database of one table, with nothing of a memory around it.
+Records come with pauses, in which the processor's caches go cold. To show what that alone costs, the same data is also
+written without a memory: encoded as JSON, tokenized, and committed to an SQLite database of one table.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _OPERATIONS, _PROMPTS, _PAUSE_S = 900, 28, 4.0
 _QUICK_OPERATIONS, _QUICK_PROMPTS, _QUICK_PAUSE_S = 240, 12, 3.0
 _ANSWER_TOKENS = 12
 _RECORD_EVERY_S = 0.02
-_ENTRY_CHARS = 4_000  # about what an entry shows of its operation
+_ENTRY_CHARS = 4_000  # about as much as an entry shows of its operation
 _QUESTION = (
     "a parser that drops the last row of its table when the cursor is closed too early, and a queue that keeps its "
     "oldest entries for ever. Say in one sentence what is to be done first, and why it matters for the release."
 )
-# As long as what an orchestrator says of itself to its model.
+# As long as a typical system prompt of an orchestrator.
 _RULES = "".join(
     f"Rule {n}: a request about part {n} of the plan is answered with its number, its state, and what stands in its "
     "way; nothing is done without a word of the person who asked. "
@@ -55,7 +55,7 @@ _RULES = "".join(
 
 
 class Records:
-    """Milliseconds of records, and of the least that any could cost."""
+    """Milliseconds of records, and of bare writes of the same data."""
 
     def __init__(self, database: Path) -> None:
         self.ours: list[float] = []
@@ -67,7 +67,7 @@ class Records:
         self._database.execute("CREATE TABLE operations (id INTEGER PRIMARY KEY, tokens INTEGER, data TEXT)")
 
     def write_bare(self, data: object) -> None:
-        """Write it as JSON and count that."""
+        """Encode data as JSON, count its tokens, and commit it."""
         text = json.dumps(data)
         tokens = self._count.count(text[:_ENTRY_CHARS])
         self._database.execute("BEGIN IMMEDIATE")
@@ -80,7 +80,7 @@ class Records:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Prompt, with work in the background and without, and record in between."""
+    """Prompt with and without background work, and record in between."""
     model = find_model(options.model or _MODEL, context_tokens=2_048)
     clock = WorkClock()
     try:
@@ -99,7 +99,7 @@ def measure(options: Options, report: Report) -> None:
 
 
 def _fill(memory: OrchestratorContextManager, clock: WorkClock, operations: int) -> None:
-    """Steps, and test runs of which extraction takes little: there is room for lines of a model's."""
+    """Record steps and test runs of which extraction keeps little, so that a model has room to add lines."""
     chance = random.Random(7)
     for number in range(operations):
         clock.advance(120)
@@ -129,7 +129,7 @@ def _prompts(
     for number in range(prompts):
         alike = number >= prompts // 2
         if number == prompts // 2:
-            _ask(model, next(numbers), alike=True)  # a program's first prompt is read in any case
+            _ask(model, next(numbers), alike=True)  # fills the cache: the first prompt has no prefix to reuse
         waiting = _waiting(memory)
         pause_s = _QUICK_PAUSE_S if options.quick else _PAUSE_S
         _record(memory, works, clock, pause_s, records)
@@ -169,7 +169,7 @@ def _prompts(
 def _record(
     memory: OrchestratorContextManager, works: Iterator[Work], clock: WorkClock, seconds: float, records: Records
 ) -> None:
-    """Record for some seconds, in turns with bare writes of work of the same kind."""
+    """Alternate records and bare writes of similar data for some seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         work = next(works)

@@ -1,4 +1,4 @@
-"""What a long session costs: time a record, tokens of contexts and of the session document, memory of the process."""
+"""Measure what a long session costs: time per record, tokens of contexts and session document, process memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TARGETS: dict[str, Target] = {
     "session_doc_growth_exponent": ("<=", 0.3),
     "rss_beyond_imports_mb": ("<=", 50.0),
 }
-# Where growth is measured from: before it, caches and the first documents fill.
+# Growth is measured from here on: before, caches and the first documents fill.
 FIRST = 1_000
 CONTEXT_EVERY = 20
 DOCUMENT_EVERY = 10
@@ -35,7 +35,7 @@ BUCKETS_A_DECADE = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
-    """How many operations a window gets, and over how many records each p50 is taken."""
+    """Number of operations recorded for a window size, and of records behind each p50."""
 
     window: int
     operations: int
@@ -55,7 +55,7 @@ MAIN_WINDOW = 128_000
 
 @dataclass(slots=True)
 class Growth:
-    """What one long session showed. `documents` has (operations, tokens) of the session document."""
+    """Measurements of one long session. `documents`: (operations, tokens) of the session document over time."""
 
     early_ms: list[float] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Growth:
 
 
 def timed(memory: OrchestratorContextManager, clock: WorkClock, work: Work) -> float:
-    """Record one operation at its time; milliseconds."""
+    """Record one operation at its time; return the milliseconds."""
     clock.advance(work.seconds)
     start = time.perf_counter_ns()
     memory.record_operation(work.type, work.data, agent=work.agent)
@@ -77,7 +77,7 @@ def timed(memory: OrchestratorContextManager, clock: WorkClock, work: Work) -> f
 
 
 def grow(length: Length) -> Growth:
-    """Record one long session, and look at it all along."""
+    """Record one long session and sample it along the way."""
     growth, clock, works = Growth(), WorkClock(), Generator(length.window).works()
     config = {"orchestrator": {"context_window": {"max_tokens": length.window}}}
     started = time.monotonic()
@@ -103,7 +103,7 @@ def grow(length: Length) -> Growth:
 
 
 def tell(length: Length, number: int, seconds: float) -> None:
-    """Say how far the session is, and about how long the rest takes."""
+    """Report progress and about how long the rest takes."""
     left = seconds / number * (length.operations - number)
     say(
         f"growth, window of {length.window:,}: {number:,} of {length.operations:,} operations, {left / 60:.0f} min left"
@@ -111,7 +111,7 @@ def tell(length: Length, number: int, seconds: float) -> None:
 
 
 def beside(memory: OrchestratorContextManager, clock: WorkClock, length: Length, growth: Growth) -> None:
-    """Record in turn into the long session and a new one, so that both meet the same load of the machine."""
+    """Record alternately into the long session and a new one, so that both meet the same load on the machine."""
     config = {"orchestrator": {"context_window": {"max_tokens": length.window}}}
     works, new_clock = Generator(length.window + 1).works(), WorkClock()
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=new_clock) as new:
@@ -123,7 +123,7 @@ def beside(memory: OrchestratorContextManager, clock: WorkClock, length: Length,
 
 
 def exponent(points: list[tuple[int, int]]) -> float:
-    """Fit tokens = a * operations^b and give b: least squares over logarithms, each tenth of a decade alike."""
+    """Return b of a fit tokens = a * operations^b: least squares of logarithms, tenths of a decade weighted alike."""
     buckets: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for operations, tokens in points:
         at = math.log10(operations)
@@ -156,7 +156,7 @@ RSS_OPERATIONS = 10_000
 
 
 def measure_memory(quick: bool, report: Report) -> None:
-    """Take the highest resident memory of fresh processes that record 10,000 operations in a default memory."""
+    """Measure the peak resident memory of fresh processes that record 10,000 operations with default settings."""
     beyond, with_ranks, imports = list[float](), list[float](), list[float]()
     for _ in range(1 if quick else 5):
         say("growth: memory of a fresh process")
@@ -173,7 +173,7 @@ def measure_memory(quick: bool, report: Report) -> None:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure memory in fresh processes, then grow a session for each window."""
+    """Measure memory in fresh processes, then a long session for each window."""
     measure_memory(options.quick, report)
     results = {length.window: (length, grow(length)) for length in (QUICK_RUN if options.quick else FULL_RUN)}
     for window, (length, growth) in results.items():
@@ -187,7 +187,7 @@ def measure(options: Options, report: Report) -> None:
     worst = max(shares, key=lambda window: shares[window])
     report.add("context_tokens_max_share", shares[worst], n=sum(g.contexts for _, g in results.values()),
                note=f"of all contexts the largest, window of {worst:,}")  # fmt: skip
-    # Over less than a decade the saw-tooth of spills and compactions outweighs any growth.
+    # Over less than a decade, the saw-tooth of spills and compactions hides any growth.
     long = [window for window, (each, _) in results.items() if each.operations >= 10 * FIRST]
     slope = max(figures[f"session_doc_growth_exponent_{window}"].value for window in long)
     report.add("session_doc_growth_exponent", slope, n=len(main.documents), note=f"the highest of windows {long}")

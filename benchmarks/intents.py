@@ -1,9 +1,9 @@
-"""What is read out of lines by people whose lines taught nothing: the test split of `data/intents.jsonl`.
+"""Measure how well intents are read from lines of unseen writers: the test split of `data/intents.jsonl`.
 
-A line is right where all that it asks for is read, in order, and every key that its record gives: done at once, or as
-the first suggestion. A line that asks for nothing is right where nothing is done and nothing suggested. Phrases agree
-where they point to the same: without case, articles, marks and kinds, numbers as numbers. Texts may begin and end up to
-three words apart. To add is to create under something; "finish 12 and 13" is one intent or two.
+A line is right if all labelled intents are read, in order, with every labelled key: executed at once, or as the first
+suggestion. A line without intents is right if nothing is executed and nothing suggested. Phrases agree if they refer to
+the same thing: ignoring case, articles, punctuation and kinds, with numbers as numbers. Free texts may differ by up to
+three words at each end. Adding means creating under a parent; "finish 12 and 13" may be read as one intent or two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a line was read: `right` as done or as first suggested; `unasked` and `destructive` only of what was done."""
+    """Verdict on one line: `right` covers first suggestions too, `unasked` and `destructive` only executed intents."""
 
     record: Record
     read: Parsed
@@ -52,7 +52,7 @@ class Verdict:
 
     @property
     def wrong(self) -> bool:
-        """Whether something was done, and wrongly."""
+        """Check whether something was executed, and wrongly."""
         return self.read.understood and not self.right
 
 
@@ -63,7 +63,7 @@ def load_records(split: str = "test", path: Path = DATA) -> list[dict[str, Any]]
 
 
 def judge(record: Record, read: Parsed) -> Verdict:
-    """Compare what a line was read as with what it asks for."""
+    """Compare the reading of a line with its labelled intents."""
     got = list(_singly({name: getattr(intent, name) for name in intent.__slots__} for intent in read.intents))
     wanted = list(_singly(record["intents"]))
     meant, found = [_action(each) for each in wanted], [_action(each) for each in got]
@@ -79,7 +79,7 @@ def judge(record: Record, read: Parsed) -> Verdict:
 
 
 def _singly(intents: Iterable[Record]) -> Iterator[Record]:
-    """Take an intent with several numbers apart, so that it may be told as one or as many."""
+    """Split an intent with several numbers into one per number, so that both forms compare equal."""
     for intent in intents:
         numbers = _numbers(str(intent.get("target") or ""))
         yield from ({**intent, "target": str(number)} for number in numbers) if len(numbers) > 1 else [intent]
@@ -107,7 +107,7 @@ def _same(action: Action, key: str, wanted: Any, got: Any) -> bool:
 
 
 def _pointing(phrase: str) -> object:
-    """Reduce a phrase to what it points to: its numbers, or its words without articles and kinds."""
+    """Reduce a phrase to its referent: its numbers, or its words without articles and kinds."""
     if numbers := _numbers(phrase):
         return numbers
     said = _plain(phrase).replace(" of them", "").split()
@@ -115,7 +115,7 @@ def _pointing(phrase: str) -> object:
 
 
 def _numbers(phrase: str) -> tuple[int, ...]:
-    """Give the numbers of a phrase that is nothing else."""
+    """Return the numbers of a phrase that contains nothing else."""
     rest = [word for word in words(phrase.lower()) if word not in KIND_WORDS and word not in _LINKS]
     return numbers_in(phrase) if all(word.isdigit() or word.strip("0123456789-") == "" for word in rest) else ()
 
@@ -166,7 +166,7 @@ def measure(options: Options, report: Report) -> None:
 
 
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
-    """Let a model suggest where the grammar does not read."""
+    """Let a model suggest intents where the grammar finds none."""
     model = find_model(name, context_tokens=4_096)
     reader = ModelReader(model, nullcontext)
     try:
@@ -181,7 +181,7 @@ def _share(report: Report, key: str, flags: Sequence[bool], note: str = "") -> N
 
 
 def _times(lines: Sequence[str]) -> list[float]:
-    """Time each line once everything is loaded, in milliseconds of this process."""
+    """Time each line after everything is loaded, in milliseconds of this process."""
     read_line("start 12 now")
     taken = []
     for line in lines:
@@ -192,7 +192,7 @@ def _times(lines: Sequence[str]) -> list[float]:
 
 
 def list_misses() -> None:
-    """Print the lines of the train split that are read otherwise than meant."""
+    """Print the lines of the train split that are read wrongly."""
     for record in load_records("train"):
         verdict = judge(record, read_line(record["line"]))
         if not verdict.right:

@@ -1,4 +1,4 @@
-"""How long callers wait: recording, contexts, refreshes, flushes, opening, importing."""
+"""Measure how long callers wait for recording, contexts, refreshes, flushes, opening and importing."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ TARGETS: dict[str, Target] = {
 }
 WINDOW = 128_000
 BUDGET = WINDOW * 8 // 10
-# From here on a context counts as full.
+# Share of its budget from which a context counts as full.
 FULL = 0.9
-# The first calls of a process load the tokenizer and fill caches, and its first pause, as each call of a model leaves
-# one, the tables that refreshes need.
+# The first calls of a process load the tokenizer and fill caches. Its first pause (an agent pauses while its model
+# works) loads the tables that refreshes need.
 WARM_UP = 100
 FIRST_PAUSE_S = 1.5
-# An agent asks for a context, waits for its model, which takes longer than this, and does four things.
+# A paced agent requests a context, waits at least this long for its model, and records four operations.
 PAUSE_S = 0.12
 PAUSE_EVERY = 4
-# Sessions in the project that is opened; the last of them still under way.
+# Number of sessions in the project that is opened; the last one has not ended.
 SESSIONS = 10
 WORDS_OF_400_TOKENS = 245
 HOME, SHARED = "ORCHESTRA_MEM_HOME", 50
@@ -52,7 +52,7 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much is measured."""
+    """How many calls each part of a run makes."""
 
     runs: int
     operations: int
@@ -79,7 +79,7 @@ QUICK_RUN = Sizes(
 
 @dataclass(slots=True)
 class Timed:
-    """Milliseconds of record calls, run by run; those that refreshed apart as well, by what made it due."""
+    """Milliseconds of record calls, run by run; calls that refreshed also separately, by the reason for the refresh."""
 
     calls: list[list[float]] = field(default_factory=list)
     refreshes: list[list[float]] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Timed:
 
 @dataclass(slots=True)
 class Paced:
-    """Milliseconds that an agent waits, and those of all refreshes, wherever they came."""
+    """Milliseconds that a paced agent waits, and milliseconds of all refreshes in any thread."""
 
     records: list[float] = field(default_factory=list)
     contexts: list[float] = field(default_factory=list)
@@ -109,20 +109,20 @@ def project(clock: WorkClock, folder: str | None = None) -> Iterator[Orchestrato
 
 
 def record(memory: OrchestratorContextManager, clock: WorkClock, work: Work, tokens: int | None = None) -> int:
-    """Record one operation at its time; its tokens."""
+    """Record one operation at its time; return its tokens."""
     clock.advance(work.seconds)
     return memory.record_operation(work.type, work.data, tokens, agent=work.agent).entry_tokens
 
 
 def time_records(works: Iterator[Work], operations: int, timed: Timed, *, reported: float) -> None:
-    """Time each record of one run without pauses, with the spills and refreshes that happen in it.
+    """Time each record of one run without pauses, including the spills and refreshes within it.
 
-    `reported` is by how much the tokens that the caller reports exceed those of the entry, as where the model thinks
-    before it acts; at 0 it reports none.
+    `reported`: Tokens that the caller reports, as a multiple of an entry's tokens (a model may think before it acts);
+    at 0 the caller reports none.
     """
     clock, calls, refreshes = WorkClock(), list[float](), list[float]()
     with project(clock) as memory:
-        # Held, as to look at it through the memory would be a reading, before which a refresh comes.
+        # Keep the tracker: fetching it through the memory counts as a read, and a read may refresh first.
         tracker = memory.context_tracker
         for work in islice(works, WARM_UP):
             record(memory, clock, work)
@@ -143,7 +143,7 @@ def time_records(works: Iterator[Work], operations: int, timed: Timed, *, report
 
 
 def time_paced(works: Iterator[Work], operations: int, *, reported: float) -> Paced:
-    """Work as an agent does: a context, a pause for the model, some operations."""
+    """Work at an agent's pace: a context, a pause for the model, some operations."""
     clock, paced, tokens = WorkClock(), Paced(), 200
     caller = threading.current_thread()
 
@@ -168,7 +168,7 @@ def time_paced(works: Iterator[Work], operations: int, *, reported: float) -> Pa
 
 
 def measure_records(sizes: Sizes, report: Report) -> None:
-    """Record mixed work, every second run with reported tokens, so that refreshes come for both of their reasons."""
+    """Record mixed work; every second run reports tokens, so that both reasons for a refresh occur."""
     timed = Timed()
     for number in range(sizes.runs):
         say(f"record: run {number + 1} of {sizes.runs}")
@@ -198,7 +198,7 @@ def measure_records(sizes: Sizes, report: Report) -> None:
 
 
 def fill_documents(memory: OrchestratorContextManager, seed: int) -> None:
-    """Let a person have written more into each episodic document than its share of the context."""
+    """Fill each episodic document, as a person would, beyond its share of the context."""
     works = Generator(seed).sized(120)
     for path in sorted(memory.episodic_memory.folder.glob("*.md")):
         with path.open("a", encoding="utf-8") as document:
@@ -209,7 +209,7 @@ def fill_documents(memory: OrchestratorContextManager, seed: int) -> None:
 
 
 def measure_contexts(sizes: Sizes, report: Report) -> None:
-    """Ask for a context after each operation; those that are nearly full count."""
+    """Request a context after each operation; only contexts that are nearly full count."""
     clock, works = WorkClock(), Generator(7).works()
     full, other, rendered, begun_by = list[float](), list[float](), list[float](), list[float]()
     tokens, begun = list[int](), 0
@@ -246,7 +246,7 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
 
 
 def share_decisions() -> None:
-    """Have a project share decisions and rules that people have put in their own words, of the train split."""
+    """Make a project share decisions and rules in people's own words, from the train split."""
     records = [each for each in load_records(DATA / "facts.jsonl", "train") if each.language == "en"]
     told = [line for each in records for line in each.lines if line.kind in ("decision", "constraint")]
     with project(WorkClock()) as memory:
@@ -258,7 +258,7 @@ def share_decisions() -> None:
 
 
 def measure_shared(sizes: Sizes, report: Report) -> None:
-    """Ask for the same contexts of the same work where 50 decisions are shared, and where there is no home."""
+    """Time the same contexts with 50 shared decisions, and without a home folder."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         os.environ[HOME] = home
         share_decisions()
@@ -310,7 +310,7 @@ def measure_flushes(sizes: Sizes, report: Report) -> None:
 
 
 def measure_imports(sizes: Sizes, report: Report) -> None:
-    """Compare a fresh interpreter that imports the package with one that does not; bytecode is cached."""
+    """Compare fresh interpreters with and without an import of the package; bytecode is cached."""
     with_package, bare = list[float](), list[float]()
     fresh("import orchestra_mem")
     for _ in range(sizes.imports):
@@ -340,7 +340,7 @@ print((opened - start) * 1e3, int(loaded), (asked - start) * 1e3, (time.perf_cou
 
 
 def measure_opens(sizes: Sizes, report: Report) -> None:
-    """Open a project with many operations in fresh processes; the files are in the system's cache."""
+    """Open a project with many operations in fresh processes; its files are in the system's cache."""
     if not sizes.opened:
         report.unmeasured("open_100k_ms", "100,000 operations are recorded in the full run only")
         return
@@ -369,7 +369,7 @@ def measure_opens(sizes: Sizes, report: Report) -> None:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all of it."""
+    """Measure all calls."""
     sizes = QUICK_RUN if options.quick else FULL_RUN
     measure_imports(sizes, report)
     measure_records(sizes, report)

@@ -1,15 +1,15 @@
-"""What becomes of the search index: an edit, another model, a folder deleted, a process killed; nothing is lost by any.
+"""Check the search index through edits, a change of model, a deleted folder and killed processes: nothing is lost.
 
-`chunks_reembedded`: the most that the change of one line in a document of 30,000 tokens makes to be embedded anew.
+`chunks_reembedded`: the most chunks that are embedded again after one changed line in a document of 30,000 tokens.
 
-`answers_while_switching`: of the queries asked by meaning while another model embeds a memory the share that is
-answered, and has the passage that it asks for.
+`answers_while_switching`: share of the dense queries, sent while another model re-embeds the memory, whose first hit is
+the expected passage.
 
-`same_answers`: of queries the share that has the same hits in the same order after `.obra/index` was deleted.
+`same_answers`: share of queries with the same hits in the same order after `.obra/index` was deleted.
 
 `chunks_unindexed_after_restart`: a child that indexes is killed with SIGKILL at the index's write points, every second
-one while it changes the model; then a fresh start brings the index up. Counted are the chunks that a new index of the
-same memory has and this one lacks, those that have no vector, and those too many.
+one while it changes the model; then a fresh start updates the index. The count includes missing chunks, surplus chunks
+(both compared with a new index of the same memory) and chunks without a vector.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _VERBS = "paint mend sell count carry wash measure photograph".split()
 
 @dataclass(slots=True)
 class Counting:
-    """The bundled model, and what it was asked to embed. `share` of each vector makes another model of it."""
+    """The bundled model, with a log of the texts it embeds. A `share` below 1 of each vector acts as another model."""
 
     share: float = 1.0
     pause_s: float = 0.0
@@ -65,7 +65,7 @@ class Counting:
 
     @property
     def model(self) -> EmbeddingModel:
-        """The bundled one, or one of fewer dimensions."""
+        """The bundled model, or one of fewer dimensions."""
         if self.share == 1:
             return self._whole.model
         return EmbeddingModel(name=f"{self.share:.0%} of a table", version="1", dimensions=int(256 * self.share))
@@ -88,7 +88,7 @@ class Counting:
 
 
 def _use(embedder: Embedder) -> None:
-    """Let memories that are opened from now on embed with this."""
+    """Make memories that are opened from now on use an embedder."""
     from orchestra_mem.build import search as wiring_search
 
     wiring_search._embedder = lambda project, settings, words: embedder
@@ -105,7 +105,7 @@ def _record(memory: OrchestratorContextManager, first: int, count: int) -> None:
 
 
 def reembedded(edits: int) -> Iterator[int]:
-    """Change one line of a long document again and again: how many passages are embedded anew each time."""
+    """Change one line of a long document repeatedly; yield how many chunks each change embeds again."""
     rng = random.Random("lines")
     embedder = Counting()
     _use(embedder)
@@ -130,7 +130,7 @@ def reembedded(edits: int) -> Iterator[int]:
 
 
 def switching(operations: int) -> tuple[int, int]:
-    """Ask by meaning while another model embeds: how many queries had their passage first, and how many were asked."""
+    """Query while another model embeds; return how many queries had their passage first, and how many there were."""
     with tempfile.TemporaryDirectory(prefix="lifecycle-") as folder:
         _use(WordLlamaEmbedder())
         with open_memory(folder, config=_CONFIG) as memory:
@@ -149,7 +149,7 @@ def switching(operations: int) -> tuple[int, int]:
 
 
 def same_answers(operations: int) -> tuple[int, int]:
-    """Delete the index: how many queries have the same hits afterwards, and how many were asked."""
+    """Delete the index; return how many queries have the same hits afterwards, and how many there were."""
     _use(WordLlamaEmbedder())
     queries = [f"who shall {verb} the {noun}" for noun in _NOUNS for verb in _VERBS]
     with tempfile.TemporaryDirectory(prefix="lifecycle-") as folder:
@@ -167,7 +167,7 @@ def same_answers(operations: int) -> tuple[int, int]:
 
 
 def _index(folder: Path) -> tuple[dict[str, Chunk], int]:
-    """The chunks of a memory's index by their keys, and how many of them have no vector."""
+    """Return the chunks of a memory's index by key, and the number of chunks without a vector."""
     index = DiskSearchIndex(folder / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
     ids = np.arange(1, 1_000_000)[: 4 * index.count() + 1_000]
     chunks = {chunk.key: chunk for chunk in index.chunks(ids) if chunk is not None}
@@ -180,7 +180,7 @@ def _index(folder: Path) -> tuple[dict[str, Chunk], int]:
 
 
 def _work(project: Path, seed: int, doom: int, points: list[str] | None) -> None:
-    """Record, search, change the model, and end at the `doom`th write point of the index (0: at none)."""
+    """Record, search, use one of two models by `seed`, and die at the `doom`th write point of the index (0: never)."""
     passed = 0
 
     def point(name: str) -> None:
@@ -202,7 +202,7 @@ def _work(project: Path, seed: int, doom: int, points: list[str] | None) -> None
 
 
 def unindexed(kills: int) -> tuple[int, int]:
-    """Kill a process that indexes, again and again: how many chunks are not as they should be, and how many kills."""
+    """Kill an indexing process repeatedly; return the number of wrong chunks and the number of kills."""
     with tempfile.TemporaryDirectory(prefix="lifecycle-") as folder:
         points: list[str] = []
         dry, project = Path(folder) / "dry", Path(folder) / "project"
@@ -238,7 +238,7 @@ def _be(project: Path, seed: int, doom: int) -> NoReturn:
 
 
 def _compared(project: Path) -> int:
-    """How many chunks a new index has and this one lacks, how many it has too many, and how many lack a vector."""
+    """Count missing and surplus chunks against a new index, and chunks without a vector."""
     found, without = _index(project)
     shutil.rmtree(project / HOME / "index")
     with open_memory(project, config=_CONFIG) as memory:
@@ -248,7 +248,7 @@ def _compared(project: Path) -> int:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all four."""
+    """Measure all four figures."""
     counts = list(reembedded(30 if options.quick else 300))
     report.add(
         "chunks_reembedded", max(counts), n=len(counts), note=f"the most; {sum(counts) / len(counts):.2f} on average"

@@ -1,15 +1,14 @@
-"""Three machines edit and record at once in one memory on a server: nobody's words are lost, nothing comes back.
+"""Three machines edit one memory on a server and record into it: no edit is lost, and no deleted line returns.
 
-Each of the three has a folder of its own, in which a process records, refreshes and asks for contexts, and a person
-who edits as in `edits.py`, old texts and slow editors included; all three edit the same lines. Meanwhile connections to
-the server are cut, and a machine's process is killed, while its person goes on, and begun again some rounds later.
+Each machine has its own folder, in which a process records, refreshes and requests contexts, and a person edits as in
+`edits.py`, old texts and slow editors included; all three edit the same lines. Meanwhile connections to the server are
+cut, and a machine's process is killed, while its person continues, and restarted some rounds later.
 
-`person_lines_lost`: tokens that somebody saved, that nobody has taken out since, and that stand in no document, not
-even in a block of a conflict. `deleted_lines_returned`: lines that somebody took out, that stand, and that nobody has
-ever put back. `machine_changes_lost`: acknowledged operations that no fact is known of, facts that stand by the ledger
-and are in no document, and facts that are removed though nobody took them out. `unequal`: files that are not the same
-in all three folders at the end. `shown_elsewhere`: from the return of a save to the moment at which both other folders
-have it.
+`person_lines_lost`: tokens that somebody saved, that nobody has removed since, and that are in no document, not even in
+a conflict block. `deleted_lines_returned`: lines in a document that somebody removed and nobody ever put back.
+`machine_changes_lost`: acknowledged operations without a known fact, facts that are active in the ledger and in no
+document, and facts that are removed although nobody removed them. `unequal`: files that differ between the three
+folders at the end. `shown_elsewhere`: time from the return of a save until both other folders have it.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ TARGETS: dict[str, Target] = {
 _MACHINES = ("laptop", "desk", "shed")
 _ROUNDS = 50
 _CUT_EVERY, _KILL_EVERY, _OFF_ROUNDS = 9, 16, 5
-# Each process has facts of its own, so that none takes another's place.
+# Each process records distinct facts, so that none supersedes another.
 _FACTS, _MOST_BEGUN = 5, 4
 _SETTLED_S = 8.0
 
 
 @dataclass(slots=True)
 class Workplace:
-    """One machine: its folder, who edits there, its process, and what that has told."""
+    """One machine: its folder, its person, its process, and the reports of the process."""
 
     number: int
     project: Path
@@ -62,20 +61,20 @@ class Workplace:
     _begun: int = 0
 
     def begin(self) -> None:
-        """Start its process, which goes on where the last one ended."""
+        """Start the process, which continues with the number where the last one ended."""
         first = (self.number * _MOST_BEGUN + self._begun) * _FACTS
         self._begun += 1
         seed = f"machine {self.number} {self._begun}"
         self.running = Running(self.project, seed, self.seen, storage=self.storage, first=first, facts=_FACTS)
 
     def end(self, *, kill: bool = False) -> None:
-        """End its process, in its own time or at once."""
+        """Stop the process, gracefully or with `kill` at once."""
         assert self.running is not None
         self.running.end(kill=kill)
         self.running = None
 
     def texts(self) -> dict[DocumentName, str]:
-        """Its documents as they lie there."""
+        """Read the documents in the folder."""
         return {name: self.person.path(name).read_text("utf-8") for name in DocumentName}
 
 
@@ -91,7 +90,7 @@ class Life:
     elsewhere_ms: list[float] = field(default_factory=list)
 
     def play(self) -> None:
-        """Live, then look at what is left."""
+        """Run all rounds, then examine the result."""
         for place in self.places:
             place.begin()
         first, *others = self.places
@@ -121,7 +120,7 @@ class Life:
             off[0].begin()
 
     def _watch(self) -> None:
-        """See how soon a save is in the other folders."""
+        """Measure how soon a save reaches the other folders."""
         for _ in range(4):
             writer, *others = self.rng.sample(self.places, len(self.places))
             name = self.rng.choice([*DocumentName])
@@ -135,7 +134,7 @@ class Life:
     def _examine(self) -> None:
         config = {**CONFIG, "storage": {**CONFIG["storage"], **self.places[0].storage}}
         facts: list[MustKeep] = []
-        for place in [*self.places, *self.places]:  # what one shares last the others take over
+        for place in [*self.places, *self.places]:  # twice, so that each also fetches what the last one shared
             with open_memory(place.project, config={**config, "storage": place.storage}, counter=COUNTER) as memory:
                 memory.refresh()
                 facts = [*memory.facts(standing=False)]
@@ -165,7 +164,7 @@ class Life:
 
 
 def _shown(text: str, paths: Sequence[Path]) -> bool:
-    """Wait until all of some documents have a text."""
+    """Wait until all documents contain a text; return whether they do in time."""
     ends = time.monotonic() + _SETTLED_S
     while not all(text in path.read_text("utf-8") for path in paths):
         if time.monotonic() > ends:
@@ -175,7 +174,7 @@ def _shown(text: str, paths: Sequence[Path]) -> bool:
 
 
 def _lost(saves: Sequence[Save], text: str) -> Iterator[str]:
-    """Tokens that were saved, that nobody took out afterwards or at the same time, and that stand nowhere."""
+    """Yield tokens that were saved, that nobody removed at that time or later, and that are in no document."""
     wanted: dict[str, int] = {}
     for number, save in enumerate(saves):
         wanted.update(dict.fromkeys(tokens(save.after) - tokens(save.before), number))
@@ -188,7 +187,7 @@ def _lost(saves: Sequence[Save], text: str) -> Iterator[str]:
 
 
 def _returned(saves: Sequence[Save], texts: dict[DocumentName, str]) -> Iterator[str]:
-    """Lines that somebody took out and that stand, though nobody has ever put them back."""
+    """Yield lines in the documents that somebody removed and nobody ever put back."""
     out: dict[tuple[DocumentName, str], int] = {}
     written: Counter[tuple[DocumentName, str]] = Counter()
     for number, save in enumerate(saves):
@@ -202,7 +201,7 @@ def _returned(saves: Sequence[Save], texts: dict[DocumentName, str]) -> Iterator
 
 
 def _unequal(homes: Sequence[Path]) -> Iterator[str]:
-    """Files that are not in every folder, or not the same but for the number of the revision."""
+    """Yield files that are missing in a folder, or differ in more than the revision number."""
     files = [{path.relative_to(home): _bare(path) for path in home.rglob("*.md")} for home in homes]
     for name in sorted({name for each in files for name in each}):
         if len({each.get(name) for each in files}) > 1:
@@ -215,7 +214,7 @@ def _bare(path: Path) -> str:
 
 
 def live(number: int, server: PostgresServer, root: Path) -> Life:
-    """Live one memory in three folders."""
+    """Run one memory in three folders."""
     schema = server.schema()
     places = []
     for at, machine in enumerate(_MACHINES):
@@ -231,7 +230,7 @@ def live(number: int, server: PostgresServer, root: Path) -> Life:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Live through all memories."""
+    """Run all memories."""
     lives: list[Life] = []
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as data:
         server = PostgresServer(Path(data))

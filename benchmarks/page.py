@@ -1,8 +1,8 @@
-"""The page in a real browser: how long until one sees it, and until a search is answered as one types.
+"""Measure the web page in a real browser: time until it is visible, and until a search answers while typing.
 
-`first_view`: from the address to the loaded page, in a new window of the browser and right after the server was
-started, on a memory of 5,000 operations; `view`: the same of other views. `typed`: a question typed letter by letter
-into the search of a memory of 100,000 passages, of each letter the time until its hits stand in the page.
+`first_view`: from requesting the address to the loaded page, in a new browser window right after the start of the
+server, on a memory of 5,000 operations. `view`: the same for other views. `typed`: a question is typed letter by letter
+into the search of a memory of 100,000 passages; for each letter, the time until its hits are in the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VIEWS = (
     "/", "/sessions", "/search", "/search?q=session+store+lock", "/prompt", "/original?of=S12", "/documents",
     "/documents/decision_log", "/versions/decision_log", "/facts", "/catalog", "/work", "/audit",
 )  # fmt: skip
-# Types a letter, and gives the milliseconds until the hits for what then stands there have been put into the page.
+# Types a letter and returns the milliseconds until the hits for the current input are in the page.
 _TYPE = """([text]) => new Promise((done) => {
   const field = document.querySelector("#q"), begun = performance.now();
   new MutationObserver((_, watch) => { watch.disconnect(); done(performance.now() - begun); })
@@ -63,7 +63,7 @@ def _opened(browser: Browser, url: str, token: str) -> Page:
 
 
 def fill(project: Path, operations: int) -> int:
-    """Record work, and give the number of passages that search has of it."""
+    """Record work; return the number of passages in the search index."""
     clock, begun = WorkClock(), time.monotonic()
     with open_memory(project, clock=clock) as memory:
         for number, work in enumerate(islice(Generator(5).works(), operations)):
@@ -76,7 +76,7 @@ def fill(project: Path, operations: int) -> int:
 
 
 def views(project: Path, browser: Browser, report: Report) -> None:
-    """Measure how soon a view is there, after some starts of the server."""
+    """Measure how soon a view is loaded, after several starts of the server."""
     fill(project, _OPERATIONS)
     first: list[float] = []
     others: list[float] = []
@@ -94,7 +94,7 @@ def views(project: Path, browser: Browser, report: Report) -> None:
 
 
 def typing(project: Path, browser: Browser, operations: int, name: str, report: Report) -> None:
-    """Measure how soon hits follow what is typed."""
+    """Measure how soon hits follow the typed letters."""
     report.add(f"passages_{name}", fill(project, operations), note=f"of {operations:,} operations")
     asked = (work.data for work in Generator(6).works() if work.type == "nl_command")
     typed: list[float] = []
@@ -110,7 +110,7 @@ def typing(project: Path, browser: Browser, operations: int, name: str, report: 
 
 
 def measure(options: Options, report: Report) -> None:
-    """Look at the views, then type."""
+    """Measure the views, then the typing."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         for key in TARGETS:

@@ -1,7 +1,7 @@
-"""How much of a context the next one begins with: what the model's prompt cache need not read again.
+"""Measure the prefix that consecutive contexts share, which the model's prompt cache does not process again.
 
-With `--model` llama.cpp reads contexts one after another, as they are and in the order of the source design, which has
-the newest operation first; what it evaluates of each is counted by itself.
+With `--model` llama.cpp reads consecutive contexts twice: as they are, and in the order of the source design, newest
+operation first. The tokens that it evaluates are counted for each order.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from orchestra_mem.model_types import Message, Role
 TARGETS: dict[str, Target] = {"prefix_kept": (">=", 0.99), "reprocessed_ratio": ("<=", 0.2)}
 WINDOWS = (8_192, 32_768, 128_000)
 OPERATIONS = 1_000
-# Tokens of every so manieth pair are compared in a quick run; bytes always of all.
+# A quick run compares tokens of every 25th pair only; bytes are always compared for all pairs.
 QUICK_TOKENS_EVERY = 25
-# What a model reads: contexts after so many operations, begun where working memory is full.
+# The model reads consecutive contexts in this window, starting when working memory is full.
 MODEL_WINDOW = 4_096
 MODEL_BEGINS_AT = 20
 MODEL_CALLS = 20
@@ -43,7 +43,7 @@ Source = Callable[[], Iterator[Work]]
 
 @dataclass(slots=True)
 class Kept:
-    """What was kept from context to context, in bytes and tokens; `of` is what there was to keep."""
+    """Shared prefixes of consecutive contexts, in bytes and tokens; `of` is the total that could be shared."""
 
     bytes: int = 0
     of_bytes: int = 0
@@ -56,17 +56,17 @@ class Kept:
 
     @property
     def share(self) -> float:
-        """The share of bytes within epochs, 0 to 1."""
+        """Share of bytes kept within epochs, 0 to 1."""
         return self.bytes / self.of_bytes if self.of_bytes else 0.0
 
     @property
     def overall(self) -> float:
-        """The same with the steps from an epoch to the next."""
+        """Share of bytes kept, including the steps from one epoch to the next."""
         of = self.of_bytes + self.of_bytes_at_borders
         return (self.bytes + self.bytes_at_borders) / of if of else 0.0
 
     def compare(self, before: OrchestratorContext, after: OrchestratorContext, *, tokens: bool) -> None:
-        """Take in a step from one context to the next."""
+        """Add one step from a context to the next."""
         old, new = before.render(), after.render()
         old_bytes = old.encode("utf-8", "surrogatepass")
         common = common_start(old_bytes, new.encode("utf-8", "surrogatepass"))
@@ -85,7 +85,7 @@ class Kept:
 
 
 def common_start(one: bytes | list[int], other: bytes | list[int]) -> int:
-    """Count the elements that two rows begin with alike."""
+    """Return the length of the common prefix of two sequences."""
     if other[: len(one)] == one:
         return len(one)
     low, high = 0, min(len(one), len(other))
@@ -99,7 +99,7 @@ def common_start(one: bytes | list[int], other: bytes | list[int]) -> int:
 
 
 def replay(source: Source, window: int, operations: int, tokens_every: int) -> Kept:
-    """Record operations into a new memory, and compare the contexts after each with the one before."""
+    """Record operations into a new memory, and compare the context after each with the previous context."""
     kept, clock = Kept(), WorkClock()
     config = {"orchestrator": {"context_window": {"max_tokens": window}}}
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
@@ -116,7 +116,7 @@ def replay(source: Source, window: int, operations: int, tokens_every: int) -> K
 
 
 def sources(data: Path, report: Report) -> dict[str, Source]:
-    """Name what there is to replay: made-up work, recorded histories, and the checkout's own."""
+    """Return the histories to replay by name: generated work, recorded histories, and the checkout's own."""
     found: dict[str, Source] = {"generated": Generator(1).works}
     recordings = sorted((data / "git").glob("*.jsonl"))
     for path in recordings:
@@ -132,19 +132,19 @@ def sources(data: Path, report: Report) -> dict[str, Source]:
 
 
 def newest_first(context: OrchestratorContext) -> list[Message]:
-    """Lay out what a context shows in the order of the source design's dictionary: the newest operation first."""
+    """Order a context as in the source design's dictionary: newest operation first."""
     operations = [placement.text for placement in context.placements if placement.part is Part.OPERATIONS]
     rest = [context.text(part) for part in (Part.SESSION, Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS)]
     return [Message(role=Role.USER, text="".join([*reversed(operations), *rest]))]
 
 
 def as_they_are(context: OrchestratorContext) -> list[Message]:
-    """Lay out a context as it hands itself out."""
+    """Return the messages of a context in its own order."""
     return [Message(role=Role(each["role"]), text=each["content"]) for each in context.as_messages()]
 
 
 def contexts(source: Source, calls: int) -> list[OrchestratorContext]:
-    """Give the contexts after so many operations, one after another, in the window that the model reads."""
+    """Return consecutive contexts in the model's window, one after each operation."""
     found, clock = [], WorkClock()
     config = {"orchestrator": {"context_window": {"max_tokens": MODEL_WINDOW}}}
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
@@ -156,7 +156,7 @@ def contexts(source: Source, calls: int) -> list[OrchestratorContext]:
 
 
 def measure_model(source: tuple[str, Source], options: Options, report: Report) -> None:
-    """Have a model read contexts in both orders, and count what it evaluates."""
+    """Let a model read contexts in both orders, and count the tokens that it evaluates."""
     if not options.model:
         report.unmeasured("reprocessed_ratio", "--model names the model that is to read contexts")
         return
@@ -168,7 +168,7 @@ def measure_model(source: tuple[str, Source], options: Options, report: Report) 
         for order in (as_they_are, newest_first):
             say(f"prefix: {model.name} reads {len(asked)} contexts of {name}, {order.__name__}")
             said = [model.generate(order(context), max_tokens=1) for context in asked]
-            # The first is read whole in either order.
+            # Skip the first context, which the model evaluates completely in either order.
             evaluated[order.__name__] = sum(each.evaluated_tokens for each in said[1:])
             seconds[order.__name__] = sum(each.prompt_s for each in said[1:])
     finally:
@@ -186,7 +186,7 @@ def measure(options: Options, report: Report) -> None:
     found = sources(options.data, report)
     measure_model(next(iter([*list(found.items())[1:], *found.items()])), options, report)
     if options.quick:
-        # Made-up work and one real history: the last one listed is the checkout's own, where it has one.
+        # Generated work and one real history: the last one is the checkout's own, if it has one.
         found = dict([*list(found.items())[:1], *list(found.items())[-1:]])
     every = QUICK_TOKENS_EVERY if options.quick else 1
     results: dict[str, Kept] = {}

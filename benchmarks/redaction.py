@@ -1,8 +1,8 @@
-"""How well secrets are found, and what only looks so is left alone, and how quickly.
+"""Measure how well secrets are found, how well look-alikes are left alone, and how fast redaction is.
 
-Texts are made from `_secrets.py` and `data/redaction.jsonl`; figures without a split in their name are of `test`,
-whose contexts and some of whose formats nobody looks at who works on the detectors. A secret is found where what is
-taken out covers it; what is taken out is right where it belongs to a secret and takes little beside it.
+Texts are made from `_secrets.py` and `data/redaction.jsonl`. Figures without a split in their name belong to `test`,
+whose contexts, and some of whose formats, remain unseen by whoever works on the detectors. A secret is found if one
+redacted span covers it; a redacted span is correct if it overlaps a secret and takes little more than the secret.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ TARGETS: dict[str, Target] = {
     "record_p99_us": ("<=", 500.0),
 }
 SETTINGS, KEY = RedactionSettings(), b"benchmark"
-# What may be taken out beside a secret: a prefix that its service always sets before it, a quotation mark.
+# Characters that may be redacted in addition to a secret: a prefix that its service always uses, a quotation mark.
 _BESIDE = 20
-# Runs of one thing that the forms of secrets begin with.
+# Repetitions of prefixes with which the formats of secrets begin.
 _OWN_RUNS = {
     "assignments": "password=", "open quotes": 'password="', "nested keys": "token:token=", "prefixes": "sk-",
     "tokens": "eyJaaaaaaaa.", "ids": "AKIAAAAAAAAAAAAAAAAA,", "blocks": "-----BEGIN PRIVATE KEY-----\n",
@@ -49,13 +49,13 @@ _OWN_RUNS = {
     "manifests": "kind: secret\n  a: ", "placeholders": "[redacted:password:0000]", "base64": "iVBORw0KGgoAAAANSUhEUg",
 }  # fmt: skip
 _SIZES = (8_000, 64_000, 512_000, 2_000_000)
-_FLOOR_S = 0.2  # below, the machine's own unrest is larger than what is measured
-_RUNS, _SUSPECT = 3, 1.1  # from this exponent on what others on the machine do is told apart by more runs
+_FLOOR_S = 0.2  # below this time, noise on the machine exceeds the measurement
+_RUNS, _SUSPECT = 3, 1.1  # an exponent above `_SUSPECT` is measured again with more runs, to rule out noise
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found of what is there."""
+    """Counts of secrets, redacted spans and look-alikes."""
 
     secrets: int = 0
     found: int = 0
@@ -71,12 +71,12 @@ class Tally:
 
     @property
     def recall(self) -> float:
-        """The share of secrets that are taken out whole."""
+        """Share of the secrets that are redacted completely."""
         return self.found / self.secrets
 
     @property
     def precision(self) -> float:
-        """The share of what is taken out, of look-alikes too, that is a secret."""
+        """Share of the redacted spans, including those in look-alikes, that are secrets."""
         return self.right / max(1, self.told)
 
 
@@ -112,7 +112,7 @@ def _add(tally: Tally, labelled: Labelled) -> None:
 
 
 def _add_in_json(tally: Tally, labelled: Labelled) -> None:
-    """Redact a text as it stands in JSON: as a line of a log, and as a value."""
+    """Redact a text inside JSON, both as a line of a log and as a parsed value."""
     line = json.dumps({"tool": "bash", "output": labelled.text, "ok": True}, ensure_ascii=False)
     redacted = redact(line, SETTINGS, KEY).text
     tally.in_json += sum(json.dumps(each, ensure_ascii=False)[1:-1] not in redacted for each in labelled.secrets)
@@ -129,7 +129,7 @@ def _add_in_json(tally: Tally, labelled: Labelled) -> None:
 
 
 def _shape(value: object) -> object:
-    """Give a value without its texts."""
+    """Return the structure of a value without its strings."""
     if isinstance(value, dict):
         return {key: _shape(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -138,7 +138,7 @@ def _shape(value: object) -> object:
 
 
 def tool_output(chars: int) -> str:
-    """Make output of tools with a secret here and there, of so many characters."""
+    """Make tool output of the given length that holds a secret now and then."""
     made = (json.dumps(each.data, ensure_ascii=False) for each in Generator(seed=7).works())
     leaks = cycle([each.text for each in secrets("train", 7, 1)])
     parts: list[str] = []
@@ -152,7 +152,7 @@ def tool_output(chars: int) -> str:
 
 
 def growth(report: Report, quick: bool) -> None:
-    """Time runs of one thing, ever longer."""
+    """Time ever longer repetitions of one pattern."""
     worst, slowest = (0.0, ""), (0.0, "")
     shorter, longer = _SIZES[1:3] if quick else _SIZES[-2:]
     for name, unit in {**RUNS, **_OWN_RUNS}.items():
@@ -167,7 +167,7 @@ def growth(report: Report, quick: bool) -> None:
 
 
 def _exponent(unit: str, shorter: int, longer: int, runs: int) -> tuple[float, float]:
-    """How the time grows with the length: the median of runs of both in turn; and the least seconds of the longer."""
+    """Return the exponent of time over length (median of alternating runs), and the longer text's shortest seconds."""
     texts = [(unit * (size // len(unit) + 1))[:size] for size in (shorter, longer)]
     pairs = [[_seconds(text) for text in texts] for _ in range(runs)]
     found = [math.log(after / before) / math.log(longer / shorter) for before, after in pairs]
@@ -175,7 +175,7 @@ def _exponent(unit: str, shorter: int, longer: int, runs: int) -> tuple[float, f
 
 
 def found(report: Report, split: Split, rounds: int) -> None:
-    """Tell what was found of a split."""
+    """Report recall, precision and look-alikes of a split."""
     say(f"redacting the split {split}")
     tally, behind = tally_texts(split, seed=1, rounds=rounds), "" if split == "test" else f"_{split}"
     report.add(f"recall{behind}", tally.recall, n=tally.secrets)
@@ -192,7 +192,7 @@ def found(report: Report, split: Split, rounds: int) -> None:
 
 
 def speed(report: Report) -> None:
-    """Time a long output, and records of 1 KB that hold nothing."""
+    """Time a long output, and records of 1 KB without secrets."""
     say("redacting 10 MB")
     text = tool_output(10_000_000)
     began = time.process_time()
@@ -204,7 +204,7 @@ def speed(report: Report) -> None:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all."""
+    """Measure both splits, speed and growth."""
     found(report, "test", 3 if options.quick else 8)
     found(report, "train", 3 if options.quick else 8)
     speed(report)

@@ -1,8 +1,8 @@
-"""How often a phrase is taken for what a careful listener takes it for, and how often wrongly without asking back.
+"""Measure how often a phrase is resolved to the work item a careful listener would choose, or wrongly without asking.
 
-Each case of `data/references.jsonl` is a dialogue over one of the worlds of `data/reference-worlds.jsonl` and a new
-line; its answer are the ids meant, or "ask". The cases are written from the forms of reference, not from what passes.
-Figures are of the test split; `--misses` prints those of the train split that went wrong.
+Each case of `data/references.jsonl` is a dialogue about one of the worlds of `data/reference-worlds.jsonl`, followed by
+a new line; its answer is the ids meant, or "ask". The cases cover the forms of reference and were not selected by what
+the resolver gets right. Figures are of the test split; `--misses` prints the failed cases of the train split.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MISSES = "--misses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A written case. `answer` are the ids meant, empty where asking back is right."""
+    """A written case. `answer`: the ids meant; empty if asking back is right."""
 
     id: str
     split: str
@@ -64,7 +64,7 @@ class Case:
 
 
 class Items:
-    """Looks items up in main memory, by kind, status and parent as an index would."""
+    """In-memory lookup of items by kind, status and parent, as an index would do it."""
 
     def __init__(self, items: tuple[WorkItem, ...]) -> None:
         self._items = {item.id: item for item in items}
@@ -73,13 +73,13 @@ class Items:
             self._by_parent.setdefault(item.parent or 0, []).append(item)
 
     def item(self, item_id: int) -> WorkItem:
-        """Give the item of an id."""
+        """Return the item with an id."""
         if item_id not in self._items:
             raise NotFoundError(f"there is no item #{item_id}")
         return self._items[item_id]
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """List what passes a filter, by priority and id."""
+        """List the items that pass a filter, by priority and id."""
         where = where or WorkFilter()
         pool = self._items.values() if where.parent is None else self._by_parent.get(where.parent, ())
         found = sorted((item for item in pool if _passes(item, where)), key=lambda item: (item.priority, item.id))
@@ -96,10 +96,10 @@ def _passes(item: WorkItem, where: WorkFilter) -> bool:
 
 
 def load_cases(path: Path = DATA, worlds: Path = WORLDS) -> list[Case]:
-    """Read the written cases and the states of work that they are about.
+    """Read the written cases and the work items that they refer to.
 
     Raises:
-        ValueError: a case is not as its form demands.
+        ValueError: A case is malformed.
     """
     there = {row["id"]: tuple(map(_item, row["items"])) for row in _rows(worlds)}
     return [_case(row, there) for row in _rows(path)]
@@ -143,7 +143,7 @@ def _mention(row: Mapping[str, Any]) -> Mention:
 
 
 def faults_of(cases: list[Case]) -> Iterator[str]:
-    """Say what is wrong with the data: a form missing, an id that is not there, an id given twice."""
+    """Yield faults in the data: a form without cases, an unknown id, a duplicate id."""
     forms = {case.form for case in cases if case.split == "test"}
     yield from (f"no case has the form {form!r}" for form in FORMS if form not in forms)
     counts = Counter(case.id for case in cases)
@@ -154,12 +154,12 @@ def faults_of(cases: list[Case]) -> Iterator[str]:
 
 
 def resolve_case(case: Case) -> Resolution:
-    """Resolve a case's line."""
+    """Resolve the line of a case."""
     return resolve_line(case.line, Talk(mentions=case.mentions, lookup=Items(case.items)))
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure the cases, and the time that one line takes where there are many items."""
+    """Measure the cases, and the time per line among many items."""
     every = load_cases()
     faults = list(faults_of(every))
     report.add("faults_in_data", len(faults), note="; ".join(faults[:3]))
@@ -189,7 +189,7 @@ def _told(case: Case, resolution: Resolution) -> str:
 
 
 def _measure_time(cases: list[Case], report: Report) -> None:
-    """Put the cases' items among many others of the same titles, in the tracker's own database."""
+    """Time the cases with their items among many others of the same titles, in the tracker's own database."""
     samples = []
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "obra.db")
@@ -219,7 +219,7 @@ def _fill(store: SqlWorkStore, titles: list[str]) -> None:
 
 
 def _moved(case: Case, store: SqlWorkStore) -> tuple[Mention, ...]:
-    """Store a case's items; the mentions with the ids that they got."""
+    """Store a case's items; return the mentions with the new ids."""
     ids: dict[int, int] = {}
     with store.changing("case"):
         for item in sorted(case.items, key=lambda item: list(WorkKind).index(item.kind)):

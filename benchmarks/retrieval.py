@@ -1,8 +1,8 @@
-"""How well a question finds the turns of a talk that hold its answer, and what each part of the search is worth.
+"""Measure how well a question finds the turns of a talk that hold its answer, and what each part of search adds.
 
-A turn is an operation, its speaker the agent, its session's time the time; the questions are put when the talk has
-ended. Recall is the share of a question's evidence among the first hits, as the mean over all questions. The index
-is the one on disk, each talk in one of its own.
+Each turn is an operation: the speaker is the agent, the session's time the timestamp. Questions are asked after the end
+of the talk. Recall is the share of a question's evidence among the first hits, as a mean over all questions. Each talk
+has its own on-disk index.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PRIORS = ("recency", "importance", "same_session")
 
 
 def measure(options: Options, report: Report) -> None:
-    """Measure all of it on the conversations in the data folder."""
+    """Measure all variants on the conversations in the data folder."""
     path = options.data / "locomo-dev.json"
     if not path.exists():
         for key in TARGETS:
@@ -109,10 +109,10 @@ def _report_whole(report: Report, talks: list[Talk], scores: Scores) -> None:
 def _report_certainty(
     report: Report, talks: list[Talk], indexes: list[DiskSearchIndex], embedder: WordLlamaEmbedder
 ) -> None:
-    """Say how often nothing is certain, and how far likelihoods are from how often hits hold evidence.
+    """Report how often no hit is certain, and how well likelihoods match how often hits hold evidence.
 
-    The recordings lack LoCoMo's unanswerable questions. Those of the next talk stand for them, and, as its adversarial
-    ones are made, those of the same talk with the speakers exchanged: a few of these have an answer all the same.
+    The recordings lack LoCoMo's unanswerable questions. Substitutes are the questions of the next talk and, like the
+    adversarial ones of LoCoMo, those of the same talk with the speakers exchanged; a few of these can be answered.
     """
     none: frozenset[int] = frozenset()
     uncertain = defaultdict[str, list[bool]](list)
@@ -134,7 +134,7 @@ def _report_certainty(
 
 
 def exchange_speakers(text: str, talk: Talk) -> str:
-    """Ask the same of the other speaker; empty where a question names none."""
+    """Ask the same of the other speaker; an empty text if the question names no speaker."""
     names = list(dict.fromkeys(operation.agent or "" for operation in talk.operations))
     other = dict(zip(names, names[::-1], strict=True))
     changed = re.sub(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", lambda match: other[match[0]], text)
@@ -142,7 +142,7 @@ def exchange_speakers(text: str, talk: Talk) -> str:
 
 
 def calibration_error(hits: Sequence[tuple[float, bool]]) -> float:
-    """The expected calibration error in ten bins (Guo and others, 2017) of likelihoods with what came of them."""
+    """Return the expected calibration error in ten bins (Guo et al., 2017) of pairs (likelihood, outcome)."""
     likely, happened = np.array(hits).T
     gaps = np.bincount(np.minimum((likely * 10).astype(int), 9), likely - happened)
     return float(np.abs(gaps).sum()) / len(hits)
@@ -172,7 +172,7 @@ def _report_parts(
     indexes: list[DiskSearchIndex],
     embedder: WordLlamaEmbedder,
 ) -> None:
-    """Say what each search finds alone, each fusion without what stands around, and all of it less one part."""
+    """Report each search alone, each fusion without context features, and the full search less one part at a time."""
     for name, answers in _alone(talks, indexes, embedder):
         scores = Scores()
         for talk, answer in zip(talks, answers, strict=True):
@@ -229,7 +229,7 @@ def _without() -> Mapping[str, Weights]:
 def _report_left_out(
     report: Report, talks: list[Talk], indexes: list[DiskSearchIndex], embedder: WordLlamaEmbedder
 ) -> None:
-    """Fit the weights to all talks but one, from weights that are all the same, and try them on that one."""
+    """Leave one talk out at a time: fit the weights, equal at first, to the other talks, and test them on that one."""
     say("leaving one out …")
     profiles = [profiles_of(talk, index, embedder, embedder) for talk, index in zip(talks, indexes, strict=True)]
     default = {name: getattr(_DEFAULTS, name) for name in SHARES}

@@ -1,7 +1,7 @@
-"""A project of 1,250 work items, ten and a hundred times as many: contexts, answers, documents and memory stay small.
+"""Check that contexts, queries, documents and memory stay small at 1,250 work items, and at 10 and 100 times as many.
 
-The source design reckons with 50 epics, 200 stories and 1,000 tasks, and with 62.5 % of a window of 128K for them. Each
-size is built in one process and worked on in another, through a session of 100 operations.
+The source design assumes 50 epics, 200 stories and 1,000 tasks, with 62.5 % of a 128K window for them. Each size is
+built in one process and then used in another for a session of 100 operations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TARGETS: dict[str, Target] = {
 }
 FACTORS = {"1x": 1, "10x": 10, "100x": 100}
 _QUICK = ("1x",)
-_EPICS, _STORIES, _TASKS = 50, 4, 5  # of a project, of an epic, of a story
+_EPICS, _STORIES, _TASKS = 50, 4, 5  # epics per project, stories per epic, tasks per story
 _EPICS_OF_A_MILESTONE = 25
 _OPERATIONS = 100
 _DOCUMENTS = (DocumentName.PROJECT_STATE, DocumentName.WORK_PLAN)
@@ -51,12 +51,12 @@ _SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo yu za br
 
 @dataclass(slots=True)
 class Text:
-    """Makes up titles and descriptions from a seed: some words are common, most are rare."""
+    """Seeded generator of titles and descriptions: some words are common, most are rare."""
 
     chance: random.Random
 
     def words(self, count: int) -> str:
-        """So many words."""
+        """Return `count` words."""
         return " ".join(self._word(int(self.chance.paretovariate(0.7))) for _ in range(count))
 
     @staticmethod
@@ -70,7 +70,7 @@ class Text:
 
 
 def build(folder: str, factor: int) -> None:
-    """Make a project of so many times the size, two fifths of it done."""
+    """Build a project of `factor` times the size, with two fifths of its items done."""
     text = Text(random.Random(factor))
     with open_memory(folder) as memory:
         milestone = 0
@@ -112,7 +112,7 @@ def _move_on(state: StateManager, item: WorkItem, chance: random.Random) -> None
 
 @dataclass(slots=True)
 class Measured:
-    """What a session has cost."""
+    """Measurements of one session."""
 
     status_ms: list[float] = field(default_factory=list)
     change_ms: list[float] = field(default_factory=list)
@@ -121,11 +121,11 @@ class Measured:
 
 
 def work(folder: str, imported: int) -> None:
-    """Go through a session on a project, and print what it has cost as JSON.
+    """Run a session on a project, and print its measurements as JSON.
 
     Args:
-        folder: the project's.
-        imported: bytes that a process takes that has imported the same and done nothing.
+        folder: Folder of the project.
+        imported: Bytes of resident memory of a process after the same imports.
     """
     measured, chance = Measured(), random.Random(5)
     with open_memory(folder) as memory:
@@ -150,7 +150,7 @@ def work(folder: str, imported: int) -> None:
 def _step(
     memory: OrchestratorContextManager, number: int, item_id: int, measured: Measured, chance: random.Random
 ) -> None:
-    """Ask how things stand, get a context, change something, record it."""
+    """Query the state of work, get a context, change an item and record an operation."""
     state = memory.state
     for ask in (
         lambda: state.item(item_id),
@@ -178,7 +178,7 @@ def _step(
 
 
 def measure(options: Options, report: Report) -> None:
-    """Every size, each in processes of its own; the targets are those of the worst."""
+    """Measure each size in separate processes; the targets apply to the worst size."""
     imported = int(fresh(_IMPORT))
     results = {}
     for name, factor in FACTORS.items():

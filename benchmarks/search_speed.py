@@ -1,8 +1,8 @@
-"""Search stays quick from 1,000 to 1,000,000 chunks, finds what an exact search finds, and is soon loaded.
+"""Measure search from 1,000 to 1,000,000 chunks: speed, recall against an exact search, and loading time.
 
-One index grows from size to size. A hybrid search is the whole of it: the question read and embedded, keyword and dense
-search with their filters, what ranking needs of the candidates, their order, and ten hits with their reasons. The words
-of the questions and of the texts are new to the process at each size.
+One index grows from size to size. A hybrid search includes everything: parsing and embedding the question, keyword and
+dense search with their filters, loading candidates, ranking, and ten hits with their reasons. At each size the words of
+the questions and of the texts are new to the process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TARGETS: dict[str, Target] = {
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000, "1m": 1_000_000}
 _FULL_RUN_ONLY = ("1m",)
 _BATCH = 10_000
-_QUERIES = {True: 200, False: 300}  # in the quick run, in the full one
+_QUERIES = {True: 200, False: 300}  # by whether the run is quick
 _EXACT_QUERIES = 60
 _DEPTH = 100
 
@@ -66,7 +66,7 @@ print(1000 * (opened - start), 1000 * (found - opened), (after.rss - before.rss)
 
 @dataclass(slots=True)
 class Growing:
-    """An index that grows, and the seconds that this took."""
+    """An index that grows, and the seconds that each step of its growth took."""
 
     folder: Path
     texts: Texts
@@ -76,7 +76,7 @@ class Growing:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def grow(self, size: int) -> None:
-        """Add chunks with their vectors, then do the upkeep that is due."""
+        """Add chunks with their vectors, then run the maintenance that is due."""
         self.seconds = {"add": 0.0, "embed": 0.0, "vectors": 0.0, "upkeep": 0.0}
         while self.size < size:
             chunks = self.texts.chunks(self.size + 1, min(_BATCH, size - self.size))
@@ -100,7 +100,7 @@ class Growing:
 
     @property
     def rows(self) -> Vectors:
-        """The index's own vectors by id."""
+        """The index's stored vectors: float32, shape (n, dim), one row per id."""
         (path,) = self.folder.glob("vectors-*")
         return np.memmap(path, np.float32, "r").reshape(-1, self.embedder.model.dimensions)
 
@@ -150,7 +150,7 @@ def _tell_growth(growing: Growing, report: Report, name: str, added: int) -> Non
 def measure_searches(
     growing: Growing, report: Report, name: str, questions: Sequence[tuple[str, SearchFilter]]
 ) -> None:
-    """Time whole searches, then their parts by themselves."""
+    """Time complete searches, then each of their parts."""
     index, embedder = growing.index, growing.embedder
     searcher = Searcher(index, embedder, embedder)
     situation = Situation(now=START)
@@ -190,7 +190,7 @@ def measure_searches(
 
 
 def measure_dense(growing: Growing, report: Report, name: str, questions: Sequence[str]) -> None:
-    """Compare the index's dense search with an exact one by NumPy."""
+    """Compare the index's dense search with an exact search in NumPy."""
     rows, model = growing.rows, growing.embedder.model
     vectors = growing.embedder.embed(questions)
     times: list[float] = []
@@ -211,14 +211,14 @@ def measure_dense(growing: Growing, report: Report, name: str, questions: Sequen
 
 
 def _nearest(rows: Vectors, vector: Vector) -> NDArray[np.int64]:
-    """The first of all vectors by NumPy, place 0 of which is nobody's."""
+    """Return the ids of the nearest vectors by exact search; row 0 is unused."""
     scores = rows[1:] @ vector
     order: NDArray[np.int64] = 1 + np.argsort(-scores, kind="stable")[:_DEPTH]
     return order
 
 
 def measure_loading(growing: Growing, report: Report, name: str, question: str) -> None:
-    """Open the index in fresh processes, and ask it once."""
+    """Open the index in fresh processes and search it once."""
     runs = [[float(word) for word in fresh(_OPEN, str(growing.folder), question).split()] for _ in range(3)]
     opened, found, resident, private = np.median(runs, axis=0).tolist()
     report.add(

@@ -1,15 +1,14 @@
-"""The server under load: how long clients wait, that nothing acknowledged is lost, what a chat costs above its model.
+"""Measure the server under load: how long clients wait, whether acknowledged writes are lost, and what a chat costs.
 
-A server in a process of its own serves a memory of 2,000 operations. Clients read and write side by side for a while,
-each about once in two seconds; then it is killed with writes under way, and the memory is opened again.
-`requests_lost` are writes that were acknowledged and are not there. The clients run on the same machine, and take
-processor time from the server.
+A server in a separate process serves a memory of 2,000 operations. Clients read and write concurrently, each about once
+in two seconds; then the server is killed during writes, and the memory is reopened. `requests_lost`: acknowledged
+writes that are missing. The clients run on the same machine and take processor time from the server.
 
-`chat_added`: the time from a request to its first byte through the server, less the median of the same asked of the
-model's server directly, which answers at once here.
+`chat_added`: the time from a request to the first byte of its response through the server, less the median of the same
+request sent directly to the model's server, which is a stub that answers at once.
 
-`prompt_reused` (only with `--model`): of the prompts' tokens in a talk of 30 turns those that the model had in its
-cache, by its own count; the model runs in the server's process.
+`prompt_reused` (only with `--model`): share of the prompts' tokens in a talk of 30 turns that the model had in its
+cache, by the model's count; the model runs in the server's process.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _ANSWER: dict[str, Any] = {"choices": [{"index": 0, "message": {"role": "assista
 
 @contextmanager
 def served(project: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, str, float]]:
-    """Start a server; gives the process, its address, the token, and how long the first answer took in seconds."""
+    """Start a server; yield the process, its address, its token, and the seconds until its first response."""
     begun = time.perf_counter()
     arguments = [sys.executable, "-m", "orchestra_mem", "serve", "--port", "0", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **environment}
@@ -72,7 +71,7 @@ def _own(token: str) -> dict[str, str]:
 
 
 def fill(project: Path) -> None:
-    """Record what the server serves."""
+    """Record the operations that the server serves."""
     with open_memory(project) as memory:
         for number in range(_OPERATIONS):
             memory.record_operation(
@@ -93,14 +92,14 @@ async def _client(client: httpx2.AsyncClient, number: int, until: float, told: d
             else:
                 answer = await client.get(rng.choice(_READS))
         except httpx2.HTTPError:
-            return  # it was killed
+            return  # the server has been killed
         told["ms"].append((time.perf_counter() - begun) * 1_000)
         told["status"].append(answer.status_code)
         await asyncio.sleep(rng.uniform(0, _PAUSE_S))
 
 
 def load(project: Path, clients: int, seconds: float, report: Report) -> None:
-    """Let clients ask, kill the server among them, and look at what is there."""
+    """Let clients send requests, kill the server meanwhile, and check what was stored."""
     told: dict[str, list[Any]] = {"ms": [], "status": [], "acknowledged": []}
     with served(project) as (process, url, token, start_s):
         report.add("start_s", start_s, note="from the command to the first answer")
@@ -131,14 +130,14 @@ class _Model(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
-        """Tell nothing of itself."""
+        """Answer 404: this stub does not describe its model."""
         self._send(404, {"error": {"message": "not here"}})
 
     def do_POST(self) -> None:
-        """Answer at once."""
+        """Answer a chat at once."""
         self.rfile.read(int(self.headers["Content-Length"]))
         self._send(*((200, _ANSWER) if self.path == "/v1/chat/completions" else (404, {"error": {"message": "no"}})))
 
@@ -152,7 +151,7 @@ class _Model(BaseHTTPRequestHandler):
 
 
 def _talk(url: str, token: str, turns: int) -> Iterator[tuple[float, Any]]:
-    """Talk; gives of each turn how long it took in milliseconds, and the answer."""
+    """Chat; yield each turn's milliseconds and response."""
     messages: list[dict[str, str]] = [{"role": "system", "content": "Answer in one short sentence."}]
     with httpx2.Client(base_url=url, headers=_own(token), timeout=600) as client:
         for turn in range(turns):
@@ -168,19 +167,19 @@ def _talk(url: str, token: str, turns: int) -> Iterator[tuple[float, Any]]:
 
 
 def chat_cost(project: Path, report: Report) -> None:
-    """Measure what a chat takes on top of its model."""
+    """Measure the time that the server adds to a chat with its model."""
     model = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     direct = f"http://127.0.0.1:{model.server_address[1]}"
     with served(project, ORCHESTRA_MEM__LLM__BASE_URL=direct) as (_, url, token, _start):
-        list(_talk(url, token, 3))  # what is loaded once
+        list(_talk(url, token, 3))  # warm-up
         least = median(ms for ms, _ in _talk(direct, token, _TURNS))
         report.percentiles("chat_added", [ms - least for ms, _ in _talk(url, token, _TURNS)], (50, 95))
     model.shutdown()
 
 
 def prompt_reuse(project: Path, model: str, report: Report) -> None:
-    """Measure how much of each prompt of a talk the model has in its cache."""
+    """Measure the share of each prompt of a talk that the model has in its cache."""
     asked = cached = 0
     path = str(model_path(model))
     with served(project, ORCHESTRA_MEM__LLM__MODEL_PATH=path, ORCHESTRA_MEM__COMPRESSION__AUTO="false") as (
@@ -198,7 +197,7 @@ def prompt_reuse(project: Path, model: str, report: Report) -> None:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Serve, ask, kill, talk."""
+    """Measure the load, the chat and the prompt cache."""
     with tempfile.TemporaryDirectory(prefix="server-") as folder:
         project = Path(folder)
         fill(project)

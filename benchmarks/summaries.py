@@ -1,7 +1,7 @@
-"""Summaries by real models against extraction: what is kept, what is invented, what can be answered, how long it takes.
+"""Compare summaries by real models with extraction: facts kept, facts invented, questions answered, time.
 
-Recorded sessions and histories are compacted by the real manager; then each model is asked to better the same
-summaries, and what would be stored is held against the operations. Without recordings nothing is measured.
+The real manager compacts recorded sessions and histories; then each model is asked to improve the same summaries, and
+what would be stored is compared with the operations. Without recordings nothing is measured.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ MODELS = {
 }
 _FULL_RUN_ONLY = "qwen15"
 _WINDOW_TOKENS = 4_096
-# Operations of each recording that are compacted, and how many of their summaries are bettered.
+# Number of operations of each recording that are compacted, and of their summaries that models improve.
 _OPERATIONS, _SUMMARIES = 400, 4
 _QUICK_OPERATIONS, _QUICK_SUMMARIES = 160, 1
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found over the summaries of one summariser."""
+    """Counts over the summaries of one summariser."""
 
     answers: Answers = field(default_factory=Answers.none)
-    as_large: Answers = field(default_factory=Answers.none)  # of extracts of the same size
+    as_large: Answers = field(default_factory=Answers.none)  # answers found in extracts of the same size
     summaries: int = 0
     used: int = 0
     tokens: int = 0
@@ -120,7 +120,7 @@ def _measure(folder: Path, summariser: str, tally: Tally, options: Options) -> N
 
 
 def _chosen(summaries: Sequence[Summary], count: int) -> list[Summary]:
-    """So many of those of operations, evenly from all."""
+    """Choose `count` level-1 summaries, evenly spread over all."""
     first = [summary for summary in summaries if summary.level == 1]
     return first[:: max(1, len(first) // count)][:count]
 
@@ -152,7 +152,7 @@ def _judge(memory: OrchestratorContextManager, summary: Summary, model: Language
 
 
 def _as_large(operations: Sequence[Operation], text: str) -> str:
-    """The largest extract found that is no larger than a text: one seldom fills the size that it is made for."""
+    """Return the largest extract no larger than a text; an extract rarely fills the size that is requested for it."""
     counter, facts = open_counter(), [fact for operation in operations for fact in find_must_keeps(operation)]
     material, tokens = Material.of_operations(list(map(read_source, operations)), facts), counter.count(text)
     tried = [draft_of(material, target_tokens=tokens * n // 20, counter=counter) for n in range(12, 33)]

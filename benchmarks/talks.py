@@ -1,16 +1,16 @@
-"""How whole conversations go: after each line what stands in the tracker is held against what a person would expect.
+"""Drive complete conversations: after each line, compare the tracker's items with what a person would expect.
 
-`data/talks.jsonl` holds dialogues, each a row of lines with what must hold after them: what they have `made`, what is
-`then` otherwise, what the answer `tells` (and `not_tells`), that it `asks` back or that `nothing` has changed, what is
-`remembers`. Those of the test split are driven through an orchestrator over a memory of their own, without a model.
+`data/talks.jsonl` holds dialogues. Each is a row of lines with the expectations after each line: items `made`, other
+items changed `then`, what the answer `tells` (and `not_tells`), that it `asks` back, that `nothing` has changed, and
+what is kept as told (`remembers`). The dialogues of the test split run through an orchestrator over a new memory each,
+without a model.
 
-Where the orchestrator asks whether a line meant a command, the user answers as somebody who knows what he wants: he
-takes the first option that brings about what the line expects, and says no to all others; so he does where the dialogue
-has him say yes to a question that names the wrong item. What an option would do is
-found by trying it: the dialogue is begun anew when it was not that. What is not done then he says once more in plain
-commands; what was done wrongly stays.
+When the orchestrator asks whether a line meant a command, the simulated user picks the first option that brings about
+what the line expects, and declines if no option does; likewise he declines a question that names the wrong item, though
+the dialogue says yes. The effect of an option is found by trying it and restarting the dialogue if it was wrong. What
+is still not done he then repeats in plain commands; wrong changes are not undone.
 
-`--train` drives the train split instead, `--misses` lists what went wrong there.
+`--train` drives the train split instead, `--misses` lists the lines that went wrong there.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _FIELDS = ("status", "assignee", "priority", "parent", "waits_for", "title")
 NO = -1
 
 State = dict[int, dict[str, Any]]
-"""By id the fields of an item, as the dialogues write them; a parent and what is waited for are ids."""
+"""Fields of the items by id, as the dialogues write them; parents and dependencies are ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """A dialogue: lines, each with what is `say` and what must hold after it."""
+    """A dialogue: lines, each with the text to `say` and the expectations after it."""
 
     id: str
     split: str
@@ -58,9 +58,9 @@ class Talk:
 
 @dataclass(slots=True)
 class Verdict:
-    """How one line went.
+    """The result of one line.
 
-    `faults` say what does not hold, `wrong` what changed and must not have; `offered` is how many options there were.
+    `faults`: Unmet expectations. `wrong`: Unexpected changes. `offered`: Number of options offered.
     """
 
     line: Mapping[str, Any]
@@ -72,18 +72,18 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether all that must hold did, and nothing else had changed."""
+        """Check whether all expectations were met and nothing else changed."""
         return not (self.faults or self.wrong)
 
 
 class Clock:
-    """Stands still but for a moment with each look; moves on between lines."""
+    """A clock that advances a moment with each reading, and further between lines."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
     def __call__(self) -> datetime:
-        """Give the present time."""
+        """Return the current time, after advancing it."""
         self.now += _THINKING
         return self.now
 
@@ -92,7 +92,7 @@ def load_talks(path: Path = DATA) -> list[Talk]:
     """Read the dialogues.
 
     Raises:
-        ValueError: an id comes twice, or a line does not say what must hold.
+        ValueError: An id is duplicated, or a line has no expectation.
     """
     rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
     talks = [Talk(id=row["id"], split=row["split"], lines=tuple(row["lines"])) for row in rows]
@@ -105,10 +105,10 @@ def load_talks(path: Path = DATA) -> list[Talk]:
 
 
 class Stage:
-    """One dialogue under way.
+    """One dialogue in progress.
 
     Args:
-        folder: where its memory lies.
+        folder: Folder of its memory.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -126,7 +126,7 @@ class Stage:
         self._memory.close()
 
     def say(self, line: Mapping[str, Any], choice: int) -> Verdict:
-        """Say a line and, where it is asked about, answer with an option's place or no; judge what came of it."""
+        """Say a line, answer a question about it with option number `choice` or no, and judge the result."""
         self._clock.now += _BETWEEN_LINES
         before, told = self.state(), max((each.id for each in self._memory.query_recent_operations(limit=1)), default=0)
         reply = self._orchestrator.execute("no" if self._asked and choice == NO else str(line["say"]))
@@ -150,7 +150,7 @@ class Stage:
         return verdict
 
     def _say_plainly(self, line: Mapping[str, Any], wanted: State) -> bool:
-        """Say what a line was to bring about in plain commands, for what is still lacking; whether anything was."""
+        """Repeat in plain commands what is still missing after a line; return whether anything was."""
         commands = []
         for kind, title, *parent in line.get("made") or ():
             if _key(title) not in self._ids or self._ids[_key(title)] not in self.state():
@@ -171,12 +171,12 @@ class Stage:
         return bool(commands)
 
     def state(self) -> State:
-        """Give all items as they are."""
+        """Return the fields of all items."""
         return {item.id: _fields(item) for item in self._orchestrator.tracker.items()}
 
     @property
     def ended_right(self) -> bool:
-        """Whether at last all items are as the lines said, and there are no others but cancelled ones."""
+        """Check whether all items are as the lines expect, with no others except cancelled ones."""
         now = {item: fields for item, fields in self.state().items() if fields["status"] != "cancelled"}
         wish = {item: fields for item, fields in self._wish.items() if fields["status"] != "cancelled"}
         differs = any(not _meets(name, now[item][name], value) for item in now.keys() & wish.keys()
@@ -198,7 +198,7 @@ class Stage:
                 yield name, value
 
     def _made(self, line: Mapping[str, Any], before: State, faults: list[str]) -> list[int]:
-        """List which of the items that are new were meant, and note what is missing."""
+        """List the new items that the line expects, and add a fault for each missing one."""
         after, made = self.state(), list[int]()
         for kind, title, *parent in line.get("made") or ():
             under = self._ids.get(_key(parent[0]), NO) if parent else None
@@ -215,7 +215,7 @@ class Stage:
         return made
 
     def _judge(self, before: State, after: State, wanted: State, made: Sequence[int], verdict: Verdict) -> None:
-        """Note what has changed and must not have, and what has not and must."""
+        """Add unexpected changes to `wrong` and missing changes to `faults`."""
         closed = {item for item in after if after[item]["status"] in ("done", "cancelled")}
         for item, fields in after.items():
             wish = wanted.get(item, {})
@@ -232,7 +232,7 @@ class Stage:
                     verdict.wrong.append(f"{fields['title']!r}: {name} became {value}")
 
     def _expect(self, line: Mapping[str, Any], before: State, wanted: State, made: Sequence[int]) -> None:
-        """Remember how all items must be from now on; what follows from a wish may."""
+        """Update the expected state of all items; a status change that follows from the expectations is accepted."""
         after = self.state()
         self.lacking = self.lacking or len(made) < len(line.get("made") or ())
         self.lacking = self.lacking or len(wanted) < len({_key(then["item"]) for then in line.get("then") or ()})
@@ -257,7 +257,7 @@ class Stage:
             yield from (f"does not remember {part!r}" for part in line["remembers"] if part.casefold() not in kept)
 
     def _kept(self, told: int) -> Iterator[str]:
-        """Yield what has been kept as something told since an operation; what was merely said is no such thing."""
+        """Yield notes, decisions, reports and reasons kept after operation `told`; mere utterances do not count."""
         for operation in self._memory.operations(OperationFilter(after=told)):
             if isinstance(operation.data, dict):
                 yield from (str(operation.data[key]) for key in ("note", "decision", "report") if key in operation.data)
@@ -278,7 +278,7 @@ def _fields(item: WorkItem) -> dict[str, Any]:
 
 
 def _plain(item: int, name: str, value: Any) -> list[str]:
-    """Write what is wished of an item as plain commands."""
+    """Return the plain commands that set one field of an item."""
     if name == "waits_for":
         return [f"#{item} depends on #{other}" for other in value]
     if name == "assignee":
@@ -313,7 +313,7 @@ def _meets(name: str, now: Any, wanted: Any) -> bool:
 
 
 def _follows(before: Mapping[str, Any], status: str, wish: Mapping[str, Any], closed: set[int]) -> bool:
-    """Tell whether a status goes with what was asked for: what waits may be blocked, and goes on when it need not."""
+    """Check whether a status follows from dependencies: a waiting item may be blocked, a freed one pending."""
     if status == "blocked":
         return bool(wish.get("waits_for"))
     waited = before["waits_for"]
@@ -322,7 +322,7 @@ def _follows(before: Mapping[str, Any], status: str, wish: Mapping[str, Any], cl
 
 
 def driven(talk: Talk) -> tuple[list[Verdict], bool]:
-    """Drive a dialogue with a user who knows what he wants; its verdicts, and whether it ends in the right state."""
+    """Drive a dialogue with the simulated user; return the verdicts, and whether the final state is right."""
     choices: dict[int, int] = {}
     while True:
         with tempfile.TemporaryDirectory() as folder:
@@ -342,7 +342,7 @@ def driven(talk: Talk) -> tuple[list[Verdict], bool]:
 
 
 def measure(options: Options, report: Report) -> None:
-    """Drive the dialogues and count."""
+    """Drive all dialogues and report the shares."""
     split = "train" if _TRAIN in sys.argv else "test"
     ended = [driven(talk) for talk in load_talks() if talk.split == split]
     verdicts = [verdict for each, _ in ended for verdict in each]

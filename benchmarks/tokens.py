@@ -1,7 +1,7 @@
-"""How exact the token counters are: a GGUF's own vocabulary, tiktoken and the estimate, against the model's own count.
+"""Measure the error of the token counters (a GGUF's vocabulary, tiktoken, the estimate) against the model's own counts.
 
-The texts are steps of recorded coding sessions, commits, and turns of talks, drawn evenly. What the model itself counts
-is asked of the library's own class with the whole model loaded, which shares nothing with ours but llama.cpp.
+The texts are steps of recorded coding sessions, commits, and turns of talks, equally many of each. The model's counts
+come from llama-cpp-python's own class with the whole model loaded; it shares only llama.cpp with the counters.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from orchestra_mem.ports import TokenCounter
 
 TARGETS: dict[str, Target] = {"gguf_count_error": ("<=", 0)}
 TEXTS = 1_000
-# Prompts that the model reads, to ask what it has counted: short ones, as reading takes its time.
+# Number of prompts that the model reads so that its count can be compared; short ones, as reading takes time.
 PROMPTS = 40
 QUICK_PROMPTS = 8
 PROMPT_CHARS = 400
 MODELS = ("qwen2.5-coder-0.5b-instruct-q4_k_m", "smollm2-135m-instruct-q4_1")
-# Of fewer tokens one more or less is a large share.
+# Texts of fewer tokens are left out of relative errors, where one token is already a large share.
 LEAST_TOKENS = 20
 
 
 def recorded_texts(data: Path) -> dict[str, list[str]]:
-    """Read the recorded texts by their source; empty where there are no recordings."""
+    """Read the recorded texts by source; empty if there are no recordings."""
     found: dict[str, list[str]] = {}
     sessions = data / "agent-sessions.jsonl"
     if sessions.exists():
@@ -64,14 +64,14 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def drawn(sources: dict[str, list[str]], count: int) -> list[str]:
-    """Draw so many texts, from each source as many as from the others, the same each time."""
+    """Draw `count` texts, equally many from each source and always the same."""
     chance = random.Random(4)
     shares = [count // len(sources) + (place < count % len(sources)) for place in range(len(sources))]
     return [text for share, texts in zip(shares, sources.values(), strict=True) for text in chance.sample(texts, share)]
 
 
 def check_model(name: str, texts: Sequence[str], prompts: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
-    """Give the differences of text counts and of prompt counts from the whole model's, and its counts of the texts."""
+    """Return the errors of text counts and of prompt counts against the model, and the model's counts of the texts."""
     path = model_path(name)
     load_library()  # before anything else loads it
     import llama_cpp
@@ -91,7 +91,7 @@ def check_model(name: str, texts: Sequence[str], prompts: Sequence[str]) -> tupl
 
 
 def tell(name: str, count: Callable[[str], int], texts: Sequence[str], own: Sequence[int], report: Report) -> None:
-    """Report how far a counter lies from the model, over all texts and text by text."""
+    """Report a counter's error against the model, in total and per text."""
     start = time.process_time()
     counts = [count(text) for text in texts]
     seconds = time.process_time() - start
@@ -106,7 +106,7 @@ def tell(name: str, count: Callable[[str], int], texts: Sequence[str], own: Sequ
 
 
 def measure(options: Options, report: Report) -> None:
-    """Check each model's vocabulary against the model, and the other counters against the first."""
+    """Check each model's vocabulary against the model, and the other counters against the first model."""
     sources = recorded_texts(options.data)
     if not sources:
         report.unmeasured("gguf_count_error", f"{options.data} has no recordings: --data names their folder")
@@ -143,7 +143,7 @@ def measure(options: Options, report: Report) -> None:
 
 
 def calibrated(texts: Sequence[str], own: Sequence[int]) -> EstimateCounter:
-    """Give the estimate after the model has reported what it counted of every tenth text."""
+    """Return the estimate, calibrated with the model's counts of every tenth text."""
     calibration = Calibration()
     counter = EstimateCounter(calibration)
     for text, tokens in list(zip(texts, own, strict=True))[::10]:

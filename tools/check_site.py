@@ -1,7 +1,7 @@
-"""Check the pages that `make docs` built: nothing leads outside, and nothing leads to what is not there.
+"""Check the pages that `make docs` built for external and broken links.
 
-The builder's strict mode finds broken links within the text. It does not look at images, at pages that the navigation
-names and that are missing, or at pages that no navigation leads to; and none of the pages may ask the network.
+The builder's strict mode finds broken links within the text. This script also covers images, missing pages in the
+navigation, pages that the navigation does not reach, and anything that would be loaded from the network.
 
     python tools/check_site.py [FOLDER]
 """
@@ -26,7 +26,7 @@ class _Addresses(HTMLParser):
         self.found: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take down the addresses of an element."""
+        """Collect the addresses of an element."""
         self.found |= {value for name, value in attrs if name in ("href", "src", "action", "poster") and value}
 
 
@@ -37,7 +37,7 @@ def _addresses(page: Path) -> set[str]:
 
 
 def faults(site: Path) -> Iterator[str]:
-    """Say what is wrong with the pages of a folder."""
+    """Yield the faults of the pages in a folder."""
     root = site.resolve()
     linked = {root / "404.html"}
     pages = sorted(root.rglob("*.html"))
@@ -65,7 +65,7 @@ def faults(site: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what is wrong; 1 where something is, or where there are no pages."""
+    """Print the faults; return 1 if there are any, or if there are no pages."""
     site = Path(arguments[0]) if arguments else CHECKOUT / "site"
     if not (site / "index.html").is_file():
         print(f"there are no pages in {site}: `make docs` builds them", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Pairs of facts for training, beside those that were written for it: from dialogues, and by chance.
+"""Pairs of facts for training, in addition to the written pairs: from dialogues, from series, and at random.
 
-Whoever imports this has the checkout on its path; see `train_facts.py`.
+The importing script must have the checkout on its path; see `train_facts.py`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.superseding import Standing, may_change, topic_of
 from orchestra_mem.types import MustKeep, MustKeepKind
 
-_CHANCE_STEP = 4  # of the pairs by chance, one in so many is learnt from
-_UNRELATED = 100  # of the pairs of decisions by chance; of more, fewer that are taken back are found
+_CHANCE_STEP = 4  # one in this many random pairs of failure and completion is used
+_UNRELATED = 100  # number of random pairs of decisions; with more, fewer reversals are found
 
 
 def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
-    """Pairs of facts as they are found in dialogues that share a telling word, with those that were taken back."""
+    """Yield pairs of facts found in a dialogue that share a topic word, labelled by whether the older is reversed."""
     for dialogue in load_dialogues(file):
         if is_unread(dialogue):
             continue
@@ -48,7 +48,7 @@ def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
 
 
 def pairs_of_series(series: Iterable[Series]) -> Iterator[Pair]:
-    """Pairs of facts of one series that share a telling word, while the earlier one stands, without repeats."""
+    """Yield pairs of facts of one series that share a topic word, if the older is active and not merely repeated."""
     for each in series:
         ended, facts = each.ended, _facts_of(each)
         for number, newer in enumerate(facts):
@@ -102,7 +102,7 @@ def pairs_across_series(series: Sequence[Series]) -> Iterator[Pair]:
 
 
 def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """Pair some failures with what completes something else and shares a telling word with them."""
+    """Yield failures paired with completions of something else that share a topic word."""
     failures = {pair.older.text: pair.older for pair in pairs if pair.older.kind is MustKeepKind.FAILURE}
     completions = [pair for pair in pairs if pair.newer.kind is MustKeepKind.COMPLETION]
     met = (
@@ -117,7 +117,7 @@ def pairs_by_chance(pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def unrelated_decisions(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pair some decisions and rules with later ones about something else that share a telling word, as `decided`."""
+    """Return random pairs of decisions and rules about different things that share a topic word, such as `decided`."""
     kinds = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
     older, newer = (
         list({fact.text: fact for fact in facts if fact.kind in kinds}.values())

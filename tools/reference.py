@@ -1,7 +1,7 @@
 """Write the generated parts of the reference pages in `docs/`: commands, settings, HTTP routes, Python calls.
 
-A part stands between two comments in its page; what is around it is written by hand. `--check` changes nothing, and
-exits with 1 where a page is out of date.
+Two comments in the page enclose a generated part; the text around it is written by hand. `--check` changes nothing, and
+exits with 1 if a page is out of date.
 
     python tools/reference.py [--check]
 """
@@ -28,9 +28,9 @@ from orchestra_mem.settings import ServerSettings
 
 CHECKOUT = Path(__file__).parents[1]
 _PART = re.compile(r"(?<=<!-- generated: )(\w+)( by tools/reference\.py -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
-# Every command has these; the page says it once.
+# Options that every command has; the page describes them once.
 _COMMON = {"--project", "--debug", "--help", "--version", "--install-completion", "--show-completion"}
-# Classes that a program makes itself, so that their arguments are told; the others come from a memory.
+# Classes that a program instantiates itself, so that their arguments are listed; the others come from a memory.
 _MADE_BY_USERS = {"Orchestrator", "MemoryService", "Projects"}
 _WIDTH = 90
 _JSON = "Print one JSON document instead."
@@ -46,7 +46,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _command(name: str, command: Any, context: Any) -> str:
-    """Make the section of a command: what it does, an example, its arguments and options."""
+    """Return the section of a command: description, example, arguments and options."""
     about, _, example = inspect.cleandoc(command.help or "").partition("\n\nExample: ")
     rows = []
     for parameter in command.params:
@@ -60,7 +60,7 @@ def _command(name: str, command: Any, context: Any) -> str:
 
 
 def walk(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Give every command below a group, with its whole name."""
+    """Yield every command below a group, with its full name."""
     for name, command in group.commands.items():
         if not hasattr(command, "commands") or command.invoke_without_command:
             yield prefix + name, command
@@ -69,7 +69,7 @@ def walk(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def commands() -> str:
-    """Describe every command below the heading that the help has it under."""
+    """Describe every command, under the headings of the help."""
     top: Any = typer.main.get_command(app)
     context = typer.Context(top, info_name="orchestra-mem")
     panels: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """Describe every setting in the words of the file of defaults, a table for each section."""
+    """Describe every setting with the comments of the defaults file, in one table per section."""
     place: list[tuple[int, str]] = []
     words: list[str] = []
     about: dict[str, str] = {}
@@ -103,7 +103,7 @@ def settings() -> str:
 
 
 def _names(operation: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """Name a route's parameters and the fields of its body, those that are required in bold."""
+    """List a route's parameters and the fields of its body, required ones in bold."""
     found = [(each["name"], each.get("required")) for each in operation.get("parameters", ())]
     for content in operation.get("requestBody", {}).get("content", {}).values():
         schema = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
@@ -112,7 +112,7 @@ def _names(operation: dict[str, Any], schemas: dict[str, Any]) -> str:
 
 
 def routes() -> str:
-    """Describe every route of the server, by subject, from the description that it gives of itself."""
+    """Describe every route of the server by tag, from the server's OpenAPI document."""
     from fastapi.routing import iter_route_contexts
 
     from orchestra_mem.faces.http.application import make_application
@@ -134,7 +134,7 @@ def routes() -> str:
 
 
 class _Verbatim:
-    """Shown as it is where a signature is written: an annotation without quotes, a default too long to be shown."""
+    """Text that a signature shows as it is: an annotation without quotes, or `…` for a long default."""
 
     def __init__(self, text: object) -> None:
         self.text = str(text)
@@ -144,7 +144,7 @@ class _Verbatim:
 
 
 def _signature(name: str, call: Any) -> str:
-    """Write how something is called."""
+    """Format the signature of a callable."""
     signature = inspect.signature(call)
     parameters = []
     for each in signature.parameters.values():
@@ -153,12 +153,12 @@ def _signature(name: str, call: Any) -> str:
             default = each.default if short else _Verbatim("…")
             parameters.append(each.replace(default=default, annotation=_Verbatim(each.annotation)))
     made = name + str(inspect.Signature(parameters, return_annotation=_Verbatim(signature.return_annotation)))
-    kept = re.sub(r"(?<!,) ", "\0", made)  # lines break behind commas alone
+    kept = re.sub(r"(?<!,) ", "\0", made)  # break lines only after commas
     return textwrap.fill(kept, _WIDTH, subsequent_indent="    ").replace("\0", " ")
 
 
 def _described(text: str) -> str:
-    """Write a docstring as markdown: the names of its sections bold, their entries as a list."""
+    """Convert a docstring to markdown: section names in bold, their entries as a list."""
     made = re.sub(r"^(Args|Raises|Returns):$", r"**\1**\n", text, flags=re.MULTILINE).replace(
         "**Args**", "**Arguments**"
     )
@@ -168,7 +168,7 @@ def _described(text: str) -> str:
 
 
 def _class(kind: type) -> str:
-    """Describe a class: what it is, its properties, its calls; a name that stands for another is left out."""
+    """Describe a class: its docstring, properties and methods, without aliases."""
     about = inspect.getdoc(kind) or ""
     if kind.__name__ not in _MADE_BY_USERS:
         about = about.partition("\n\nArgs:")[0].partition("\n\n    ")[0]
@@ -190,7 +190,7 @@ def _class(kind: type) -> str:
 
 
 def calls() -> str:
-    """Describe the calls of the classes that a program uses, in the words of their docstrings."""
+    """Describe the methods of the public classes with their docstrings."""
     opened = _signature("open_memory", orchestra_mem.open_memory)
     text = _described(inspect.getdoc(orchestra_mem.open_memory) or "")
     kinds: list[type] = [
@@ -205,7 +205,7 @@ PARTS: dict[str, Callable[[], str]] = {"commands": commands, "settings": setting
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write what is out of date; with `--check` name it instead."""
+    """Update the pages that are out of date; with `--check` only list them."""
     parser = argparse.ArgumentParser(description="Write the generated parts of the reference pages.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page is out of date")
     check = parser.parse_args(arguments).check

@@ -1,12 +1,12 @@
 """Train the classifier of facts and write its table, `orchestra_mem/core/facts/facts.npz`.
 
     python tools/train_facts.py            # writes the table
-    python tools/train_facts.py --cross    # prints figures of a cross-validation by hand, writes nothing
-    python tools/train_facts.py --pairs    # trains what weighs pairs anew, leaves the rest of the table as it is
+    python tools/train_facts.py --cross    # prints a cross-validation by writer, writes nothing
+    python tools/train_facts.py --pairs    # trains only the model of pairs and its signs, keeps the rest of the table
 
-Trained are the records of split `train` in `benchmarks/data/facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl`,
-and the dialogues that are not held out; nothing of split `test` is looked at. One model tells facts from other
-sentences; another, trained on facts alone, tells their kinds; a third one weighs pairs of them. Needs scikit-learn.
+The training data are split `train` of `facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl` in `benchmarks/data/`,
+and the dialogues that are not held out; split `test` is never read. One model separates facts from other sentences;
+another, trained only on facts, classifies their kinds; a third classifies pairs of facts. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -65,22 +65,23 @@ SERIES = DATA.with_name("fact-series.jsonl")
 DIALOGUES = DATA.with_name("dialogues.jsonl")
 TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
-# Inverses of the regularisation, chosen by cross-validation: of whether a sentence is a fact, and of its kind.
+# Inverse regularisation strengths, chosen by cross-validation: of the model of facts, and of the model of kinds.
 _STRENGTH, _KIND_STRENGTH = 6.0, 20.0
-# Weights of examples, chosen likewise: dialogues mark some of their facts alone, most sources have few facts, and few
-# records are whole files.
+# Weights of examples, chosen by cross-validation: in dialogues only some of the facts are marked, in most real text
+# facts are rare, and only few records are complete files.
 _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 2.0, 0.3, 0.5, 4.0, 12.0, 4.0
 _RARE_SHARE = 0.15
-# Short and plain: few lines that stand for much that people say.
+# Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
-_FILE_HANDS = frozenset("np")  # n1, p1 and so on wrote whole files
-# How much what tells of mending is learnt from words, and from the kinds that they sound like; chosen by writer.
+_FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
+# Scales of n-grams and of predicted kinds in the features of a fix, chosen by cross-validation by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
-# The weights of pairs that are of no series, whose pairs are many: of any, and of one form with another value.
+# Weights of pairs outside of series, as series have many: of any pair, of a pair that differs only in a value, and of
+# facts of unrelated series.
 _PAIR, _OF_ONE_FORM, _ACROSS = 2.0, 10.0, 0.5
-_AS_DENSE = ("talk", "notes")  # series of commits and of agents have more facts than real ones have
+_AS_DENSE = ("talk", "notes")  # series of commits and of agents hold more facts than real ones
 _FOLDS = 6
-_STEPS = 63  # of a weight from zero up: half as many cost a hundredth of the kinds, more change nothing
+_STEPS = 63  # quantisation steps per sign: half as many cost 1 % of the kinds, more change nothing
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
 
 
@@ -92,7 +93,7 @@ class Examples(NamedTuple):
     weights: list[float]
 
     def with_those_of(self, other: Examples) -> Examples:
-        """These and others."""
+        """Return these examples followed by others."""
         return Examples(self.sentences + other.sentences, self.labels + other.labels, self.weights + other.weights)
 
 
@@ -103,16 +104,16 @@ class Linear(NamedTuple):
     bias: NDArray[np.float64]
 
 
-_UNKNOWN = Linear(np.ones((COLUMNS, 2)), np.zeros(2))  # in place of the signs before they are trained
+_UNKNOWN = Linear(np.ones((COLUMNS, 2)), np.zeros(2))  # placeholder for the signs before they are trained
 
 
 def hand_of(record: Record) -> str:
-    """The hand that wrote a record, as whoever its writer may be."""
+    """Return the person who wrote a record; one person may write as several writers (`h40-…`)."""
     return record.writer.partition("-")[0]
 
 
 def examples_of(records: Sequence[Record]) -> Examples:
-    """The sentences of records."""
+    """Return the sentences of records as examples."""
     examples = Examples([], [], [])
     for record in records:
         weight = _RARE if _share_of_facts([record]) < _RARE_SHARE else 1.0
@@ -128,7 +129,7 @@ def examples_of(records: Sequence[Record]) -> Examples:
                     told = [line for line in lines if meets(candidate.text, line)]
                     if not told:
                         continue
-                    # people leave full stops out: where lines have run together, the fact among them counts
+                    # missing full stops join lines into one candidate: a line with a fact decides the class
                     line = max(told, key=lambda line: (line.kind not in NO_FACT, len(line.core)))
                     kind = "none" if line.kind in NO_FACT else line.kind.replace("_", " ")
                     examples.sentences.append(candidate.sentence)
@@ -138,7 +139,7 @@ def examples_of(records: Sequence[Record]) -> Examples:
 
 
 def examples_of_dialogues(file: Path) -> Examples:
-    """The sentences of dialogues; what is not marked there is only mostly no fact."""
+    """Return the sentences of dialogues as examples; an unmarked sentence is usually, but not always, no fact."""
     examples = Examples([], [], [])
     for dialogue in load_dialogues(file):
         if is_unread(dialogue):
@@ -163,13 +164,13 @@ def examples_of_dialogues(file: Path) -> Examples:
 
 
 def matrix_of(sentences: Sequence[Sentence]) -> csr_matrix:
-    """Give the features of sentences as a sparse matrix, shape (n, COLUMNS)."""
+    """Return the features of sentences as a sparse matrix, shape (n, COLUMNS)."""
     features = features_of(sentences)
     return csr_matrix((features.values, (features.rows, features.columns)), shape=(len(sentences), COLUMNS))
 
 
 def fit(examples: Examples) -> Linear:
-    """Fit both models; sentences that say enough by themselves also without what is known beside their words."""
+    """Fit the models of facts and of kinds; sentences that need no context are added again without their context."""
     bare = [
         number
         for number, each in enumerate(examples.sentences)
@@ -191,14 +192,14 @@ def fit(examples: Examples) -> Linear:
             model = LogisticRegression(
                 C=strength, solver="liblinear", dual=True, tol=0.1, max_iter=50, random_state=0
             ).fit(scaled, truth[rows] == kind, sample_weight=weights[rows])
-            # The scale goes into the weights, and costs nothing later.
+            # Folding the scale into the weights makes it free at run time.
             columns.append(model.coef_[0] * scale)
             biases.append(model.intercept_[0])
     return Linear(np.vstack(columns).T, np.array(biases))
 
 
 def _telling(matrix: csr_matrix, truth: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Scale columns by how much more they are seen on one side, as naive Bayes does (Wang and Manning, 2012)."""
+    """Return scales by how unevenly the classes use a column, as in naive Bayes features (Wang and Manning, 2012)."""
     seen = matrix > 0
     on_both = [np.asarray(seen[side].sum(axis=0)).ravel() for side in (truth, ~truth)]
     shares = [(counts + 0.5) / (counts + 0.5).sum() for counts in on_both]
@@ -207,14 +208,14 @@ def _telling(matrix: csr_matrix, truth: NDArray[np.bool_]) -> NDArray[np.float64
 
 
 def _rare(matrix: csr_matrix) -> NDArray[np.float64]:
-    """Scale columns up that are seen rarely, as in tf-idf, but for those seen once."""
+    """Return scales that favour rare columns, as in tf-idf; columns seen only once get 0."""
     seen = np.asarray((matrix > 0).sum(axis=0)).ravel()
     scale: NDArray[np.float64] = np.sqrt((np.log((1 + matrix.shape[0]) / (1 + seen)) + 1) / 4)
     return np.where(seen >= 2, scale, 0.0)
 
 
 def cross_validate(records: Sequence[Record]) -> None:
-    """Print recall, kinds and precision of facts in records of hands that were left out, by density and nature."""
+    """Print recall, kinds and precision of facts in records of left-out writers, by density, nature and language."""
     hands = sorted({hand_of(record) for record in records} - {"own"})
     talk, tallies = examples_of_dialogues(DIALOGUES), {"": Tally()}
     for fold in range(_FOLDS):
@@ -239,7 +240,7 @@ def cross_validate(records: Sequence[Record]) -> None:
 
 
 def _density(record: Record, records: Sequence[Record]) -> str:
-    """Whether facts are `rare` in what a hand wrote, `some` or `dense`."""
+    """Classify how frequent facts are in a writer's records: `rare`, `some` or `dense`."""
     share = _share_of_facts([other for other in records if hand_of(other) == hand_of(record)])
     return "rare" if share < _RARE_SHARE else "some" if share < 0.38 else "dense"
 
@@ -251,7 +252,7 @@ def _share_of_facts(records: Sequence[Record]) -> float:
 
 @contextmanager
 def in_use(model: Linear) -> Iterator[None]:
-    """Let the package find facts by a model meanwhile."""
+    """Make the package use a model within the context."""
     bias = np.append(model.bias, _UNKNOWN.bias).astype(np.float32)
     table = classifier.load_table()._replace(
         weights=np.hstack((model.weights, _UNKNOWN.weights)).astype(np.float32),
@@ -263,7 +264,7 @@ def in_use(model: Linear) -> Iterator[None]:
 
 
 def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Weights that make rare kinds of facts count as much as frequent ones, by the root."""
+    """Return weights that favour rare kinds of facts by the square root of their rarity."""
     counts = np.bincount(labels, minlength=len(CLASSES)).astype(float)
     weights = np.sqrt(counts[1:].mean() / np.maximum(counts, 1))
     weights[0] = 1.0
@@ -272,7 +273,7 @@ def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
-    """How telling each word is: the logarithm of how many sentences there are for each that has it."""
+    """Return the log of the inverse sentence frequency of each word: float16, shape (COLUMNS,)."""
     seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
     counts = np.full(COLUMNS, 0.5)
     for column, count in seen.items():
@@ -283,12 +284,12 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
 def fit_pairs(
     chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear, weights: NDArray[np.float64]
 ) -> tuple[Linear, Linear]:
-    """Fit the signs of a text (that it takes something back, that it tells of mending), and what weighs two facts.
+    """Fit the signs of a text (that it reverses something, that it reports a fix), and the model of pairs.
 
-    What tells of mending is fitted together with what weighs the pair, so that it learns what the pair leaves open.
-    Among `chosen` pairs a change is far more frequent than in `natural` ones, which are as they come: a column of its
-    own takes that up, and is left away, so that a likelihood is one of what people say. `weights` are those of all
-    pairs, the chosen ones first.
+    The sign of a fix is fitted jointly with the model of pairs, so that it explains what the other features do not.
+    Changes are far more frequent among `chosen` pairs than among `natural` ones, which occur as in real text. An extra
+    column absorbs this difference and is dropped afterwards, which calibrates likelihoods for real text. `weights` are
+    those of all pairs, the chosen ones first.
     """
     pairs = [*chosen, *natural]
     is_chosen = np.array([[float(number < len(chosen))] for number in range(len(pairs))])
@@ -328,7 +329,7 @@ def fit_pairs(
     signs = Linear(
         np.column_stack((model.coef_[0], mends)), np.array([model.intercept_[0], _KIND_SCALE * kinds.bias @ of_kinds])
     )
-    of_pair[-1] = 1.0  # what tells of mending is weighed already
+    of_pair[-1] = 1.0  # the sign of a fix already includes its weight
     return signs, Linear(of_pair, weigh.intercept_)
 
 
@@ -338,7 +339,7 @@ def write_table(
     signs: Linear = _UNKNOWN,
     weigh: Linear = _UNKNOWN,
 ) -> None:
-    """Store the weights of the models, those of n-grams as small whole numbers, which compress well."""
+    """Store the weights of the models; those of n-grams are quantised to int8, which compresses well."""
     weights: NDArray[np.float64] = np.hstack([model.weights, signs.weights])
     scales = np.abs(weights).max(axis=0) / _STEPS
     bias = np.append(model.bias, signs.bias)
@@ -358,7 +359,7 @@ def write_table(
 
 
 def main() -> None:
-    """Train."""
+    """Train the models and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cross", action="store_true", help="cross-validate by hand, write nothing")
     parser.add_argument("--pairs", action="store_true", help="train what weighs pairs alone")
@@ -378,9 +379,9 @@ def main() -> None:
         examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
         model, rarity = fit(examples), rarity_of(examples.sentences)
         write_table(model, rarity)
-    # what weighs pairs is fitted on facts as the first model finds them
+    # The model of pairs is fitted on the facts that the first models find.
     written = list(load_pairs(PAIRS, "train"))
-    # Of one form with another value, the plainest of what is taken back, the series have hardly any.
+    # The series contain hardly any pairs that differ only in a value, the plainest form of a reversal.
     of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
     others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
     chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]

@@ -1,7 +1,7 @@
-"""Train what reads lines: `python tools/train_intents.py` makes `orchestra_mem/orchestrator/intents/intents.npz`.
+"""Train the reader of intents and write its table, `orchestra_mem/orchestrator/intents/intents.npz`.
 
-It reads the train split of `benchmarks/data/intents.jsonl` and nothing else. The same data give the same file.
-`--cross` trains without one third of the writers after the other, and prints how well the lines of each are read.
+Reads only the train split of `benchmarks/data/intents.jsonl`. The same data produce the same file. With `--cross` one
+third of the writers at a time is left out of training, and the accuracy on each writer's lines is printed.
 """
 
 from __future__ import annotations
@@ -50,30 +50,30 @@ from orchestra_mem.orchestrator.intents.reading import Guess, Reader
 
 Record = dict[str, Any]
 Weights = NDArray[np.floating[Any]]
-Judged = tuple[Guess, bool]  # a reading of a line, whether it is right
-Example = tuple[str, str]  # a piece of a line, its class
-Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
+Judged = tuple[Guess, bool]  # a reading of a line, and whether it is right
+Example = tuple[str, str]  # a piece of a line, and its class
+Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, and the index of each token's tag
 
-_STRENGTH = 0.3  # the inverse of the penalty on weights
-_SHARPNESS = 2.1  # what makes likelihoods of margins; chosen with --cross
+_STRENGTH = 0.3  # inverse regularisation strength
+_SHARPNESS = 2.1  # scale from margins to logits; chosen with --cross
 _KINDS_OF_WORDS = 300
-_FEATURES, _LEVELS = 48_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
+_FEATURES, _LEVELS = 48_000, 30  # quantisation levels per sign: more features in few levels beat few in many
 _TAG_FEATURES, _TAG_LEVELS = 34_000, 127
-_COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
+_COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # number of writers
 _RENAMED = 2
 _ROUNDS = 60
 _TAG_PENALTY = 1.0
 _FOLDS = 3
 _TRAITS, _TRAIT_COUNT, _TRAIT_PENALTY = 10_000, 5, 4.0
-_JOINED = 4  # readings of each piece of a line that was cut
+_JOINED = 4  # readings considered for each piece of a line that was cut
 _SEED = 7
 _POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
 
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
-    """Train all three models; the arrays are what `Classifier` takes.
+    """Train all three models; return the arrays that `Classifier` takes.
 
-    The choice among readings is taught by what models read that were trained without the writers of the lines.
+    The choice among readings is trained on readings by models that have not seen the writers of the lines.
     """
     chosen = [
         found
@@ -86,7 +86,7 @@ def train(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _folds(records: Sequence[Record]) -> Iterable[tuple[list[Record], list[Record]]]:
-    """Part the lines by writers, the same number of lines on each side as nearly as can be; yield rest and part."""
+    """Split the lines by writer into parts of about equal size; yield the rest and the part."""
     parts: list[list[Record]] = [[] for _ in range(_FOLDS)]
     counts = Counter(record["writer"] for record in records)
     for writer, _ in counts.most_common():
@@ -96,7 +96,7 @@ def _folds(records: Sequence[Record]) -> Iterable[tuple[list[Record], list[Recor
 
 
 def _tables(records: Sequence[Record]) -> dict[str, Any]:
-    """Train the classes and the tags."""
+    """Train the models of classes and of tags."""
     words = {"common": np.array(sorted(_common(records))), **kinds_of_words()}
     plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
     first = Classifier({**words, **_classes(plain, Vocabulary(words)), **_NO_TAGS})
@@ -108,7 +108,7 @@ def _tables(records: Sequence[Record]) -> dict[str, Any]:
 
 @cache
 def kinds_of_words() -> dict[str, NDArray[np.integer[Any]]]:
-    """Sort the words that WordLlama knows whole into kinds of like meaning, by its vectors of them."""
+    """Cluster the words that are single tokens of WordLlama by their vectors into kinds of similar meaning."""
     folder = Path(wordllama.__file__).parent
     found = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
     places = {
@@ -126,7 +126,7 @@ def kinds_of_words() -> dict[str, NDArray[np.integer[Any]]]:
 
 
 def _with_other_texts(records: Sequence[Record]) -> list[Example]:
-    """Give each line of one intent once more with other names and texts in it, so that these tell nothing."""
+    """Return each line of one intent with other names and texts in it, so that these carry no information."""
     rng = random.Random(_SEED)
     texts: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -144,7 +144,7 @@ def _with_other_texts(records: Sequence[Record]) -> list[Example]:
 
 
 def _texts_of(intents: Sequence[Record]) -> Iterable[tuple[str, str]]:
-    """Yield what intents name in so many words, each with what it can be exchanged for."""
+    """Yield the texts that intents quote from the line, each with the group of texts that can replace it."""
     for intent in intents:
         said = [("name", intent.get("target", "")), ("name", intent.get("other", ""))]
         said += [("title", title) for title in intent.get("titles", ())]
@@ -154,7 +154,7 @@ def _texts_of(intents: Sequence[Record]) -> Iterable[tuple[str, str]]:
 
 
 def _common(records: Sequence[Record]) -> set[str]:
-    """Give the words that many writers use whatever they write about: of names only the commonest."""
+    """Return words that many writers use whatever the subject; a word from names needs more writers."""
     frames: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
     for record in records:
@@ -176,13 +176,13 @@ def _common(records: Sequence[Record]) -> set[str]:
 
 
 def label_of(intents: Sequence[Record]) -> str:
-    """Name the class of a line of at most one intent; to add is to create under something."""
+    """Return the class of a line of at most one intent; adding counts as creating under a parent."""
     action = intents[0]["action"] if intents else NOTHING
     return "create" if action == "add" else str(action)
 
 
 def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
-    """Cut a line where it could be cut: of a line of one intent, one half says it and one is a fragment."""
+    """Cut a line at its possible borders; of a line of one intent, one half has the intent and one is a fragment."""
     line, intents = record["line"], record["intents"]
     if len(intents) > 1:
         yield from zip(_cut(line, intents, first), [label_of([intent]) for intent in intents], strict=False)
@@ -196,7 +196,7 @@ def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
 
 
 def _cut(line: str, intents: Sequence[Record], first: Classifier) -> list[str]:
-    """Cut a line of several intents where their actions are likeliest."""
+    """Cut a line of several intents where their actions are most likely."""
     if len(intents) == 1:
         return [line]
     best: tuple[float, list[str]] = (-1.0, [])
@@ -210,7 +210,7 @@ def _cut(line: str, intents: Sequence[Record], first: Classifier) -> list[str]:
 
 
 def _with_typos(examples: Sequence[Example]) -> list[Example]:
-    """Add each line once more with a slip of the keys in one of its words."""
+    """Add each line once more with a typing error in one of its words."""
     rng = random.Random(_SEED)
     return [*examples, *((_slip(line, rng), label) for line, label in examples)]
 
@@ -229,7 +229,7 @@ def _slip(line: str, rng: random.Random) -> str:
 
 
 def _classes(examples: Sequence[Example], known: Vocabulary) -> dict[str, Any]:
-    """Fit the classes, and keep the features that weigh most."""
+    """Fit the classes, and keep the features of the largest weights."""
     seen = [[set(map(word_hash, group)) for group in line_features(line, known)] for line, _ in examples]
     labels = [label for _, label in examples]
     counts = Counter(key for groups in seen for group in groups for key in group)
@@ -257,23 +257,23 @@ def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequenc
 
 
 def _heaviest(weights: Weights, most: int) -> NDArray[np.intp]:
-    """Give the rows of the features that weigh most."""
+    """Return the rows of the features with the largest weights, in order."""
     return np.sort(np.argsort(-np.linalg.norm(weights, axis=1), kind="stable")[:most])
 
 
 def _gaps(keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Give sorted keys as the gap before each, which compresses better."""
+    """Return sorted keys as differences, which compress better."""
     return np.diff(keys, prepend=np.uint32(0))
 
 
 def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
-    """Round weights to a few levels, which compress well."""
+    """Quantise weights to a few levels, which compress well; return them and their scale."""
     scale = float(np.abs(weights).max()) / levels
     return np.round(weights / scale).astype(np.int8), scale
 
 
 _NO_CHOICE: dict[str, Any] = {
-    "shares": np.array([1, 1, 1, 0, 0], np.float32),  # as likely as the other models say
+    "shares": np.array([1, 1, 1, 0, 0], np.float32),  # the product of the other models' likelihoods
     "trait_keys": np.zeros(0, np.uint32), "trait_weights": np.zeros((0, 1), np.int8), "trait_scale": 1.0,
 }  # fmt: skip
 _NO_TAGS: dict[str, Any] = {
@@ -284,7 +284,7 @@ _NO_TAGS: dict[str, Any] = {
 
 
 def _tagged(record: Record, first: Classifier) -> Iterable[Tagged]:
-    """Give the pieces of a line with the tag of each token, where all that the record says stands in them."""
+    """Yield the pieces of a line with the tag of each token, if the piece contains every text of its intent."""
     intents = record["intents"]
     pieces = _cut(record["line"], intents, first) if intents else []
     for piece, intent in zip(pieces, intents, strict=False):
@@ -295,7 +295,7 @@ def _tagged(record: Record, first: Classifier) -> Iterable[Tagged]:
 
 
 def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | None:
-    """Tag what an intent names where it stands in a piece; None where something does not stand there."""
+    """Tag the texts of an intent in a piece; None if one of them is not in it."""
     tags = [0] * len(tokens)
     for slot in SLOTS:
         said = intent.get(slot) or []
@@ -320,8 +320,8 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
 
 
 def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
-    """Fit the tagger: a linear-chain conditional random field (Lafferty 2001), its penalty that of a normal prior."""
-    # Longest first, and laid out place by place: the words at place `t` are those of the first `active[t]` pieces.
+    """Fit the tagger: a linear-chain conditional random field (Lafferty et al., 2001) with a Gaussian prior."""
+    # Sorted by length and stored by position: the words at position `t` belong to the first `active[t]` pieces.
     examples = sorted((each for each in examples if each[0]), key=lambda each: -len(each[0]))
     seen = [
         [
@@ -354,7 +354,7 @@ def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
 
 
 def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tuple[Weights, Weights]:
-    """Find the weights of features and of steps from tag to tag under which the gold tags are likeliest."""
+    """Find the weights of features and of tag transitions that maximise the likelihood of the gold tags."""
     size, places = len(TAGS), [slice(end - many, end) for many, end in zip(active, np.cumsum(active), strict=True)]
     allowed, turned = _start_steps() > -1, words.T.tocsr()
     gold_words, gold_steps = turned @ gold, np.zeros((size + 1, size), np.float32)
@@ -367,7 +367,7 @@ def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tu
         scores, moves = words @ weights, np.where(allowed, np.exp(steps), 0)
         tops = scores.max(axis=1, keepdims=True)
         odds = np.exp(scores - tops)
-        ahead = [odds[places[0]] * moves[-1]]  # what leads to each tag, in shares that sum to 1
+        ahead = [odds[places[0]] * moves[-1]]  # forward messages, normalised to sum 1
         sums: list[Weights] = []
         for place in places:
             if sums:
@@ -375,7 +375,7 @@ def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tu
             sums.append(ahead[-1].sum(axis=1, keepdims=True))
             ahead[-1] = ahead[-1] / sums[-1]
         shares, met = np.empty_like(scores), np.zeros_like(moves)
-        behind = np.ones((0, size), np.float32)  # what each tag leads to
+        behind = np.ones((0, size), np.float32)  # backward messages
         for at in range(len(places) - 1, -1, -1):
             behind = np.concatenate([behind, np.ones((active[at] - len(behind), size), np.float32)])
             shares[places[at]] = ahead[at] * behind
@@ -401,7 +401,7 @@ def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tu
 
 
 def _judged(record: Record, reader: Reader) -> list[Judged]:
-    """Judge the readings of a line; none where they are all right or all wrong."""
+    """Judge the readings of a line; empty if all are right or all are wrong."""
     line = record["line"].strip()
     if read_whole(line):
         return []
@@ -413,7 +413,7 @@ def _judged(record: Record, reader: Reader) -> list[Judged]:
 
 
 def _choice(examples: Sequence[list[Judged]]) -> dict[str, Any]:
-    """Fit the choice: the share of the right ones among the readings of each line is to be the greatest."""
+    """Fit the choice: maximise the share of the right readings among the readings of each line."""
     readings = [reading for found in examples for reading, _ in found]
     rights = np.array([right for found in examples for _, right in found])
     lines = np.repeat(np.arange(len(examples)), [len(found) for found in examples])
@@ -446,7 +446,7 @@ def _choice(examples: Sequence[list[Judged]]) -> dict[str, Any]:
 
 
 def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
-    """Give each example once more with other items in it, so that any phrase may stand in any sentence."""
+    """Return copies of each example with other items in it, so that any phrase can occur in any sentence."""
     rng = random.Random(_SEED)
     begins = {TAGS.index("B-target"), TAGS.index("B-other")}
     pool = [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
@@ -454,7 +454,7 @@ def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
 
 
 def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
-    """Give where the phrases stand whose first tag is one of `begins`."""
+    """Return the spans of the phrases whose first tag is one of `begins`."""
     starts = [at for at, tag in enumerate(tags) if tag in begins]
     return [
         (at, next((end for end in range(at + 1, len(tags)) if tags[end] != tags[at] + 1), len(tags))) for at in starts
@@ -471,7 +471,7 @@ def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int
 
 
 def _start_steps() -> np.ndarray:
-    """A slot goes on only where it has begun."""
+    """Forbid the transitions into the inside of a slot that has not begun."""
     steps = np.zeros((len(TAGS) + 1, len(TAGS)), np.float32)
     for at, tag in enumerate(TAGS):
         if tag.startswith("I-"):
@@ -481,7 +481,7 @@ def _start_steps() -> np.ndarray:
 
 
 def main() -> None:
-    """Train on all of the train split, or in thirds of the writers with `--cross`."""
+    """Train on the complete train split, or cross-validate with `--cross`."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--cross", action="store_true", help="leave out thirds of the writers, and judge")
     records = load_records("train")
@@ -493,7 +493,7 @@ def main() -> None:
 
 
 def cross(records: Sequence[Record]) -> None:
-    """Print how well each writer's lines are read by what the others' have taught."""
+    """Print how well each writer's lines are read by a model trained on other writers."""
     rights: dict[str, list[bool]] = defaultdict(list)
     for kept, left in _folds(records):
         reader = Reader(Classifier(train(kept)))

@@ -1,7 +1,7 @@
 """Write the table of `core/redaction/likelihood.py`: how much likelier two neighbours are by chance than in a name.
 
-Names are those in the sources of Python's standard library, as this interpreter has it. A tenth of them is left out and
-weighed with the table, beside as many strings made by chance.
+The names come from the sources of the running Python's standard library. A tenth of them is held out and used as a
+test, together with as many random strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_NAME = re.compile(r"[0-9a-f]{8,}|\d{4}")  # digests and numbers
 
 
 def read_names() -> list[str]:
-    """Read the names of the library's own modules, each once, in an order of chance that is the same each time."""
+    """Read the names in the library's own modules, each once, in a reproducible random order."""
     library = Path(sysconfig.get_path("stdlib"))
     texts = (
         path.read_text(encoding="utf-8", errors="ignore")
@@ -38,7 +38,7 @@ def read_names() -> list[str]:
 
 
 def table_of(names: list[str]) -> dict[str, float]:
-    """Give for each pair the log2 of its likelihood by chance to that in names."""
+    """Return for each pair of characters the log2 ratio of its likelihood by chance to that in names."""
     pairs = Counter(a + b for name in names for a, b in zip(folded(name), folded(name)[1:], strict=False))
     by_chance = dict.fromkeys(ALPHABET, 2 / 64) | {"0": 10 / 64, "-": 2 / 64}
     firsts = {a: sum(pairs[a + b] for b in ALPHABET) for a in ALPHABET}
@@ -54,7 +54,7 @@ def _level(bits: float) -> str:
 
 
 def main() -> None:
-    """Train, tell what the table that was there says of names and strings not learnt, and write the new one."""
+    """Train the table, test the previous table on held-out names and random strings, and write the new one."""
     names = read_names()
     held_out, learnt = names[: len(names) // 10], names[len(names) // 10 :]
     table = table_of(learnt)
